@@ -1,0 +1,42 @@
+//! Decisions about calls, and who made them. A rule is never taken for the operator.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::domain::id::ClientId;
+
+/// Who decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// The person, through this client.
+    Operator(ClientId),
+    /// A rule of this name; built-in rules are named in `policy/permission.rs`.
+    Rule(String),
+}
+
+/// What is decided about a call (docs/ENGINE.md §9.3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// This call may run.
+    AllowOnce,
+    /// This call, and any with the same tool and the same exact arguments until the run ends.
+    AllowRun,
+    /// It may not; the text, possibly empty, reaches the model.
+    Deny(String),
+}
+
+/// What the operator knows of a call whose outcome is unknown (docs/ENGINE.md §10.8).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resolution {
+    /// It happened; the text is its result, possibly empty.
+    Happened(String),
+    /// It did not happen.
+    NotHappened,
+    /// Run it again; this is a new approval.
+    RunAgain,
+    /// Go on without knowing.
+    Skip,
+}

@@ -1,0 +1,370 @@
+//! Budgets: limits, the pool that amounts are booked in, and reservations of the worst case.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::domain::id::ModelCallId;
+use crate::domain::limits;
+use crate::domain::money::MicroUsd;
+use crate::domain::money::Usage;
+use crate::domain::time::Span;
+
+/// A limit on one axis. Zero is not a limit; having none must be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// At most this much.
+    At(u64),
+    /// As much as it takes.
+    Unlimited,
+}
+
+impl Limit {
+    /// Whether `amount` is within the limit.
+    pub fn bears(self, amount: u64) -> bool {
+        match self {
+            Limit::At(most) => amount <= most,
+            Limit::Unlimited => true,
+        }
+    }
+
+    /// What is left after `used`; nothing when there is no limit.
+    pub fn left(self, used: u64) -> Option<u64> {
+        match self {
+            Limit::At(most) => Some(most.saturating_sub(used)),
+            Limit::Unlimited => None,
+        }
+    }
+}
+
+/// The axes that a run is limited on (docs/ENGINE.md §8.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Axis {
+    /// Milliseconds while running.
+    Active,
+    /// Iterations of phase pursue and replan.
+    Loops,
+    /// Model calls, all phases and attempts.
+    ModelCalls,
+    /// Work calls started.
+    ToolCalls,
+    /// Tokens, in and out.
+    Tokens,
+    /// Micro-dollars.
+    Cost,
+}
+
+impl Axis {
+    /// All axes, in the order in which they are checked before a call: cheap and certain first.
+    pub const ALL: [Axis; 6] = [Axis::Active, Axis::Loops, Axis::ModelCalls, Axis::ToolCalls, Axis::Tokens, Axis::Cost];
+
+    /// The axis as one word, as commands take it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Axis::Active => "time",
+            Axis::Loops => "iterations",
+            Axis::ModelCalls => "model-calls",
+            Axis::ToolCalls => "tool-calls",
+            Axis::Tokens => "tokens",
+            Axis::Cost => "cost",
+        }
+    }
+
+    /// An amount on this axis, for people.
+    pub fn show(self, amount: u64) -> String {
+        match self {
+            Axis::Active => crate::domain::time::human(Span(amount)),
+            Axis::Cost => MicroUsd(amount).to_string(),
+            Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens => amount.to_string(),
+        }
+    }
+}
+
+/// The limits of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Milliseconds of active time.
+    pub active: Limit,
+    /// Iterations.
+    pub loops: Limit,
+    /// Model calls.
+    pub model_calls: Limit,
+    /// Work calls.
+    pub tool_calls: Limit,
+    /// Tokens.
+    pub tokens: Limit,
+    /// Micro-dollars.
+    pub cost: Limit,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            active: Limit::At(limits::ACTIVE.0),
+            loops: Limit::At(limits::LOOPS),
+            model_calls: Limit::At(limits::MODEL_CALLS),
+            tool_calls: Limit::At(limits::TOOL_CALLS),
+            tokens: Limit::At(limits::TOKENS),
+            cost: Limit::At(limits::COST.0),
+        }
+    }
+}
+
+impl Limits {
+    /// The limit on an axis.
+    pub fn on(&self, axis: Axis) -> Limit {
+        match axis {
+            Axis::Active => self.active,
+            Axis::Loops => self.loops,
+            Axis::ModelCalls => self.model_calls,
+            Axis::ToolCalls => self.tool_calls,
+            Axis::Tokens => self.tokens,
+            Axis::Cost => self.cost,
+        }
+    }
+
+    /// Sets the limit on an axis.
+    pub fn set(&mut self, axis: Axis, limit: Limit) {
+        match axis {
+            Axis::Active => self.active = limit,
+            Axis::Loops => self.loops = limit,
+            Axis::ModelCalls => self.model_calls = limit,
+            Axis::ToolCalls => self.tool_calls = limit,
+            Axis::Tokens => self.tokens = limit,
+            Axis::Cost => self.cost = limit,
+        }
+    }
+}
+
+/// The name of a reservation: one attempt at one model call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ReservationId {
+    /// The model call.
+    pub call: ModelCallId,
+    /// The attempt, from 1.
+    pub attempt: u32,
+}
+
+/// The worst case, held while a model call is in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reservation {
+    /// What it is for.
+    pub id: ReservationId,
+    /// The most the call can cost.
+    pub amount: MicroUsd,
+    /// The most tokens it can use.
+    pub tokens: u64,
+    /// The estimated tokens of its input, before the safety factor.
+    pub input: u64,
+    /// Bytes of the request, from which the estimate was made.
+    pub bytes: u64,
+}
+
+/// What a model call was charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charge {
+    /// The amount.
+    pub amount: MicroUsd,
+    /// The tokens it rests on.
+    pub usage: Usage,
+    /// What the figure rests on.
+    pub basis: Basis,
+}
+
+/// What a charge rests on (docs/ENGINE.md §8.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// The provider reported the tokens.
+    Reported,
+    /// The provider did not take the request.
+    NotAccepted,
+    /// The stream broke; input as reported, output counted.
+    Partial,
+    /// Nothing was reported; all is estimated.
+    Estimated,
+    /// Nobody knows; the whole reservation counts.
+    Unverified,
+}
+
+/// The account of a run. Private, because `spent + reserved ≤ limit` must hold when something is reserved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pool {
+    limits: Limits,
+    reserved: Option<Reservation>,
+    spent: MicroUsd,
+    usage: Usage,
+    unverified: MicroUsd,
+    estimated: MicroUsd,
+    loops: u64,
+    model_calls: u64,
+    tool_calls: u64,
+    active: Span,
+}
+
+impl Pool {
+    /// An empty account with these limits.
+    pub fn new(limits: Limits) -> Self {
+        Pool {
+            limits,
+            reserved: None,
+            spent: MicroUsd(0),
+            usage: Usage::default(),
+            unverified: MicroUsd(0),
+            estimated: MicroUsd(0),
+            loops: 0,
+            model_calls: 0,
+            tool_calls: 0,
+            active: Span(0),
+        }
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// What is held for the call in flight.
+    pub fn reserved(&self) -> Option<&Reservation> {
+        self.reserved.as_ref()
+    }
+
+    /// What was charged in all.
+    pub fn spent(&self) -> MicroUsd {
+        self.spent
+    }
+
+    /// The tokens of all charges.
+    pub fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    /// The part of `spent` that nobody could verify.
+    pub fn unverified(&self) -> MicroUsd {
+        self.unverified
+    }
+
+    /// The part of `spent` that rests on an estimate.
+    pub fn estimated(&self) -> MicroUsd {
+        self.estimated
+    }
+
+    /// What was used on an axis.
+    pub fn used(&self, axis: Axis) -> u64 {
+        match axis {
+            Axis::Active => self.active.0,
+            Axis::Loops => self.loops,
+            Axis::ModelCalls => self.model_calls,
+            Axis::ToolCalls => self.tool_calls,
+            Axis::Tokens => self.usage.total(),
+            Axis::Cost => self.spent.0,
+        }
+    }
+
+    /// Whether nothing is left on an axis.
+    pub fn is_exhausted(&self, axis: Axis) -> bool {
+        self.limits.on(axis).left(self.used(axis)) == Some(0)
+    }
+
+    /// The axis, if any, that does not bear a reservation of this size.
+    pub fn refuses(&self, amount: MicroUsd, tokens: u64) -> Option<Axis> {
+        let tokens_fit = self.limits.tokens.bears(self.usage.total().saturating_add(tokens));
+        let cost_fits = self.limits.cost.bears(self.spent.plus(amount).0);
+        match (tokens_fit, cost_fits) {
+            (false, _) => Some(Axis::Tokens),
+            (true, false) => Some(Axis::Cost),
+            (true, true) => None,
+        }
+    }
+
+    /// Holds a reservation. Errors, in words for the log, when one is held or a limit does not bear it.
+    pub fn reserve(&mut self, reservation: Reservation) -> Result<(), String> {
+        if let Some(held) = &self.reserved {
+            return Err(format!("reservation {:?} while {:?} is held", reservation.id, held.id));
+        }
+        if let Some(axis) = self.refuses(reservation.amount, reservation.tokens) {
+            return Err(format!("reservation {:?} is over the limit of {}", reservation.id, axis.word()));
+        }
+        self.reserved = Some(reservation);
+        Ok(())
+    }
+
+    /// Replaces the reservation by its charge. Errors when it is not the one held.
+    pub fn settle(&mut self, id: ReservationId, charge: &Charge) -> Result<(), String> {
+        match &self.reserved {
+            Some(held) if held.id == id => {}
+            Some(_) | None => return Err(format!("settlement of {id:?}, which is not held")),
+        }
+        self.reserved = None;
+        self.spent = self.spent.plus(charge.amount);
+        self.usage = self.usage.plus(&charge.usage);
+        match charge.basis {
+            Basis::Unverified => self.unverified = self.unverified.plus(charge.amount),
+            Basis::Estimated | Basis::Partial => self.estimated = self.estimated.plus(charge.amount),
+            Basis::Reported | Basis::NotAccepted => {}
+        }
+        Ok(())
+    }
+
+    /// Sets a new limit on an axis.
+    pub fn raise(&mut self, axis: Axis, limit: Limit) {
+        self.limits.set(axis, limit);
+    }
+
+    /// Counts an iteration of phase pursue or replan.
+    pub fn count_loop(&mut self) {
+        self.loops += 1;
+    }
+
+    /// Counts an attempt at a model call.
+    pub fn count_model_call(&mut self) {
+        self.model_calls += 1;
+    }
+
+    /// Counts a start of a work call.
+    pub fn count_tool_call(&mut self) {
+        self.tool_calls += 1;
+    }
+
+    /// Takes over the active time, which never goes back.
+    pub fn observe_active(&mut self, active: Span) {
+        self.active = self.active.max(active);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reservation(call: u32, amount: u64) -> Reservation {
+        let id = ReservationId { call: ModelCallId(call), attempt: 1 };
+        Reservation { id, amount: MicroUsd(amount), tokens: 0, input: 0, bytes: 0 }
+    }
+
+    #[test]
+    fn sixty_small_calls_fit_under_a_large_reservation() {
+        let limits = Limits { cost: Limit::At(1_000_000), ..Limits::default() };
+        let mut pool = Pool::new(limits);
+        for call in 1..=60 {
+            let held = reservation(call, 200_000);
+            assert_eq!(pool.reserve(held), Ok(()));
+            let charge = Charge { amount: MicroUsd(10_000), usage: Usage::default(), basis: Basis::Reported };
+            assert_eq!(pool.settle(held.id, &charge), Ok(()));
+        }
+        assert_eq!((pool.spent(), pool.reserved()), (MicroUsd(600_000), None));
+    }
+
+    #[test]
+    fn a_reservation_over_the_limit_is_refused() {
+        let mut pool = Pool::new(Limits { cost: Limit::At(100), ..Limits::default() });
+        assert!(pool.reserve(reservation(1, 101)).is_err());
+        assert!(pool.reserve(reservation(1, 100)).is_ok());
+        assert!(pool.reserve(reservation(2, 1)).is_err());
+        let charge = Charge { amount: MicroUsd(130), usage: Usage::default(), basis: Basis::Unverified };
+        assert!(pool.settle(reservation(2, 1).id, &charge).is_err());
+        assert!(pool.settle(reservation(1, 1).id, &charge).is_ok());
+        assert_eq!((pool.spent(), pool.unverified()), (MicroUsd(130), MicroUsd(130)));
+        assert!(pool.settle(reservation(1, 1).id, &charge).is_err(), "a second settlement");
+    }
+}

@@ -1,0 +1,157 @@
+//! Every bound of the program, by name, with its reason. A number that bounds something stands here or nowhere.
+
+use crate::domain::money::MicroUsd;
+use crate::domain::time::Span;
+
+/// Longest goal, in characters. Longer text belongs in a file that the goal names.
+pub const GOAL_MAX_CHARS: usize = 8_000;
+/// Longest interjection or answer, in bytes: more would fill the context.
+pub const SAY_MAX_BYTES: usize = 64 * 1024;
+/// Interjections that may wait to be delivered: a person does not write more between two iterations.
+pub const INTERJECTIONS_MAX: usize = 64;
+
+/// Default cost limit of a run: small enough to be noticed, large enough for an hour's work.
+pub const COST: MicroUsd = MicroUsd(5_000_000);
+/// Default limit of iterations of phase pursue and replan; peers use 10 to 50.
+pub const LOOPS: u64 = 32;
+/// Default limit of model calls, all phases and attempts: three for each loop.
+pub const MODEL_CALLS: u64 = 96;
+/// Default limit of work calls.
+pub const TOOL_CALLS: u64 = 300;
+/// Default limit of tokens, from the scale of the cost limit.
+pub const TOKENS: u64 = 2_000_000;
+/// Default limit of active time.
+pub const ACTIVE: Span = Span::seconds(2 * 60 * 60);
+
+/// Output asked of a model at most, in tokens, unless configured.
+pub const OUTPUT_TOKENS: u64 = 8_192;
+/// Context window assumed of a model that nobody described, in tokens.
+pub const WINDOW_TOKENS: u64 = 32_768;
+/// Safety factor on an estimated input, in percent.
+pub const INPUT_FACTOR_PERCENT: u64 = 125;
+/// The safety factor never rises above this, in percent.
+pub const INPUT_FACTOR_MAX_PERCENT: u64 = 200;
+
+/// Todos in a plan: more than a person can watch.
+pub const TODOS_MAX: usize = 40;
+/// Longest todo title, in characters.
+pub const TODO_TITLE_MAX_CHARS: usize = 200;
+/// Longest todo note, in characters.
+pub const TODO_NOTE_MAX_CHARS: usize = 500;
+/// Dependencies of one todo.
+pub const TODO_DEPENDENCIES_MAX: usize = 8;
+/// Attempts at a first plan before the goal itself becomes the plan.
+pub const DECOMPOSE_ATTEMPTS: u32 = 2;
+
+/// Iterations without progress before a stall: three alike in a row is a pattern.
+pub const STALL_WINDOW: u32 = 3;
+/// The same call with the same result in a row before a stall.
+pub const STALL_REPEATS: u32 = 3;
+/// Iterations whose only progress is a never-seen call and result.
+pub const NOVELTY_ALLOWANCE: u32 = 6;
+/// Replans of a run: enough to change course, not to wander.
+pub const REPLANS: u32 = 4;
+/// Replans in a row that changed nothing before the run parks.
+pub const REPLANS_INEFFECTIVE: u32 = 2;
+/// Text-only turns that are nudged; the next one counts as a claim of being finished.
+pub const NUDGES: u32 = 2;
+/// Rejected claims of being finished before the run parks.
+pub const CLAIMS: u32 = 3;
+/// Denials by the operator in a row before the run parks: three times no means the direction is wrong.
+pub const DENIALS: u32 = 3;
+/// Malformed or unknown calls in a row before the run parks.
+pub const MALFORMED: u32 = 3;
+/// Calls with arguments of the wrong shape in a row before the run parks.
+pub const INVALID_ARGUMENTS: u32 = 5;
+/// Empty replies that are asked again.
+pub const EMPTY_RESAMPLES: u32 = 2;
+/// Recoveries without progress between them before the run parks instead of crashing in a circle.
+pub const RECOVERIES: u32 = 5;
+
+/// Attempts at a model call that met an overloaded or unreachable provider.
+pub const RETRIES_OVERLOADED: u32 = 6;
+/// Attempts at a model call that met a rate limit.
+pub const RETRIES_RATE: u32 = 8;
+/// Attempts at a model call whose stream broke or went silent.
+pub const RETRIES_STREAM: u32 = 3;
+/// First wait before a retry; doubled each time.
+pub const BACKOFF_FIRST: Span = Span::seconds(1);
+/// Longest wait before a retry inside an iteration.
+pub const BACKOFF_MAX: Span = Span::seconds(60);
+/// A provider that asks for a longer wait parks the run instead.
+pub const RETRY_AFTER_MAX: Span = Span::seconds(15 * 60);
+/// How long a run parked for its provider waits before it tries again by itself.
+pub const PROVIDER_WAIT: Span = Span::seconds(10 * 60);
+
+/// Calls in one reply; more are a loop, not a plan.
+pub const CALLS_PER_REPLY: usize = 64;
+/// Reads that run side by side.
+pub const CONCURRENT_READS: usize = 4;
+/// Longest arguments of a call, in bytes.
+pub const ARGUMENTS_MAX_BYTES: usize = 1024 * 1024;
+/// Deepest nesting of a call's arguments.
+pub const ARGUMENTS_MAX_DEPTH: usize = 64;
+/// Longest text of one reply, in bytes; an endless stream is cut there.
+pub const REPLY_MAX_BYTES: usize = 1024 * 1024;
+/// Longest result of a call that goes into the conversation, in bytes.
+pub const RESULT_MAX_BYTES: usize = 32 * 1024;
+/// Longest preview of a call, in bytes: beyond it the call can't be read by a person and is refused.
+pub const PREVIEW_MAX_BYTES: usize = 2 * 1024 * 1024;
+/// Largest file that a tool reads or writes, in bytes.
+pub const FILE_MAX_BYTES: u64 = 1024 * 1024;
+/// What is kept of a program's output, from its start and from its end each, in bytes.
+pub const OUTPUT_KEPT_BYTES: usize = 256 * 1024;
+/// A program that prints more than this is ended, in bytes.
+pub const OUTPUT_MAX_BYTES: u64 = 64 * 1024 * 1024;
+/// Entries that `list_dir` and `search_files` give at most.
+pub const ENTRIES_MAX: usize = 500;
+/// Files that `search_files` looks into at most.
+pub const SEARCH_FILES_MAX: usize = 50_000;
+/// Longest line that a search shows, in bytes.
+pub const SEARCH_LINE_MAX_BYTES: usize = 400;
+/// Default time limit of a tool call.
+pub const TOOL_TIMEOUT: Span = Span::seconds(120);
+/// Longest time limit that a call may ask for.
+pub const TOOL_TIMEOUT_MAX: Span = Span::seconds(600);
+/// Between the request to end and the kill.
+pub const KILL_GRACE: Span = Span::seconds(2);
+/// What a call with outside effects gets to finish after a graceful cancel.
+pub const CANCEL_GRACE: Span = Span::seconds(10);
+
+/// Connecting to a provider.
+pub const CONNECT_TIMEOUT: Span = Span::seconds(10);
+/// Waiting for the first byte of a reply; small local models take 40 s for a prompt.
+pub const FIRST_BYTE_TIMEOUT: Span = Span::seconds(120);
+/// Between two bytes of a reply.
+pub const STREAM_TIMEOUT: Span = Span::seconds(60);
+/// Longest error body that is read, in bytes.
+pub const ERROR_BODY_MAX_BYTES: usize = 64 * 1024;
+
+/// Largest value in the store: sled keeps larger pages in files that it does not sync (docs/JOURNAL.md).
+pub const VALUE_MAX_BYTES: usize = 4 * 1024;
+/// Longest record, in bytes, pieces counted together.
+pub const RECORD_MAX_BYTES: usize = 16 * 1024 * 1024;
+/// How long a store's lock is tried for: it can outlive a killed process by some milliseconds.
+pub const LOCK_PATIENCE: Span = Span::seconds(2);
+/// Commits that fail are tried so often before the run parks for storage.
+pub const STORE_RETRIES: u32 = 3;
+/// Free space a run needs to start, in bytes.
+pub const FREE_SPACE_MIN_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Commands that wait for the driver.
+pub const INBOX: usize = 64;
+/// Scraps of streamed text on their way to a screen: a second of fast streaming.
+pub const DELTAS: usize = 1_024;
+/// Groups of events that one input may lead to; more is a bug in the loop.
+pub const GROUPS_PER_TURN: usize = 256;
+/// How long leaving waits for running work to end before it is left as unknown.
+pub const LEAVE_PATIENCE: Span = Span::seconds(5);
+
+/// How still the approvals pane must be before a deciding key counts, as browsers guard their prompts.
+pub const KEY_GUARD: Span = Span(500);
+/// A key pressed this recently means the operator is typing.
+pub const TYPING: Span = Span(750);
+/// Live text that a screen keeps, in bytes; the whole text comes with its record.
+pub const LIVE_TEXT_MAX_BYTES: usize = 64 * 1024;
+/// Deltas alone cause at most this many frames a second.
+pub const FRAMES_PER_SECOND: u64 = 30;

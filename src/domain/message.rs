@@ -1,0 +1,109 @@
+//! The conversation, as the model is told it and as the screen shows it.
+
+use std::sync::Arc;
+
+use rpds::VectorSync;
+
+use crate::domain::id::CallId;
+use crate::domain::id::InterjectionId;
+use crate::domain::id::ModelCallId;
+use crate::domain::status::Phase;
+use crate::domain::time::Span;
+use crate::domain::time::Timestamp;
+use crate::domain::tool::OutcomeKind;
+
+/// One entry of the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// The operator spoke during the run.
+    Operator {
+        /// Which interjection it was.
+        id: InterjectionId,
+        /// What was said.
+        text: String,
+    },
+    /// The engine says something to the model: a nudge, a warning, the verdict on a claim.
+    Engine {
+        /// What it says.
+        text: String,
+    },
+    /// The model's reply.
+    Assistant {
+        /// Which model call gave it.
+        call: ModelCallId,
+        /// What that iteration was for.
+        phase: Phase,
+        /// Its text, possibly empty.
+        text: String,
+        /// The calls it asked for, in its order.
+        uses: Vec<ToolUse>,
+    },
+    /// The result of one of those calls.
+    ToolResult {
+        /// Which call.
+        call: CallId,
+        /// How it ended.
+        kind: OutcomeKind,
+        /// The result.
+        text: String,
+        /// Size of the whole result, in bytes.
+        bytes: u64,
+        /// How long the call ran.
+        took: Span,
+    },
+}
+
+/// A call as the model wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolUse {
+    /// The engine's id.
+    pub id: CallId,
+    /// The id on the wire: the provider's, or the engine's where the provider gave none or gave it twice.
+    pub wire_id: String,
+    /// Name of the tool.
+    pub tool: String,
+    /// Arguments, raw.
+    pub arguments: String,
+}
+
+/// An entry with its place: which iteration it belongs to and when it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Number of the iteration; 0 before the first.
+    pub iteration: u32,
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// What it is.
+    pub message: Message,
+}
+
+/// The whole talk. Cloning shares everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Transcript(VectorSync<Arc<Entry>>);
+
+impl Transcript {
+    /// Adds an entry at the end.
+    pub fn push(&mut self, entry: Entry) {
+        self.0.push_back_mut(Arc::new(entry));
+    }
+
+    /// The entries, first to last.
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
+        self.0.iter()
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nothing was said yet.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The entry at a position, counted from 0.
+    pub fn get(&self, index: usize) -> Option<&Arc<Entry>> {
+        self.0.get(index)
+    }
+}

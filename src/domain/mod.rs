@@ -1,0 +1,25 @@
+//! Floor 0: the nouns of tiller, and the one fold.
+//!
+//! Nothing here does input or output, knows a clock, chance or the environment, or can hold a secret.
+//! `event.rs` is all that can happen; `run.rs` is the state that a journal of events folds to.
+
+pub mod approval;
+pub mod budget;
+pub mod command;
+pub mod control;
+pub mod event;
+pub mod id;
+pub mod limits;
+pub mod message;
+pub mod model;
+pub mod money;
+pub mod plan;
+pub mod progress;
+pub mod run;
+pub mod status;
+pub mod summary;
+pub mod terms;
+pub mod text;
+pub mod time;
+pub mod tool;
+pub mod visible;

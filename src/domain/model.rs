@@ -1,0 +1,228 @@
+//! Models: what one is, what it is asked, what it answers, how it fails.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::domain::id::CallId;
+use crate::domain::id::ModelCallId;
+use crate::domain::message::Entry;
+use crate::domain::message::Message;
+use crate::domain::money::Price;
+use crate::domain::money::Usage;
+use crate::domain::status::Phase;
+use crate::domain::time::Span;
+use crate::domain::tool::ToolSpec;
+
+/// A model as a run knows it. It can hold no secret: the key stays in the environment, named here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelSpec {
+    /// `provider/model`, as the operator writes it.
+    pub name: String,
+    /// How to talk to it.
+    pub dialect: Dialect,
+    /// Base URL of the provider (`https://api.openai.com/v1`), or the path of the script.
+    pub address: String,
+    /// The model's own name on the wire.
+    pub model: String,
+    /// The environment variable that holds the key, where one is needed.
+    pub key_variable: Option<String>,
+    /// Context window in tokens.
+    pub window: u64,
+    /// Output asked for at most, in tokens.
+    pub max_output: u64,
+    /// Micro-dollars per million tokens; nothing when nobody knows. Such a model is refused at start.
+    pub price: Option<Price>,
+}
+
+/// How a model is talked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dialect {
+    /// OpenAI's chat completions, spoken by most.
+    Openai,
+    /// Replies read from a file.
+    Scripted,
+}
+
+/// One request to a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelRequest {
+    /// Which call of the run.
+    pub call: ModelCallId,
+    /// Which attempt at it, from 1.
+    pub attempt: u32,
+    /// Number of the iteration that makes it.
+    pub iteration: u32,
+    /// What that iteration is for.
+    pub phase: Phase,
+    /// The system text.
+    pub system: String,
+    /// The conversation so far, shared with the run.
+    pub entries: Vec<Arc<Entry>>,
+    /// The engine's last word: the plan as it stands and what this phase is for.
+    pub closing: String,
+    /// The tools that may be used.
+    pub tools: Vec<ToolSpec>,
+    /// Output asked for at most, in tokens.
+    pub max_output: u64,
+}
+
+impl ModelRequest {
+    /// Size of everything that is sent, in bytes: what the estimate of its tokens rests on.
+    pub fn bytes(&self) -> u64 {
+        let entries: usize = self.entries.iter().map(|entry| entry_bytes(entry)).sum();
+        let tools: usize = self.tools.iter().map(|tool| tool.description.len() + tool.schema.to_string().len() + 32).sum();
+        (self.system.len() + self.closing.len() + entries + tools) as u64
+    }
+}
+
+fn entry_bytes(entry: &Entry) -> usize {
+    // What the wire adds around a message: roles, ids, punctuation.
+    const FRAME: usize = 24;
+    FRAME
+        + match &entry.message {
+            Message::Operator { text, .. } | Message::Engine { text } | Message::ToolResult { text, .. } => text.len(),
+            Message::Assistant { text, uses, .. } => {
+                let uses: usize = uses.iter().map(|one| one.tool.len() + one.arguments.len() + one.wire_id.len() + FRAME).sum();
+                text.len() + uses
+            }
+        }
+}
+
+/// A whole reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelReply {
+    /// Its text, possibly empty.
+    #[serde(default)]
+    pub text: String,
+    /// Its reasoning, where the provider shows it. Not sent back; for the operator.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reasoning: String,
+    /// The calls it asks for.
+    #[serde(default)]
+    pub calls: Vec<AskedCall>,
+    /// Why it ended.
+    pub stop: StopReason,
+    /// Tokens as reported; nothing when the provider was silent.
+    pub usage: Option<Usage>,
+    /// Bytes of text, reasoning and arguments received, for an estimate when usage is missing.
+    #[serde(default)]
+    pub received_bytes: u64,
+}
+
+/// A call as a reply asks for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedCall {
+    /// The provider's id; empty when it gave none.
+    #[serde(default)]
+    pub id: String,
+    /// Name of the tool.
+    pub name: String,
+    /// Arguments, raw, possibly not JSON.
+    pub arguments: String,
+}
+
+/// Why a reply ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// The model was done.
+    End,
+    /// It wants its calls run.
+    Calls,
+    /// It reached the output limit.
+    Length,
+    /// The provider's filter, or the model, refused.
+    Refused,
+    /// Anything else, in the provider's word.
+    Other(String),
+}
+
+/// A model call that gave no whole reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelFailure {
+    /// Its class: what follows depends on nothing else.
+    pub class: FailureClass,
+    /// What happened, for the operator: one sentence without secrets.
+    pub message: String,
+    /// How long the provider asks to wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<Span>,
+    /// What had come when it failed.
+    #[serde(default)]
+    pub received: Received,
+}
+
+/// What had come of a reply that did not come whole: the basis of its charge (docs/ENGINE.md §8.3).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Received {
+    /// Whether the provider took the request; if not, it costs nothing.
+    pub accepted: bool,
+    /// Tokens as reported so far.
+    pub usage: Option<Usage>,
+    /// Bytes of text, reasoning and arguments received.
+    pub bytes: u64,
+    /// The text received, kept as a note for the operator; at most `limits::LIVE_TEXT_MAX_BYTES`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+}
+
+/// Classes of failure (docs/ENGINE.md §14.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureClass {
+    /// No key for the provider.
+    MissingCredentials,
+    /// 401.
+    Auth,
+    /// 402, or a quota or balance in the text.
+    Billing,
+    /// 403.
+    Permission,
+    /// 404, an unknown model, a parameter that is not supported.
+    ModelConfig,
+    /// The request is longer than the model's context.
+    ContextLength,
+    /// Another 400 or 422, or 413.
+    BadRequest,
+    /// 429.
+    RateLimited,
+    /// 5xx, 529, 408, 409.
+    Overloaded,
+    /// No connection, no name, TLS, reset before the first byte.
+    Network,
+    /// Silence for too long.
+    StreamStalled,
+    /// Closed before its end, broken frames, an error inside the stream.
+    StreamBroken,
+    /// More text than a reply may have.
+    Endless,
+    /// Cancelled by us.
+    Cancelled,
+    /// Anything else.
+    Unknown,
+}
+
+/// A scrap of streamed text on its way to a screen. Never stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delta {
+    /// What it belongs to.
+    pub source: DeltaSource,
+    /// The text.
+    pub text: String,
+}
+
+/// What a delta belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeltaSource {
+    /// Text of the model's reply.
+    Text(ModelCallId),
+    /// Reasoning of the model.
+    Reasoning(ModelCallId),
+    /// Arguments of a call being written.
+    Arguments(ModelCallId),
+    /// Output of a running tool.
+    Tool(CallId),
+}

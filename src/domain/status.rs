@@ -1,0 +1,309 @@
+//! Where a run stands: statuses, phases, reasons with their remedies (docs/ENGINE.md §3).
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::domain::budget::Axis;
+use crate::domain::time::Timestamp;
+
+/// What an iteration is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Make the first plan.
+    Decompose,
+    /// Work on it.
+    Pursue,
+    /// Change it, because nothing moved.
+    Replan,
+}
+
+impl Phase {
+    /// The phase as one word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Phase::Decompose => "decompose",
+            Phase::Pursue => "pursue",
+            Phase::Replan => "replan",
+        }
+    }
+}
+
+/// The state of a run. The last three are the end of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Created, not begun.
+    Queued,
+    /// The loop turns.
+    Running,
+    /// Stopped durably, for a reason that can be cleared.
+    Parked(ParkReason),
+    /// The goal is reached, as far as this says.
+    Completed(Finish),
+    /// It can't go on.
+    Failed(Failure),
+    /// The operator cancelled it.
+    Cancelled,
+}
+
+impl Status {
+    /// Whether the run has ended.
+    pub fn is_end(&self) -> bool {
+        match self {
+            Status::Completed(_) | Status::Failed(_) | Status::Cancelled => true,
+            Status::Queued | Status::Running | Status::Parked(_) => false,
+        }
+    }
+
+    /// The status as one word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Status::Queued => "queued",
+            Status::Running => "running",
+            Status::Parked(_) => "parked",
+            Status::Completed(_) => "completed",
+            Status::Failed(_) => "failed",
+            Status::Cancelled => "cancelled",
+        }
+    }
+
+    /// The status with its reason: `parked: budget (cost)`.
+    pub fn phrase(&self) -> String {
+        match self {
+            Status::Queued | Status::Running | Status::Cancelled => self.word().to_string(),
+            Status::Parked(reason) => format!("parked: {}", reason.phrase()),
+            Status::Completed(finish) => format!("completed: {}", finish.phrase()),
+            Status::Failed(failure) => format!("failed: {}", failure.phrase()),
+        }
+    }
+}
+
+/// Why a run is parked. Each has a remedy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParkReason {
+    /// A call waits for the operator.
+    Approval,
+    /// A call may or may not have happened.
+    OutcomeUnknown,
+    /// The model asked something.
+    Question,
+    /// The operator denied several calls in a row.
+    DenyBreaker,
+    /// A limit is reached.
+    Budget(Axis),
+    /// Nothing moves, and replanning did not help.
+    Stalled(Detector),
+    /// Claims of being finished were rejected too often.
+    Verification,
+    /// The conversation no longer fits the model.
+    ContextExhausted,
+    /// The model's output could not be used, several times.
+    ModelOutput,
+    /// The model, or its provider's filter, refused.
+    Refused,
+    /// No key, or not a valid one.
+    Credentials,
+    /// The provider wants money.
+    Billing,
+    /// The provider does not allow it.
+    Permission,
+    /// The model or a parameter is unknown to the provider.
+    ModelConfig,
+    /// Nobody knows what the model costs.
+    PriceUnknown,
+    /// The provider asked to wait.
+    RateLimited {
+        /// Until then.
+        until: Timestamp,
+    },
+    /// The provider does not answer.
+    ProviderWait {
+        /// It is tried again then.
+        until: Timestamp,
+    },
+    /// The store could not be written.
+    Storage,
+    /// The process that ran it is gone.
+    Interrupted,
+    /// The operator paused it.
+    Paused,
+    /// The operator left.
+    Shutdown,
+    /// It was recovered several times without getting further.
+    EnginePanic,
+}
+
+impl ParkReason {
+    /// The reason in a few words.
+    pub fn phrase(&self) -> String {
+        let fixed = match self {
+            ParkReason::Approval => "waiting for approval",
+            ParkReason::OutcomeUnknown => "outcome unknown",
+            ParkReason::Question => "question",
+            ParkReason::DenyBreaker => "denied several times",
+            ParkReason::Budget(axis) => return format!("budget ({})", axis.word()),
+            ParkReason::Stalled(detector) => return format!("stalled ({})", detector.phrase()),
+            ParkReason::Verification => "verification failed",
+            ParkReason::ContextExhausted => "context exhausted",
+            ParkReason::ModelOutput => "model output unusable",
+            ParkReason::Refused => "model refused",
+            ParkReason::Credentials => "credentials",
+            ParkReason::Billing => "billing",
+            ParkReason::Permission => "permission",
+            ParkReason::ModelConfig => "model configuration",
+            ParkReason::PriceUnknown => "price unknown",
+            ParkReason::RateLimited { .. } => "rate limited",
+            ParkReason::ProviderWait { .. } => "provider does not answer",
+            ParkReason::Storage => "storage",
+            ParkReason::Interrupted => "interrupted",
+            ParkReason::Paused => "paused",
+            ParkReason::Shutdown => "left",
+            ParkReason::EnginePanic => "recovered too often",
+        };
+        fixed.to_string()
+    }
+
+    /// What the operator can do about it, in one line.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            ParkReason::Approval => "allow or deny the call that waits",
+            ParkReason::OutcomeUnknown => "say what became of the call: it happened, it did not, run it again, skip it",
+            ParkReason::Question => "answer the question",
+            ParkReason::DenyBreaker => "say what to do instead, then resume",
+            ParkReason::Budget(_) => "raise the limit, then resume; nothing is redone",
+            ParkReason::Stalled(_) => "say what to try, or resume, which grants new replans",
+            ParkReason::Verification => "look at what the check says; say what is missing, or resume",
+            ParkReason::ContextExhausted => "start a new run with a narrower goal; the work done stays in the folder",
+            ParkReason::ModelOutput => "resume to try again, or start with another model",
+            ParkReason::Refused => "say it differently, then resume",
+            ParkReason::Credentials => "set the key of the provider, then resume",
+            ParkReason::Billing => "see to the account at the provider, then resume",
+            ParkReason::Permission => "see to the rights of the key at the provider, then resume",
+            ParkReason::ModelConfig => "correct the model in tiller.toml and start anew, or resume to try again",
+            ParkReason::PriceUnknown => "set the price of the model in tiller.toml, then start anew",
+            ParkReason::RateLimited { .. } | ParkReason::ProviderWait { .. } => "it goes on by itself then; resume tries at once",
+            ParkReason::Storage => "free space on the disk, then resume",
+            ParkReason::Interrupted | ParkReason::Paused | ParkReason::Shutdown => "resume",
+            ParkReason::EnginePanic => "look at the log file, then resume",
+        }
+    }
+}
+
+/// How a run was completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// All checks passed.
+    Verified,
+    /// There were no checks.
+    AcceptedUnverified,
+}
+
+impl Finish {
+    /// In a few words.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Finish::Verified => "verified",
+            Finish::AcceptedUnverified => "claimed, not verified",
+        }
+    }
+}
+
+/// Why a run failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    /// The provider rejects the conversation itself.
+    Protocol,
+}
+
+impl Failure {
+    /// In a few words.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Failure::Protocol => "the provider rejects the conversation",
+        }
+    }
+}
+
+/// What noticed that nothing moves (docs/ENGINE.md §7.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Detector {
+    /// N: iterations without progress.
+    NoProgress,
+    /// R: the same call with the same result.
+    Repeat,
+}
+
+impl Detector {
+    /// In a few words.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Detector::NoProgress => "no progress",
+            Detector::Repeat => "the same call, the same result",
+        }
+    }
+}
+
+/// An axis of the verdict that was true (docs/ENGINE.md §5.4).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fired {
+    /// The goal.
+    Finish(Finish),
+    /// The operator denied too often.
+    DenyBreaker,
+    /// Claims were rejected too often.
+    Verification,
+    /// A budget.
+    Budget(Axis),
+    /// Malformed output.
+    ModelOutput,
+    /// A refusal of the model.
+    Refused,
+    /// A stall.
+    Stalled(Detector),
+}
+
+impl Fired {
+    /// In a few words.
+    pub fn phrase(&self) -> String {
+        match self {
+            Fired::Finish(finish) => finish.phrase().to_string(),
+            Fired::DenyBreaker => ParkReason::DenyBreaker.phrase(),
+            Fired::Verification => ParkReason::Verification.phrase(),
+            Fired::Budget(axis) => ParkReason::Budget(*axis).phrase(),
+            Fired::ModelOutput => ParkReason::ModelOutput.phrase(),
+            Fired::Refused => ParkReason::Refused.phrase(),
+            Fired::Stalled(detector) => ParkReason::Stalled(*detector).phrase(),
+        }
+    }
+}
+
+/// What follows from an iteration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// The next iteration.
+    Continue,
+    /// The next iteration, to change the plan.
+    Replan,
+    /// Stop, with a reason.
+    Park(ParkReason),
+    /// The end.
+    Complete(Finish),
+    /// The end, because it can't go on.
+    Fail(Failure),
+}
+
+/// The judgement on an iteration: what follows, and every axis that was true, first by precedence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// What follows.
+    pub action: Action,
+    /// Every axis that was true.
+    pub fired: Vec<Fired>,
+}

@@ -1,0 +1,99 @@
+//! What a run was started with. Journaled in its first record, so a resume never depends on today's configuration.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::domain::budget::Limits;
+use crate::domain::limits;
+use crate::domain::model::ModelSpec;
+use crate::domain::tool::ToolSpec;
+
+/// The terms of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Terms {
+    /// What is to be reached.
+    pub goal: Goal,
+    /// The folder the run works in: absolute, canonical, fixed for the life of the run.
+    pub workspace: String,
+    /// How much it may use.
+    pub limits: Limits,
+    /// What must hold before a claim of being finished is believed.
+    pub checks: Vec<Check>,
+    /// The model and its price.
+    pub model: ModelSpec,
+    /// The work tools it may use; control tools are always there.
+    pub tools: Vec<ToolSpec>,
+    /// The agent's part of the system text.
+    pub instructions: String,
+    /// Whether this is a rehearsal: a scripted model and pretended money in a scratch copy.
+    #[serde(default)]
+    pub rehearsal: bool,
+}
+
+/// A goal: 1 to `limits::GOAL_MAX_CHARS` characters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Goal(String);
+
+impl Goal {
+    /// The goal as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for Goal {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let trimmed = text.trim();
+        let length = trimmed.chars().count();
+        if length == 0 {
+            return Err("the goal is empty; nothing was started; say in a sentence what is to be reached".to_string());
+        }
+        if length > limits::GOAL_MAX_CHARS {
+            return Err(format!(
+                "the goal has {length} characters and may have {}; nothing was started; put the text in a file of the \
+                 workspace and name the file in the goal",
+                limits::GOAL_MAX_CHARS
+            ));
+        }
+        Ok(Goal(trimmed.to_string()))
+    }
+}
+
+impl From<Goal> for String {
+    fn from(goal: Goal) -> String {
+        goal.0
+    }
+}
+
+/// A condition on the world (docs/ENGINE.md §7.6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Check {
+    /// A shell line that must exit with status 0. Written by the operator, so it needs no approval.
+    Command(String),
+}
+
+impl Check {
+    /// The check in words.
+    pub fn title(&self) -> &str {
+        match self {
+            Check::Command(line) => line,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_have_a_length() {
+        assert!(Goal::try_from("  ".to_string()).is_err());
+        assert!(Goal::try_from("é".repeat(limits::GOAL_MAX_CHARS)).is_ok());
+        assert!(Goal::try_from("é".repeat(limits::GOAL_MAX_CHARS + 1)).is_err());
+        assert_eq!(Goal::try_from(" fix it \n".to_string()).map(String::from), Ok("fix it".to_string()));
+    }
+}

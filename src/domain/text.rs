@@ -1,0 +1,63 @@
+//! Text with a longest length: its head and its tail are kept, and what was left out is counted.
+
+use sha2::Digest;
+use sha2::Sha256;
+
+/// SHA-256 of bytes, in lower-case hexadecimal.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The longest start of `text` that is at most `max` bytes and ends between characters.
+pub fn head(text: &str, max: usize) -> &str {
+    &text[..text.floor_char_boundary(max)]
+}
+
+/// The longest end of `text` that is at most `max` bytes and starts between characters.
+pub fn tail(text: &str, max: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(max))..]
+}
+
+/// `text`, or its head and tail with a line between them that says how much is missing.
+pub fn excerpt(text: &str, max: usize) -> String {
+    if text.len() <= max {
+        return text.to_string();
+    }
+    let (first, last) = (head(text, max / 2), tail(text, max / 2));
+    let missing = text.len() - first.len() - last.len();
+    format!("{first}\n[… {missing} bytes left out …]\n{last}")
+}
+
+/// One line of at most `max` characters, for titles; whitespace collapsed, an ellipsis where it was cut.
+pub fn one_line(text: &str, max: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= max {
+        return line;
+    }
+    line.chars().take(max.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_fall_between_characters() {
+        assert_eq!(head("aéb", 2), "a");
+        assert_eq!(tail("aéb", 2), "b");
+        assert_eq!(head("abc", 9), "abc");
+        assert_eq!(tail("abc", 9), "abc");
+    }
+
+    #[test]
+    fn excerpts_say_what_is_missing() {
+        assert_eq!(excerpt("0123456789", 10), "0123456789");
+        assert_eq!(excerpt("0123456789", 4), "01\n[… 6 bytes left out …]\n89");
+    }
+
+    #[test]
+    fn titles_are_one_line() {
+        assert_eq!(one_line(" a\n b\tc ", 9), "a b c");
+        assert_eq!(one_line("abcdef", 4), "abc…");
+    }
+}

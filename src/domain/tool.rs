@@ -1,0 +1,323 @@
+//! Tools and their calls: what a tool declares, what a call would touch, where a call stands, how it ended.
+
+use serde::Deserialize;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::domain::approval::By;
+use crate::domain::id::CallId;
+use crate::domain::text::one_line;
+use crate::domain::text::sha256_hex;
+use crate::domain::time::Span;
+use crate::domain::time::Timestamp;
+
+/// What a tool is, as the model is told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// Its name, `[a-z_]{1,64}`.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// JSON schema of its arguments.
+    pub schema: Value,
+    /// What a call may change, and so what is done when its outcome is unknown.
+    pub effect: EffectClass,
+}
+
+/// What a call may change (docs/ENGINE.md §1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectClass {
+    /// Handled by the engine: no effect outside the run, never gated.
+    Control,
+    /// Changes nothing; may be repeated.
+    Read,
+    /// Replaces the content of one file; what became of it can be told from the file.
+    WriteFile,
+    /// Changes something, but twice is the same as once.
+    Idempotent,
+    /// Anything else: must never be repeated without a person's word.
+    External,
+}
+
+/// What a call would touch, found without changing anything. The bytes shown are the bytes bound.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// One line: what the call is about, for example `src/lexer.rs +3 −1`.
+    pub title: String,
+    /// What it reaches, in words: `write in workspace`, `runs a program`.
+    pub reach: String,
+    /// Whether all it touches lies inside the workspace and is not a sensitive name.
+    pub inside: bool,
+    /// The whole call as the operator is shown it: a diff, a command line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub preview: String,
+    /// Everything the decision is bound to, as `name=value` lines in a fixed order: resolved path, directory,
+    /// hash of the file before and after, the program that would run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub binding: Vec<String>,
+    /// Set for a call that writes one file: what is needed to tell later whether it happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<FileWrite>,
+    /// Set when the call can't be run at all; the sentence goes to the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Problem>,
+}
+
+/// One file's content before and after a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileWrite {
+    /// The resolved path.
+    pub path: String,
+    /// SHA-256 of the content before, or nothing when there is no such file.
+    pub before: Option<String>,
+    /// SHA-256 of the content after.
+    pub after: String,
+}
+
+/// Why a call can't be run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// Its kind, for streaks.
+    pub kind: ProblemKind,
+    /// The sentence for the model.
+    pub text: String,
+}
+
+/// Kinds of calls that can't be run (docs/ENGINE.md §14.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProblemKind {
+    /// The arguments are not JSON.
+    Malformed,
+    /// There is no such tool.
+    UnknownTool,
+    /// The arguments do not fit the tool's schema.
+    InvalidArguments,
+    /// Refused whatever the operator says: a device, tiller's own state, a path that can't be.
+    Refused,
+    /// It fits the schema but can't work: no such file, the text to replace is not there.
+    Impossible,
+    /// Over the limit of tool calls.
+    OverBudget,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolOutcome {
+    /// In which way.
+    pub kind: OutcomeKind,
+    /// The result as the conversation has it, at most `limits::RESULT_MAX_BYTES`.
+    pub text: String,
+    /// Size of the whole result before it was cut, in bytes.
+    #[serde(default)]
+    pub bytes: u64,
+    /// How long it ran.
+    #[serde(default)]
+    pub took: Span,
+}
+
+impl ToolOutcome {
+    /// An outcome of a call that nothing ran for.
+    pub fn not_run(kind: OutcomeKind, text: impl Into<String>) -> Self {
+        let text = text.into();
+        ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(0) }
+    }
+}
+
+/// The ways in which a call ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeKind {
+    /// It worked.
+    Done,
+    /// It ran and reported an error; a program's exit status other than zero.
+    Failed,
+    /// It ran past its time limit and was ended.
+    TimedOut,
+    /// It was ended, or never begun, because the operator said so.
+    Cancelled,
+    /// The operator, or an earlier denial, said no.
+    Denied,
+    /// It never ran: see the problem.
+    NotRun(ProblemKind),
+    /// Nobody knows, and the operator chose to go on without knowing.
+    Unknown,
+}
+
+impl OutcomeKind {
+    /// Whether the conversation marks the result as an error.
+    pub fn is_error(self) -> bool {
+        match self {
+            OutcomeKind::Done => false,
+            OutcomeKind::Failed
+            | OutcomeKind::TimedOut
+            | OutcomeKind::Cancelled
+            | OutcomeKind::Denied
+            | OutcomeKind::NotRun(_)
+            | OutcomeKind::Unknown => true,
+        }
+    }
+
+    /// The outcome as one word.
+    pub fn word(self) -> &'static str {
+        match self {
+            OutcomeKind::Done => "done",
+            OutcomeKind::Failed => "failed",
+            OutcomeKind::TimedOut => "timed out",
+            OutcomeKind::Cancelled => "cancelled",
+            OutcomeKind::Denied => "denied",
+            OutcomeKind::NotRun(_) => "not run",
+            OutcomeKind::Unknown => "unknown",
+        }
+    }
+}
+
+/// One use of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The engine's id.
+    pub id: CallId,
+    /// The provider's id, possibly empty.
+    pub provider_id: String,
+    /// Name of the tool, as the model wrote it.
+    pub tool: String,
+    /// Arguments as the model wrote them: these bytes are shown, bound and executed.
+    pub arguments: String,
+    /// Effect class of the tool.
+    pub effect: EffectClass,
+    /// Where the call stands.
+    pub state: CallState,
+    /// What it would touch, once prepared.
+    pub facts: Option<Facts>,
+    /// Who allowed it, once allowed.
+    pub allowed: Option<By>,
+    /// How often it was started.
+    pub attempts: u32,
+    /// When its state last changed.
+    pub since: Timestamp,
+}
+
+impl ToolCall {
+    /// The binding digest of the call with its facts (docs/SAFETY.md, binding): what a decision is about.
+    pub fn digest(&self) -> Option<Digest> {
+        self.facts.as_ref().map(|facts| Digest::of(self, facts))
+    }
+
+    /// The arguments as a title: of its facts, or the head of what the model wrote.
+    pub fn title(&self) -> String {
+        match &self.facts {
+            Some(facts) if !facts.title.is_empty() => facts.title.clone(),
+            Some(_) | None => one_line(&self.arguments, 80),
+        }
+    }
+
+    /// Whether it has ended.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.state, CallState::Closed(_))
+    }
+
+    /// What two identical calls share, for denials, grants and detectors: the tool and its exact arguments.
+    pub fn signature(&self) -> String {
+        signature(&self.tool, &self.arguments)
+    }
+}
+
+/// What two identical calls share: a hash of the tool's name and of the exact arguments.
+pub fn signature(tool: &str, arguments: &str) -> String {
+    sha256_hex(format!("{tool}\0{arguments}").as_bytes())[..16].to_string()
+}
+
+/// Leave to run one call once. Only a call that is recorded as started and allowed can have one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permit {
+    call: ToolCall,
+    digest: Digest,
+}
+
+impl Permit {
+    /// The permit of a call, if its journal says that it runs and who allowed it.
+    pub fn of(call: &ToolCall) -> Option<Permit> {
+        match (&call.state, &call.allowed, call.digest()) {
+            (CallState::Running, Some(_), Some(digest)) => Some(Permit { call: call.clone(), digest }),
+            _ => None,
+        }
+    }
+
+    /// The call.
+    pub fn call(&self) -> &ToolCall {
+        &self.call
+    }
+
+    /// What the decision was bound to: it must still hold right before acting.
+    pub fn digest(&self) -> &Digest {
+        &self.digest
+    }
+}
+
+/// Where a call stands (docs/ENGINE.md §10.7).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallState {
+    /// The model asked for it; what it would touch is being found out.
+    Proposed,
+    /// What it would touch is known; it is not judged yet.
+    Prepared,
+    /// It waits for the operator.
+    Awaiting {
+        /// Why it is asked.
+        why: String,
+    },
+    /// Someone allowed it; it may start.
+    Approved,
+    /// It was started and has not ended.
+    Running,
+    /// It was started, and the process that ran it is gone.
+    OutcomeUnknown {
+        /// Whether its traces were looked for already.
+        probed: bool,
+    },
+    /// It has ended.
+    Closed(OutcomeKind),
+}
+
+/// SHA-256 over everything that a decision is bound to; the first 8 characters are shown.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Digest(pub String);
+
+impl Digest {
+    /// The digest of a call and what it would touch. Each part is preceded by its length, so that no two
+    /// different calls share an encoding.
+    pub fn of(call: &ToolCall, facts: &Facts) -> Digest {
+        let mut encoding = b"tiller-call-v1".to_vec();
+        let id = call.id.to_string();
+        let parts = [id.as_str(), call.tool.as_str(), call.arguments.as_str(), facts.reach.as_str(), facts.preview.as_str()];
+        for part in parts.into_iter().chain(facts.binding.iter().map(String::as_str)) {
+            encoding.extend_from_slice(&(part.len() as u64).to_be_bytes());
+            encoding.extend_from_slice(part.as_bytes());
+        }
+        Digest(sha256_hex(&encoding))
+    }
+
+    /// The first 8 characters, as shown.
+    pub fn short(&self) -> &str {
+        self.0.get(..8).unwrap_or(&self.0)
+    }
+
+    /// Whether `text` is this digest or its first 8 or more characters.
+    pub fn is_written(&self, text: &str) -> bool {
+        text.len() >= 8 && self.0.starts_with(text)
+    }
+}
+
+/// What became of a call whose outcome was unknown, as its traces tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Probe {
+    /// It happened.
+    Done,
+    /// It did not happen.
+    NotDone,
+    /// It can't be told.
+    Unknown,
+}

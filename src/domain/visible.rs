@@ -1,0 +1,1 @@
+//! Untrusted text made visible: the one sanitiser.
