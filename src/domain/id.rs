@@ -40,7 +40,9 @@ impl TryFrom<String> for RunId {
         if fits {
             Ok(RunId(text))
         } else {
-            Err(format!("{text:?} is not a run id: it needs {RUN_ID_LENGTH} characters of 0-9 and a-z without i, l, o, u"))
+            Err(format!(
+                "{text:?} is not a run id: it needs {RUN_ID_LENGTH} characters of 0-9 and a-z without i, l, o, u"
+            ))
         }
     }
 }

@@ -73,7 +73,8 @@ impl ModelRequest {
     /// Size of everything that is sent, in bytes: what the estimate of its tokens rests on.
     pub fn bytes(&self) -> u64 {
         let entries: usize = self.entries.iter().map(|entry| entry_bytes(entry)).sum();
-        let tools: usize = self.tools.iter().map(|tool| tool.description.len() + tool.schema.to_string().len() + 32).sum();
+        let tools: usize =
+            self.tools.iter().map(|tool| tool.description.len() + tool.schema.to_string().len() + 32).sum();
         (self.system.len() + self.closing.len() + entries + tools) as u64
     }
 }
@@ -85,7 +86,8 @@ fn entry_bytes(entry: &Entry) -> usize {
         + match &entry.message {
             Message::Operator { text, .. } | Message::Engine { text } | Message::ToolResult { text, .. } => text.len(),
             Message::Assistant { text, uses, .. } => {
-                let uses: usize = uses.iter().map(|one| one.tool.len() + one.arguments.len() + one.wire_id.len() + FRAME).sum();
+                let uses: usize =
+                    uses.iter().map(|one| one.tool.len() + one.arguments.len() + one.wire_id.len() + FRAME).sum();
                 text.len() + uses
             }
         }

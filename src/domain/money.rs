@@ -139,7 +139,19 @@ mod tests {
                 .collect();
         assert_eq!(
             read,
-            [Some(5_000_000), Some(250_000), Some(1_500_000), Some(500_000), Some(1), None, None, None, None, None, None]
+            [
+                Some(5_000_000),
+                Some(250_000),
+                Some(1_500_000),
+                Some(500_000),
+                Some(1),
+                None,
+                None,
+                None,
+                None,
+                None,
+                None
+            ]
         );
     }
 

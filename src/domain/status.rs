@@ -183,7 +183,9 @@ impl ParkReason {
             ParkReason::Permission => "see to the rights of the key at the provider, then resume",
             ParkReason::ModelConfig => "correct the model in tiller.toml and start anew, or resume to try again",
             ParkReason::PriceUnknown => "set the price of the model in tiller.toml, then start anew",
-            ParkReason::RateLimited { .. } | ParkReason::ProviderWait { .. } => "it goes on by itself then; resume tries at once",
+            ParkReason::RateLimited { .. } | ParkReason::ProviderWait { .. } => {
+                "it goes on by itself then; resume tries at once"
+            }
             ParkReason::Storage => "free space on the disk, then resume",
             ParkReason::Interrupted | ParkReason::Paused | ParkReason::Shutdown => "resume",
             ParkReason::EnginePanic => "look at the log file, then resume",

@@ -291,7 +291,8 @@ impl Digest {
     pub fn of(call: &ToolCall, facts: &Facts) -> Digest {
         let mut encoding = b"tiller-call-v1".to_vec();
         let id = call.id.to_string();
-        let parts = [id.as_str(), call.tool.as_str(), call.arguments.as_str(), facts.reach.as_str(), facts.preview.as_str()];
+        let parts =
+            [id.as_str(), call.tool.as_str(), call.arguments.as_str(), facts.reach.as_str(), facts.preview.as_str()];
         for part in parts.into_iter().chain(facts.binding.iter().map(String::as_str)) {
             encoding.extend_from_slice(&(part.len() as u64).to_be_bytes());
             encoding.extend_from_slice(part.as_bytes());
