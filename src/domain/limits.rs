@@ -155,3 +155,6 @@ pub const TYPING: Span = Span(750);
 pub const LIVE_TEXT_MAX_BYTES: usize = 64 * 1024;
 /// Deltas alone cause at most this many frames a second.
 pub const FRAMES_PER_SECOND: u64 = 30;
+
+/// Records that a client is given at once: enough to catch up fast, little enough to draw between.
+pub const RECORDS_PER_UPDATE: usize = 256;

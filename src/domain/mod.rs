@@ -8,6 +8,7 @@ pub mod budget;
 pub mod command;
 pub mod control;
 pub mod event;
+pub mod fold;
 pub mod id;
 pub mod limits;
 pub mod message;
