@@ -161,3 +161,5 @@ pub const FRAMES_PER_SECOND: u64 = 30;
 
 /// Records that a client is given at once: enough to catch up fast, little enough to draw between.
 pub const RECORDS_PER_UPDATE: usize = 256;
+/// Between two attempts at a commit that failed.
+pub const STORE_RETRY_WAIT: Span = Span(700);

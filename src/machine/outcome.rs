@@ -85,6 +85,8 @@ fn model(
 /// The calls of a reply, with ids of ours; those that can't be made are answered at once.
 fn proposed(run: &Run, got: &ModelReply) -> Vec<Event> {
     let mut group = Vec::new();
+    // All calls first: the conversation has the whole reply before the first of its results.
+    let mut answers = Vec::new();
     let mut id = run.next.call;
     let mut wire_ids: Vec<String> = Vec::new();
     for asked in reply::calls(got) {
@@ -98,10 +100,11 @@ fn proposed(run: &Run, got: &ModelReply) -> Vec<Event> {
         group.push(Event::ToolCallProposed { call: id, wire_id, tool: asked.name.clone(), arguments, effect });
         if let Some(problem) = problem {
             let outcome = ToolOutcome::not_run(OutcomeKind::NotRun(problem.kind), problem.text);
-            group.push(Event::ToolCallFinished { call: id, outcome });
+            answers.push(Event::ToolCallFinished { call: id, outcome });
         }
         id = id.next();
     }
+    group.extend(answers);
     group
 }
 

@@ -33,9 +33,9 @@ pub fn in_flight(run: &Run) -> Option<ModelRequest> {
     Some(request(run, flying.id.call, flying.id.attempt, run.iteration.phase))
 }
 
-/// A short hash of what is asked, for the record.
+/// A short hash of what is asked, for the record. The conversation only grows, so its length stands for it.
 pub fn digest(request: &ModelRequest) -> String {
-    let text = format!("{}\0{:?}\0{}\0{}", request.system, request.entries, request.closing, request.max_output);
+    let text = format!("{}\0{}\0{}\0{}", request.system, request.entries.len(), request.closing, request.max_output);
     sha256_hex(text.as_bytes())[..16].to_string()
 }
 
