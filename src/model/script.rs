@@ -1,6 +1,6 @@
 //! The script of a scripted model: its format, and the reading and checking of it before anything starts.
 //! What the format means is written for people in `docs/SCRIPT.md`; a whole example stands there, and is read by a
-//! test here. This file does not decide which step is due: `scripted.rs` does.
+//! test here. This file does not decide which step is due: `replay.rs` does.
 //!
 //! In short:
 //!
