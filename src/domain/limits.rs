@@ -83,6 +83,9 @@ pub const RETRY_AFTER_MAX: Span = Span::seconds(15 * 60);
 /// How long a run parked for its provider waits before it tries again by itself.
 pub const PROVIDER_WAIT: Span = Span::seconds(10 * 60);
 
+/// How often in a row it does so.
+pub const PROVIDER_WAITS: u32 = 6;
+
 /// Calls in one reply; more are a loop, not a plan.
 pub const CALLS_PER_REPLY: usize = 64;
 /// Reads that run side by side.
@@ -169,3 +172,6 @@ pub const TYPING: Span = Span(750);
 pub const LIVE_TEXT_MAX_BYTES: usize = 64 * 1024;
 /// Deltas alone cause at most this many frames a second.
 pub const FRAMES_PER_SECOND: u64 = 30;
+
+/// Records that a client is given at once: enough to catch up fast, little enough to draw between.
+pub const RECORDS_PER_UPDATE: usize = 256;

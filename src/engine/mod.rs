@@ -1,1 +1,3 @@
-//! (being written)
+//! Floor 4: the only place that owns tasks, time and order.
+
+pub mod handle;
