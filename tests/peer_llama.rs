@@ -213,7 +213,7 @@ async fn history(model: &OpenAi) {
     };
     let result = |number: u32, kind| {
         let text = "the text".to_string();
-        entry(Message::ToolResult { call: CallId(number), kind, text, bytes: 8, took: Span(1) })
+        entry(Message::ToolResult { call: CallId(number), kind, text, bytes: 8, title: String::new(), took: Span(1) })
     };
     let uses = vec![call(1, r#"{"path":"a"}"#), call(2, "{broken")];
     let reply = Message::Assistant { call: ModelCallId(1), phase: Phase::Pursue, text: String::new(), uses };

@@ -348,6 +348,7 @@ fn request() -> ModelRequest {
                 kind: OutcomeKind::Done,
                 text: "fine".to_string(),
                 bytes: 4,
+                title: String::new(),
                 took: Span(1),
             }),
         ],

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::domain::control::ASK_OPERATOR;
 use crate::domain::message::Entry;
 use crate::domain::message::Message;
 use crate::domain::message::ToolUse;
@@ -13,9 +14,6 @@ use crate::model::script::Branch;
 use crate::model::script::Script;
 use crate::model::script::Step;
 use crate::model::script::When;
-
-/// The control tool whose results are answers of the operator.
-const ASK_OPERATOR: &str = "ask_operator";
 
 /// The step that answers the request; nothing when the script is over.
 pub fn due<'a>(script: &'a Script, request: &ModelRequest) -> Option<&'a Step> {
@@ -213,7 +211,7 @@ mod tests {
 
     fn result(call: u32, kind: OutcomeKind, text: &str) -> Arc<Entry> {
         let (text, bytes) = (text.to_string(), text.len() as u64);
-        entry(Message::ToolResult { call: CallId(call), kind, text, bytes, took: Span(1) })
+        entry(Message::ToolResult { call: CallId(call), kind, text, bytes, title: String::new(), took: Span(1) })
     }
 
     fn said(text: &str) -> Arc<Entry> {

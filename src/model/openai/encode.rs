@@ -236,7 +236,14 @@ mod tests {
     }
 
     fn result_of(call: u32, kind: OutcomeKind) -> Message {
-        Message::ToolResult { call: CallId(call), kind, text: "text".to_string(), bytes: 4, took: Span(1) }
+        Message::ToolResult {
+            call: CallId(call),
+            kind,
+            text: "text".to_string(),
+            bytes: 4,
+            title: String::new(),
+            took: Span(1),
+        }
     }
 
     fn operator(text: &str) -> Message {
