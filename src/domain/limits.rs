@@ -148,6 +148,13 @@ pub const SCRIPT_WAIT_MAX: Span = Span::seconds(600);
 pub const VALUE_MAX_BYTES: usize = 4 * 1024;
 /// Longest record, in bytes, pieces counted together.
 pub const RECORD_MAX_BYTES: usize = 16 * 1024 * 1024;
+/// Largest file that is read from beside a store, in bytes: a summary, an owner, a draft, whose JSON can be six times
+/// as long as its text.
+pub const SIDE_FILE_MAX_BYTES: u64 = 512 * 1024;
+/// Requests that wait for the thread of a store: one writer and a few readers, each of whom waits for its answer.
+pub const STORE_REQUESTS: usize = 16;
+/// Page cache of one store, in bytes. Not a hard bound; a run is read from first to last once, then only appended to.
+pub const STORE_CACHE_BYTES: u64 = 8 * 1024 * 1024;
 /// How long a store's lock is tried for: it can outlive a killed process by some milliseconds.
 pub const LOCK_PATIENCE: Span = Span::seconds(2);
 /// Commits that fail are tried so often before the run parks for storage.
