@@ -126,6 +126,20 @@ pub const FIRST_BYTE_TIMEOUT: Span = Span::seconds(120);
 pub const STREAM_TIMEOUT: Span = Span::seconds(60);
 /// Longest error body that is read, in bytes.
 pub const ERROR_BODY_MAX_BYTES: usize = 64 * 1024;
+/// Longest single event of a stream, or reply that is not streamed, in bytes: a reply of the longest length with
+/// every byte escaped, and some room for what stands around it.
+pub const STREAM_EVENT_MAX_BYTES: usize = 8 * 1024 * 1024;
+/// Longest body of a reply, in bytes, whatever is in it (docs/ENGINE.md §14.5).
+pub const REPLY_BODY_MAX_BYTES: usize = 32 * 1024 * 1024;
+/// Calls that are read from one reply: room to show that there were too many, not room for an endless list.
+pub const CALLS_READ_MAX: usize = 4 * CALLS_PER_REPLY;
+/// Longest sentence of a provider that is repeated to the operator, in characters.
+pub const PROVIDER_SENTENCE_MAX_CHARS: usize = 400;
+
+/// Largest script of a scripted model, in bytes: hundreds of steps, read at once.
+pub const SCRIPT_MAX_BYTES: u64 = 1024 * 1024;
+/// Longest single wait that a script may ask for: longer than any timeout that it could test.
+pub const SCRIPT_WAIT_MAX: Span = Span::seconds(600);
 
 /// Largest value in the store: sled keeps larger pages in files that it does not sync (docs/JOURNAL.md).
 pub const VALUE_MAX_BYTES: usize = 4 * 1024;

@@ -10,6 +10,23 @@ use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
 use crate::domain::model::ModelRequest;
 
+pub mod incoming;
+pub mod script;
+pub mod scripted;
+
+/// What goes wrong before a model can be asked anything.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The script can't be used.
+    #[error("the script {path} can't be used, nothing was started: {problem}")]
+    Script {
+        /// Path of the script.
+        path: String,
+        /// Which step, and what is wrong with it.
+        problem: String,
+    },
+}
+
 /// Something that answers requests.
 #[async_trait]
 pub trait Model: Send + Sync {
