@@ -192,9 +192,9 @@ impl Engine {
             self.take(reply, phase, &mut observation);
             observation.movement = self.walk.plan.movement_since(&before);
             let moved = observation.movement.forward > 0 || !observation.effects.is_empty();
-            let novel = observation.outcomes.iter().any(|one| !self.progress.has_seen(one));
-            observation.novel = novel;
-            observation.progress = moved || (novel && self.progress.novelty_counts());
+            let planned = phase != Phase::Pursue && observation.movement.is_structural();
+            let novel = observation.novel && self.progress.novelty_counts();
+            observation.progress = moved || planned || novel;
             self.progress.take(&observation);
             if phase == Phase::Replan {
                 self.walk.replans += 1;
@@ -306,12 +306,12 @@ impl Engine {
         let open: Vec<String> = self.walk.plan.open().map(|todo| todo.id.0.clone()).collect();
         if !open.is_empty() {
             self.claims += 1;
-            return (OutcomeKind::Failed, format!("not finished: these todos are open: {}", open.join(", ")));
+            return (OutcomeKind::Done, format!("not finished: these todos are open: {}", open.join(", ")));
         }
         let (code, output) = shell(self.walk.folder.path(), "sh check.sh");
         if code != 0 {
             self.claims += 1;
-            return (OutcomeKind::Failed, format!("not finished: the check failed:\n{output}"));
+            return (OutcomeKind::Done, format!("not finished: the check failed:\n{output}"));
         }
         self.walk.end = "verified";
         (OutcomeKind::Done, "verified".to_string())
@@ -321,7 +321,10 @@ impl Engine {
         let signed = signature(&one.tool, &one.arguments);
         let (kind, text) = self.gate(one, arguments, &signed, observation);
         let result = sha256_hex(text.as_bytes());
-        observation.outcomes.push(CallResult { call: signed, result, title: String::new() });
+        let seen = CallResult { call: signed, result, title: String::new() };
+        let ran = matches!(kind, OutcomeKind::Done | OutcomeKind::Failed);
+        observation.novel |= ran && !self.progress.has_seen(&seen);
+        observation.outcomes.push(seen);
         (kind, text)
     }
 
