@@ -112,6 +112,29 @@ pub const ENTRIES_MAX: usize = 500;
 pub const SEARCH_FILES_MAX: usize = 50_000;
 /// Longest line that a search shows, in bytes.
 pub const SEARCH_LINE_MAX_BYTES: usize = 400;
+/// Longest path that a call may name, in bytes: what the system takes.
+pub const PATH_MAX_BYTES: usize = 4_096;
+/// Longest line that `read_file` shows whole, in bytes: longer ones are not written by hand.
+pub const READ_LINE_MAX_BYTES: usize = 2_000;
+/// Lines of context that a search shows at most, before and after a match each.
+pub const SEARCH_CONTEXT_MAX: usize = 10;
+/// Largest compiled form of a search pattern, in bytes: matching stays linear, and building it is bounded by this.
+pub const SEARCH_PATTERN_MAX_BYTES: usize = 4 * 1024 * 1024;
+/// Deepest listing of `list_dir`.
+pub const LIST_DEPTH_MAX: usize = 8;
+/// Longest shell line, in bytes: the kernel takes no longer argument.
+pub const COMMAND_MAX_BYTES: usize = 128 * 1024 - 1;
+/// Programs of the workspace that a shell line names are hashed up to so many bytes in all; beyond it, size and time
+/// of change stand for the content.
+pub const SCRIPTS_HASHED_BYTES: u64 = 32 * 1024 * 1024;
+/// A scrap of a program's output on its way to a screen, in bytes.
+pub const SCRAP_MAX_BYTES: usize = 4 * 1024;
+/// How long output is awaited when everything that could write it is gone.
+pub const PIPE_PATIENCE: Span = Span(250);
+/// How long a guard is awaited after it was told to end: its own ladder, and as much again.
+pub const GUARD_PATIENCE: Span = Span::seconds(8);
+/// How long a guard goes on killing what does not die: a program in an endless system call can't be killed.
+pub const GUARD_KILL_PATIENCE: Span = Span::seconds(5);
 /// Default time limit of a tool call.
 pub const TOOL_TIMEOUT: Span = Span::seconds(120);
 /// Longest time limit that a call may ask for.
