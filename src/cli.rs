@@ -463,9 +463,7 @@ impl Word {
                 order(run, Order::Resolve { call, resolution: resolution(what, text)? })
             }
             Word::Say { run, text } => order(run, Order::Say(text)),
-            Word::Raise { run, axis, limit } => {
-                order(run, Order::Raise { axis, limit: axis.parse_limit(&limit)? })
-            }
+            Word::Raise { run, axis, limit } => order(run, Order::Raise { axis, limit: axis.parse_limit(&limit)? }),
             Word::Cancel { run } => order(run, Order::Cancel),
         })
     }
@@ -555,7 +553,8 @@ fn digest(text: &str) -> Result<String, String> {
     if fits {
         Ok(text.to_lowercase())
     } else {
-        Err("a digest is 8 to 64 of the characters 0-9 and a-f; `tiller show RUN` prints it beside the call".to_string())
+        Err("a digest is 8 to 64 of the characters 0-9 and a-f; `tiller show RUN` prints it beside the call"
+            .to_string())
     }
 }
 

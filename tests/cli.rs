@@ -48,8 +48,19 @@ fn options() {
     let all = "Options { output: Json, model: Some(\"openai/gpt-5\"), budget: Some(At(2500000)), iterations: \
                Some(Unlimited), checks: [\"make\", \"make test\"], workspace: Some(\"/srv/x\") }";
     let words = [
-        "--json", "--model", "openai/gpt-5", "--budget", "2.50", "--max-iterations", "unlimited", "--check", "make",
-        "--check", "make test", "--workspace", "/srv/x",
+        "--json",
+        "--model",
+        "openai/gpt-5",
+        "--budget",
+        "2.50",
+        "--max-iterations",
+        "unlimited",
+        "--check",
+        "make",
+        "--check",
+        "make test",
+        "--workspace",
+        "/srv/x",
     ];
     let meaning = format!("Start {{ goal: Typed(Goal(\"g\")), options: {all} }}");
     check(&[&["run", "g"], &words[..]].concat(), &meaning);

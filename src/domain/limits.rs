@@ -158,3 +158,6 @@ pub const FRAMES_PER_SECOND: u64 = 30;
 
 /// Records that a client is given at once: enough to catch up fast, little enough to draw between.
 pub const RECORDS_PER_UPDATE: usize = 256;
+
+/// Longest configuration file, in bytes: far more than a person writes.
+pub const CONFIG_MAX_BYTES: u64 = 256 * 1024;
