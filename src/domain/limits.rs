@@ -161,3 +161,7 @@ pub const RECORDS_PER_UPDATE: usize = 256;
 
 /// Longest configuration file, in bytes: far more than a person writes.
 pub const CONFIG_MAX_BYTES: u64 = 256 * 1024;
+/// Log files that are kept, one a day.
+pub const LOG_FILES: usize = 7;
+/// Log lines that wait for the disk; more are dropped, since a slow disk must not slow a run.
+pub const LOG_LINES: usize = 4_096;
