@@ -83,6 +83,9 @@ pub const RETRY_AFTER_MAX: Span = Span::seconds(15 * 60);
 /// How long a run parked for its provider waits before it tries again by itself.
 pub const PROVIDER_WAIT: Span = Span::seconds(10 * 60);
 
+/// How often in a row it does so.
+pub const PROVIDER_WAITS: u32 = 6;
+
 /// Calls in one reply; more are a loop, not a plan.
 pub const CALLS_PER_REPLY: usize = 64;
 /// Reads that run side by side.
