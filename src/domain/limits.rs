@@ -187,3 +187,12 @@ pub const CONFIG_MAX_BYTES: u64 = 256 * 1024;
 pub const LOG_FILES: usize = 7;
 /// Log lines that wait for the disk; more are dropped, since a slow disk must not slow a run.
 pub const LOG_LINES: usize = 4_096;
+
+/// What lines show of a tool's or a check's output, in bytes: its head and its tail. The journal has more.
+pub const LINES_EXCERPT_BYTES: usize = 2 * 1024;
+/// Lines of a waiting call that are printed with its prompt: about a screenful.
+pub const PROMPT_LINES: usize = 40;
+/// Texts that wait to be printed where a reader is slow.
+pub const PRINTS: usize = 64;
+/// Typed lines that wait to be read.
+pub const TYPED_LINES: usize = 16;
