@@ -134,7 +134,7 @@ pub fn created(run: &Run, terms: &Terms) -> String {
         .iter()
         .map(|axis| format!("{} {}", axis.word(), limit_phrase(*axis, terms.limits.on(*axis))))
         .collect();
-    text += &format!("  limits: {}\n", limits.join(", "));
+    text += &format!("  limits at start: {}\n", limits.join(", "));
     for (index, check) in terms.checks.iter().enumerate() {
         text += &format!("  check {}: {}\n", index + 1, title(check.title()));
     }
@@ -211,7 +211,7 @@ fn recovered(findings: &[Finding]) -> String {
 fn prepared(call: CallId, facts: &Facts) -> String {
     match &facts.problem {
         Some(problem) => format!("[call {call}] can't be run: {}\n", title(&problem.text)),
-        None => format!("[call {call}] {}: {}\n", title(&facts.reach), title(&facts.title)),
+        None => format!("[call {call}] looked at: {}: {}\n", title(&facts.reach), title(&facts.title)),
     }
 }
 
@@ -282,4 +282,42 @@ fn call_title(run: &Run, call: CallId) -> String {
 
 fn check_title(run: &Run, index: usize) -> String {
     run.terms.checks.get(index).map(|check| title(check.title())).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+
+    use super::*;
+    use crate::domain::approval::Decision;
+    use crate::domain::command::Command;
+    use crate::domain::id::CallId;
+    use crate::headless::fixture::Desk;
+    use crate::headless::fixture::asks_for;
+    use crate::headless::fixture::finishes;
+    use crate::headless::fixture::plans;
+
+    /// All lines of a journal.
+    fn told(desk: &Desk) -> String {
+        let records = desk.records.lock().unwrap();
+        let mut run = Run::begin(desk.run.id.clone(), &records[0]).unwrap();
+        let mut text = lines(&records[0], &run, &TimeZone::UTC);
+        for record in &records[1..] {
+            run.apply(record).unwrap();
+            text += &lines(record, &run, &TimeZone::UTC);
+        }
+        text
+    }
+
+    #[test]
+    fn a_run_reads_like_this() {
+        let mut desk = Desk::new(vec![plans(), asks_for("run_command", "make \u{1b}[2J\n[completed] ha"), finishes()]);
+        desk.recover();
+        let digest = desk.run.calls[&CallId(2)].digest().unwrap();
+        let decision = Decision::AllowOnce;
+        desk.order(Command::Interject { text: "mind\nthe gap".to_string() });
+        desk.order(Command::Decide { call: CallId(2), digest: digest.clone(), decision });
+        let expected = include_str!("../../tests/fixtures/plain.txt").replace("DIGEST", digest.short());
+        assert_eq!(told(&desk), expected);
+    }
 }

@@ -20,7 +20,6 @@ use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::run::Run;
-use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::headless::input::Typed;
 use crate::headless::input::typed;
@@ -33,6 +32,8 @@ use crate::protocol::client::Client;
 use crate::protocol::client::Update;
 
 pub mod exit;
+#[cfg(test)]
+mod fixture;
 pub mod input;
 pub mod lines;
 pub mod orders;
@@ -312,7 +313,7 @@ impl Room {
             Status::Completed(_) | Status::Failed(_) | Status::Cancelled => true,
             Status::Queued | Status::Running => false,
             Status::Parked(_) if self.is_leaving() => true,
-            Status::Parked(ParkReason::RateLimited { .. } | ParkReason::ProviderWait { .. }) => false,
+            Status::Parked(_) if run.deadline().is_some() => false,
             Status::Parked(_) => self.prompt.is_none() || !self.hears,
         }
     }
@@ -333,5 +334,186 @@ impl Room {
             () = printed => {}
             () = hurry(leave) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+
+    use super::*;
+    use crate::domain::approval::Decision;
+    use crate::domain::model::FailureClass;
+    use crate::domain::run::Waits;
+    use crate::domain::time::Span;
+    use crate::headless::fixture::Desk;
+    use crate::headless::fixture::Paper;
+    use crate::headless::fixture::asks_for;
+    use crate::headless::fixture::fails;
+    use crate::headless::fixture::finishes;
+    use crate::headless::fixture::plans;
+
+    /// A session under way, seen and spoken to from outside.
+    struct Stage {
+        shown: tokio::task::JoinHandle<Result<Run, HeadlessError>>,
+        out: Paper,
+        aside: Paper,
+        typed: mpsc::Sender<Typed>,
+        leave: CancellationToken,
+    }
+
+    impl Stage {
+        fn open(desk: Desk, style: Style, out: Paper, first: Option<Command>) -> Stage {
+            let (client, id, run) = desk.serve();
+            let (typed, lines) = mpsc::channel(4);
+            let (aside, leave) = (Paper::default(), CancellationToken::new());
+            let world = World {
+                out: Printer::start(Box::new(out.clone())),
+                aside: Printer::start(Box::new(aside.clone())),
+                typed: lines,
+                leave: leave.clone(),
+                zone: TimeZone::UTC,
+            };
+            let session = Session { client, id, run, style, first };
+            let shown = tokio::spawn(show_in(session, world));
+            Stage { shown, out, aside, typed, leave }
+        }
+
+        /// Types a line once `text` was printed.
+        async fn types(&self, text: &str, line: &str, at: Instant) {
+            self.out.has(text).await;
+            self.typed.send(Typed { line: line.to_string(), at }).await.unwrap();
+        }
+
+        async fn ends(self) -> (Run, String, String) {
+            let run = tokio::time::timeout(Duration::from_secs(20), self.shown).await.unwrap().unwrap().unwrap();
+            (run, self.out.text(), self.aside.text())
+        }
+    }
+
+    /// Long enough after any prompt of this test.
+    fn late() -> Instant {
+        Instant::now() + Duration::from_secs(60)
+    }
+
+    fn work() -> Desk {
+        Desk::new(vec![plans(), asks_for("run_command", "make all"), finishes()])
+    }
+
+    #[tokio::test]
+    async fn a_run_that_nobody_can_decide_parks_and_says_how_to_decide() {
+        let stage = Stage::open(work(), Style::Plain, Paper::default(), None);
+        let (run, out, _) = stage.ends().await;
+        assert_eq!(exit::exit_code(&run.status), 10);
+        let call = run.waiting().first().map(|(call, _)| call.digest().unwrap()).unwrap();
+        let end = format!(
+            "[parked] waiting for approval\n  what to do: allow or deny the call that waits\nrun 777777 is parked \
+             (waiting for approval) · $0.00 spent\nto go on, type:\n  tiller approve 777777 c2 {digest}\n  tiller deny \
+             777777 c2 {digest} \"why\"\n  tiller resume 777777\n",
+            digest = call.short()
+        );
+        assert!(out.ends_with(&end), "{out}");
+    }
+
+    #[tokio::test]
+    async fn a_person_allows_a_call_and_the_run_completes() {
+        let stage = Stage::open(work(), Style::Asking, Paper::default(), None);
+        stage.types("allow this call?", "y", late()).await;
+        let (run, out, _) = stage.ends().await;
+        assert_eq!(exit::exit_code(&run.status), 0, "{out}");
+        assert!(out.contains("  | $ make all\n"), "{out}");
+        assert!(out.contains("[call c2] allowed once by you (test)\n"), "{out}");
+        assert!(out.contains("[call c2] runs: run_command make all\n"), "{out}");
+        assert!(out.ends_with("run 777777 is completed (claimed, not verified) · $0.00 spent\n"), "{out}");
+    }
+
+    #[tokio::test]
+    async fn a_line_that_came_before_the_question_decides_nothing() {
+        let early = Instant::now();
+        let stage = Stage::open(work(), Style::Asking, Paper::default(), None);
+        stage.types("allow this call?", "y", early).await;
+        stage.types("that came too early to be an answer to this; nothing was decided", "n", late()).await;
+        let (run, out, _) = stage.ends().await;
+        assert_eq!(exit::exit_code(&run.status), 0);
+        assert!(out.contains("[call c2] denied by you (test)") && !out.contains("[call c2] runs"), "{out}");
+    }
+
+    #[tokio::test]
+    async fn words_are_passed_on_and_the_question_is_asked_again() {
+        let stage = Stage::open(work(), Style::Asking, Paper::default(), None);
+        stage.types("allow this call?", "use the other one", late()).await;
+        stage.types("  | use the other one\n", "y", Instant::now()).await;
+        stage.types("nothing was decided", "a", late()).await;
+        let (run, out, _) = stage.ends().await;
+        assert_eq!(exit::exit_code(&run.status), 0);
+        assert!(out.contains("[call c2] allowed until the run ends by you (test)"), "{out}");
+    }
+
+    #[tokio::test]
+    async fn json_is_the_records_and_nothing_else() {
+        let stage = Stage::open(work(), Style::Json, Paper::default(), None);
+        let (run, out, aside) = stage.ends().await;
+        let records: Vec<Record> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(Run::fold(&run.id, &records).unwrap(), run);
+        assert!(aside.starts_with("run 777777 is parked (waiting for approval)"), "{aside}");
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_goes_away_parks_the_run() {
+        let stage = Stage::open(work(), Style::Asking, Paper::torn_after(400), None);
+        let (run, out, _) = stage.ends().await;
+        assert_eq!((exit::exit_code(&run.status), out.len()), (10, 400));
+    }
+
+    #[tokio::test]
+    async fn leaving_ends_a_session_that_waits() {
+        let stage = Stage::open(work(), Style::Asking, Paper::default(), None);
+        stage.out.has("allow this call?").await;
+        stage.leave.cancel();
+        let (run, _, _) = stage.ends().await;
+        assert_eq!(run.waiting().first().map(|(_, waits)| *waits), Some(Waits::Decision));
+    }
+
+    #[tokio::test]
+    async fn a_person_who_closes_the_input_is_not_waited_for() {
+        let mut stage = Stage::open(work(), Style::Asking, Paper::default(), None);
+        stage.out.has("allow this call?").await;
+        stage.typed = mpsc::channel(1).0;
+        let (run, out, _) = stage.ends().await;
+        assert_eq!(exit::exit_code(&run.status), 10);
+        assert!(out.contains("  tiller approve 777777 c2 "), "{out}");
+    }
+
+    #[tokio::test]
+    async fn a_run_that_waits_for_its_provider_is_waited_for() {
+        let desk = Desk::new(vec![fails(FailureClass::RateLimited, Some(Span::seconds(3_600)))]);
+        let stage = Stage::open(desk, Style::Plain, Paper::default(), None);
+        stage.out.has("[parked] rate limited until 2023-11-14 23:13:20\n").await;
+        assert!(!stage.shown.is_finished());
+        stage.leave.cancel();
+        let (run, out, _) = stage.ends().await;
+        assert_eq!(exit::exit_code(&run.status), 14);
+        assert!(out.ends_with("to go on, type:\n  tiller resume 777777\n"), "{out}");
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_told() {
+        let late = Command::Decide {
+            call: crate::domain::id::CallId(9),
+            digest: crate::domain::tool::Digest("00000000".to_string()),
+            decision: Decision::AllowOnce,
+        };
+        let (_, out, _) = Stage::open(work(), Style::Plain, Paper::default(), Some(late)).ends().await;
+        assert!(out.contains("[refused] call c9 does not wait for this\n"), "{out}");
+    }
+
+    #[tokio::test]
+    async fn an_engine_that_stops_is_an_error() {
+        let stage = Stage::open(Desk::new(vec![plans()]), Style::Plain, Paper::default(), None);
+        let error = tokio::time::timeout(Duration::from_secs(20), stage.shown).await.unwrap().unwrap().err().unwrap();
+        assert_eq!(
+            error.to_string(),
+            "the engine stopped: out of replies; what it had recorded is kept; resume the run"
+        );
     }
 }

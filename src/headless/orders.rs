@@ -1,8 +1,6 @@
 //! Orders given by hand to a run: from what a person typed to a command that fits the run, and the other way round,
 //! the lines to type that decide what waits.
 
-use serde_json::Value;
-
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::command::Command;
@@ -12,6 +10,7 @@ use crate::domain::run::Waits;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::tool::ToolCall;
+use crate::policy::claim;
 
 /// A decision about a call, if it waits for one and the digest is the one it has. Errors with a sentence.
 pub fn decide(run: &Run, call: CallId, digest: &str, decision: Decision) -> Result<Command, String> {
@@ -60,9 +59,7 @@ fn waiting(run: &Run, call: CallId, wanted: Waits) -> Result<&ToolCall, String> 
 
 /// The question of a call of `ask_operator`; its raw arguments where they hold none.
 pub fn question(call: &ToolCall) -> String {
-    let arguments = serde_json::from_str::<Value>(&call.arguments).ok();
-    let question = arguments.as_ref().and_then(|arguments| arguments.get("question")).and_then(Value::as_str);
-    question.unwrap_or(&call.arguments).to_string()
+    claim::question(&call.arguments).unwrap_or_else(|_| call.arguments.clone())
 }
 
 /// The lines to type that decide a call.
@@ -117,4 +114,73 @@ pub fn further(run: &Run) -> Vec<String> {
     }
     lines.push(format!("tiller resume {id}"));
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::domain::budget::Axis;
+    use crate::headless::fixture::Desk;
+    use crate::headless::fixture::asks_for;
+    use crate::headless::fixture::asks_operator;
+    use crate::headless::fixture::plans;
+
+    fn desk(reply: crate::headless::fixture::Reply) -> Desk {
+        let mut desk = Desk::new(vec![plans(), reply]);
+        desk.recover();
+        desk
+    }
+
+    #[test]
+    fn a_decision_needs_the_call_and_its_digest() {
+        let run = desk(asks_for("run_command", "make")).run;
+        let digest = run.calls[&CallId(2)].digest().unwrap();
+        let allow = |call: u32, text: &str| decide(&run, CallId(call), text, Decision::AllowOnce);
+        let whole = Command::Decide { call: CallId(2), digest: digest.clone(), decision: Decision::AllowOnce };
+        assert_eq!(allow(2, digest.short()), Ok(whole));
+        assert_eq!(
+            allow(2, "00000000"),
+            Err("call c2 is not what 00000000 stands for; nothing was decided; `tiller show 777777` shows what it is now"
+                .to_string())
+        );
+        assert_eq!(
+            allow(1, digest.short()),
+            Err(
+                "call c1 of run 777777 does not wait for a decision; nothing changed; `tiller show 777777` shows what \
+                 waits"
+                    .to_string()
+            )
+        );
+        assert!(resolve(&run, CallId(2), Resolution::Skip).unwrap_err().contains("word of its outcome"));
+        assert_eq!(
+            answer(&run, "blue".to_string()),
+            Err("run 777777 has asked nothing; nothing was sent; to tell it something, use `tiller say 777777 TEXT`"
+                .to_string())
+        );
+    }
+
+    #[test]
+    fn an_answer_finds_its_question() {
+        let run = desk(asks_operator("red or blue?")).run;
+        assert_eq!(answer(&run, "red".to_string()), Ok(Command::Answer { call: CallId(2), text: "red".to_string() }));
+        assert_eq!(further(&run), ["tiller answer 777777 \"the answer\"", "tiller resume 777777"]);
+    }
+
+    #[test]
+    fn each_reason_has_its_lines() {
+        let mut run = desk(asks_for("run_command", "make")).run;
+        let digest = run.calls[&CallId(2)].digest().unwrap();
+        let approve = format!("tiller approve 777777 c2 {}", digest.short());
+        let deny = format!("tiller deny 777777 c2 {} \"why\"", digest.short());
+        assert_eq!(further(&run), [&approve, &deny, "tiller resume 777777"]);
+        run.calls.clear();
+        run.status = Status::Parked(ParkReason::Budget(Axis::Cost));
+        assert_eq!(further(&run), ["tiller raise 777777 cost LIMIT", "tiller resume 777777"]);
+        run.status = Status::Parked(ParkReason::Verification);
+        assert_eq!(further(&run), ["tiller say 777777 \"what to do\"", "tiller resume 777777"]);
+        run.status = Status::Cancelled;
+        assert!(further(&run).is_empty());
+    }
 }

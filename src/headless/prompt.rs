@@ -52,7 +52,7 @@ impl Prompt {
         let (call, waits) = run.waiting().into_iter().next()?;
         let whole = whole(call, waits);
         let count = whole.lines().count();
-        let unseen = if count > limits::PROMPT_LINES { count - limits::PROMPT_LINES } else { 0 };
+        let unseen = count.saturating_sub(limits::PROMPT_LINES);
         let digest = call.digest();
         let mut text = head(call, waits, digest.as_ref());
         text.extend(whole.lines().take(limits::PROMPT_LINES).flat_map(|line| [line, "\n"]));
@@ -176,5 +176,150 @@ fn question_line(waits: Waits) -> &'static str {
         Waits::Decision => "allow this call? [y once / a for the run / n no / d WORDS no, because / v view]\n",
         Waits::Outcome => "what became of it? [h happened / n did not / r run it again / s skip / v view]\n",
         Waits::Answer => "your answer, in one line:\n",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+
+    use super::*;
+    use crate::headless::fixture::Desk;
+    use crate::headless::fixture::asks_for;
+    use crate::headless::fixture::asks_operator;
+    use crate::headless::fixture::plans;
+
+    /// A run that waits, and what is asked about it.
+    fn waiting(desk: Desk) -> (Run, Prompt, String, Instant) {
+        let now = Instant::now();
+        let (prompt, text) = Prompt::of(&desk.run, now).unwrap();
+        (desk.run, prompt, text, now)
+    }
+
+    fn decision(command: &str) -> Desk {
+        let mut desk = Desk::new(vec![plans(), asks_for("run_command", command)]);
+        desk.recover();
+        desk
+    }
+
+    fn question() -> Desk {
+        let mut desk = Desk::new(vec![plans(), asks_operator("red\nor blue?")]);
+        desk.recover();
+        desk
+    }
+
+    fn lost() -> Desk {
+        let mut desk = decision("send it");
+        let digest = desk.run.calls[&CallId(2)].digest().unwrap();
+        desk.order_and_die(Command::Decide { call: CallId(2), digest, decision: Decision::AllowOnce });
+        desk.recover();
+        desk
+    }
+
+    /// What lines mean, each typed late enough, as short words.
+    fn check(desk: Desk, cases: &[(&str, &str)]) {
+        let (_, prompt, _, now) = waiting(desk);
+        let late = now + Duration::from_secs(1);
+        for (line, expected) in cases {
+            let meaning = match prompt.clone().read(line, late, late) {
+                Meaning::Command(Command::Decide { call: CallId(2), decision, .. }) => format!("{decision:?}"),
+                Meaning::Command(Command::Resolve { call: CallId(2), resolution }) => format!("{resolution:?}"),
+                Meaning::Command(Command::Answer { call: CallId(2), text }) => format!("answer {text}"),
+                Meaning::Command(Command::Interject { text }) => format!("say {text}"),
+                Meaning::Command(other) => panic!("{other:?}"),
+                Meaning::Reply(text) => text.lines().next().unwrap_or_default().to_string(),
+                Meaning::Nothing => "nothing".to_string(),
+            };
+            assert_eq!(meaning, *expected, "for {line:?}");
+        }
+    }
+
+    #[test]
+    fn a_decision_is_one_letter() {
+        let none = "that is none of these; nothing was decided";
+        check(
+            decision("make"),
+            &[
+                ("y", "AllowOnce"),
+                (" a ", "AllowRun"),
+                ("n", "Deny(\"\")"),
+                ("d  use the test database", "Deny(\"use the test database\")"),
+                ("d", "say why after the d; nothing was decided"),
+                ("v", "  | $ make"),
+                ("yes", none),
+                ("Y", none),
+                ("", none),
+                ("yes please", "say yes please"),
+            ],
+        );
+    }
+
+    #[test]
+    fn an_outcome_is_told() {
+        check(
+            lost(),
+            &[
+                ("h", "Happened(\"\")"),
+                ("h it was sent", "Happened(\"it was sent\")"),
+                ("n", "NotHappened"),
+                ("r", "RunAgain"),
+                ("s", "Skip"),
+                ("v", "  | $ send it"),
+                ("y", "that is none of these; nothing was decided"),
+                ("wait a moment", "say wait a moment"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_question_takes_any_line() {
+        check(
+            question(),
+            &[(" y ", "answer y"), ("blue", "answer blue"), (" ", "an empty line is no answer; nothing was sent")],
+        );
+        let (_, _, text, _) = waiting(question());
+        assert_eq!(text, "[question] c2 asks\n  | red\n  | or blue?\nyour answer, in one line:\n");
+    }
+
+    #[test]
+    fn early_lines_decide_nothing() {
+        let (_, mut prompt, _, now) = waiting(decision("make"));
+        for early in [now, now + Duration::from_millis(499)] {
+            let Meaning::Reply(text) = prompt.read("y", early, early) else { panic!("it was decided") };
+            assert!(text.starts_with("that came too early"), "{text}");
+        }
+        assert!(matches!(prompt.read("y", now + Duration::from_millis(500), now), Meaning::Command(_)));
+    }
+
+    #[test]
+    fn a_long_call_is_seen_in_full_before_it_is_allowed() {
+        let (_, mut prompt, text, now) = waiting(decision(&"line\n".repeat(100)));
+        assert!(text.contains("  … 60 more lines; v shows all of it, and only then can it be allowed\n"), "{text}");
+        let late = now + Duration::from_secs(1);
+        for line in ["y", "a"] {
+            let Meaning::Reply(text) = prompt.read(line, late, late) else { panic!("it was decided") };
+            assert!(text.starts_with("look at the whole call first: v; nothing was decided"), "{text}");
+        }
+        assert!(matches!(prompt.clone().read("n", late, late), Meaning::Command(_)));
+        let Meaning::Reply(shown) = prompt.read("v", late, late) else { panic!("it was decided") };
+        assert_eq!(shown.lines().count(), 101);
+        assert!(matches!(prompt.read("y", late, late), Meaning::Reply(_)), "typed before it was shown");
+        let later = late + Duration::from_secs(1);
+        assert!(matches!(prompt.read("y", later, later), Meaning::Command(_)));
+    }
+
+    #[test]
+    fn a_prompt_holds_for_its_call_only() {
+        let (run, prompt, _, _) = waiting(decision("make"));
+        assert!(prompt.holds(&run));
+        assert!(!prompt.holds(&decision("make all").run), "other bytes");
+        assert!(!prompt.holds(&question().run));
+    }
+
+    #[test]
+    fn unasked_words_are_for_the_agent() {
+        assert_eq!(read_unasked(" "), Meaning::Nothing);
+        assert!(matches!(read_unasked("y"), Meaning::Reply(_)));
+        assert_eq!(read_unasked("go on "), Meaning::Command(Command::Interject { text: "go on".to_string() }));
     }
 }

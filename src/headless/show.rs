@@ -178,3 +178,75 @@ pub fn runs_json(all: &[Listed]) -> String {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::domain::command::Command;
+    use crate::domain::id::CallId;
+    use crate::domain::id::RUN_ID_LENGTH;
+    use crate::domain::id::RunId;
+    use crate::domain::time::Span;
+    use crate::headless::fixture::Desk;
+    use crate::headless::fixture::NOW;
+    use crate::headless::fixture::asks_for;
+    use crate::headless::fixture::plans;
+
+    fn waiting() -> Run {
+        let mut desk = Desk::new(vec![plans(), asks_for("run_command", "make \u{202e}\n[completed] ha")]);
+        desk.recover();
+        desk.order(Command::Interject { text: "mind the gap".to_string() });
+        desk.run
+    }
+
+    #[test]
+    fn a_run_is_shown_in_full() {
+        let shown = waiting();
+        let digest = shown.calls[&CallId(2)].digest().unwrap();
+        let expected = include_str!("../../tests/fixtures/show.txt").replace("DIGEST", digest.short());
+        assert_eq!(run(&shown, &TimeZone::UTC), expected);
+    }
+
+    #[test]
+    fn json_has_the_same() {
+        let shown = waiting();
+        let json: Value = serde_json::from_str(&run_json(&shown)).unwrap();
+        let digest = shown.calls[&CallId(2)].digest().unwrap();
+        assert_eq!(json.pointer("/waiting/0/digest"), Some(&json!(digest.0)));
+        assert_eq!(json.pointer("/waiting/0/waits_for"), Some(&json!("decision")));
+        assert_eq!(json.pointer("/waiting/0/facts/preview"), Some(&json!("$ make \u{202e}\n[completed] ha")));
+        assert_eq!(json.pointer("/reason"), Some(&json!("waiting for approval")));
+        assert_eq!(json.pointer("/axes/cost/limit/at"), Some(&json!(5_000_000)));
+        assert_eq!(json.pointer("/further/2"), Some(&json!("tiller resume 777777")));
+    }
+
+    #[test]
+    fn runs_are_a_table() {
+        assert_eq!(runs(&[], NOW.at), "there are no runs; `tiller \"GOAL\"` starts one\n");
+        let summary = Box::new(Summary::of(&waiting()));
+        let free =
+            Summary { cost_limit: crate::domain::budget::Limit::Unlimited, rehearsal: true, ..(*summary).clone() };
+        let all = [
+            Listed::Run { summary, held_by: Some(4711) },
+            Listed::Run { summary: Box::new(free), held_by: None },
+            Listed::Damaged { id: RunId::from_entropy([9; RUN_ID_LENGTH]), why: "record 3\nis gone".to_string() },
+        ];
+        let table = "\
+RUN     STATUS                                             WHEN        SPENT               ITERATIONS  WAITING  GOAL
+777777  parked: waiting for approval, held by process 4711  2 min ago  $0.00 of $5.00      2           1        make it
+777777  parked: waiting for approval (rehearsal)            2 min ago  $0.00 of UNLIMITED  2           1        make it
+999999  damaged                                                                                                 record 3 is gone
+";
+        let squeezed = |text: &str| text.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        let drawn = runs(&all, NOW.at.plus(Span::seconds(130)));
+        assert_eq!(squeezed(&drawn), squeezed(table));
+        let goals: Vec<Option<usize>> = drawn.lines().map(|line| line.find("make it").or(line.find("GOAL"))).collect();
+        assert_eq!((goals[0], goals[1]), (goals[1], goals[2]));
+        let lines = runs_json(&all);
+        let json: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(json[0].pointer("/held_by"), Some(&json!(4711)));
+        assert_eq!(json[2].pointer("/damaged"), Some(&json!("999999999999")));
+    }
+}

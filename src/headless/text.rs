@@ -25,8 +25,12 @@ pub fn block(text: &str) -> String {
 
 /// As `block`, for text that is decided about: nothing is left out, and no two texts look alike.
 pub fn exact_block(text: &str) -> String {
-    // The gutter shows where a line ends, so the marks that say the same are not repeated.
-    behind_gutter(&visible::approval(text).replace(&format!("{}\n", visible::MARK_LF), "\n"))
+    let shown = visible::approval(text);
+    let line_end = format!("{}\n", visible::MARK_LF);
+    // The gutter shows where a line ends, so the marks that say the same are not repeated; but the last one stays,
+    // since nothing else shows whether the last line has an end.
+    let (lines, last) = shown.strip_suffix(&line_end).map_or((shown.as_str(), ""), |rest| (rest, visible::MARK_LF));
+    behind_gutter(&(lines.replace(&line_end, "\n") + last))
 }
 
 fn behind_gutter(text: &str) -> String {
@@ -63,6 +67,9 @@ mod tests {
         assert_eq!(block("a\n[parked] x\u{1b}[2J\r\n"), "  | a\n  | [parked] x⟦ESC⟧[2J\n");
         assert_eq!(block(""), "");
         assert_eq!(exact_block("a\nb\t\u{202e}c"), "  | a\n  | b⟦TAB⟧⟦U+202E⟧c\n");
+        assert_eq!(exact_block("a\n\n"), "  | a\n  | ⟦LF⟧\n");
+        assert_eq!(exact_block("a\n"), "  | a⟦LF⟧\n");
+        assert_eq!(exact_block("a"), "  | a\n");
         assert_eq!(title("a\n[parked]"), "a [parked]");
     }
 
