@@ -24,3 +24,6 @@ pub mod engine;
 pub mod protocol;
 pub mod tui;
 pub mod headless;
+pub mod cli;
+pub mod config;
+pub mod logging;

@@ -196,14 +196,49 @@ pub const LEAVE_PATIENCE: Span = Span::seconds(5);
 
 /// How still the approvals pane must be before a deciding key counts, as browsers guard their prompts.
 pub const KEY_GUARD: Span = Span(500);
+/// How still it must be after a decision: a held key repeats first after 660 ms at most, by the usual settings, and
+/// must not decide about the next call.
+pub const KEY_GUARD_AFTER_DECISION: Span = Span(800);
 /// A key pressed this recently means the operator is typing.
 pub const TYPING: Span = Span(750);
 /// Live text that a screen keeps, in bytes; the whole text comes with its record.
 pub const LIVE_TEXT_MAX_BYTES: usize = 64 * 1024;
 /// Deltas alone cause at most this many frames a second.
 pub const FRAMES_PER_SECOND: u64 = 30;
+/// Longest line that a transcript shows, in cells; wrapping longer ones would stall a frame.
+pub const LINE_MAX_CELLS: usize = 4_096;
+/// Notes about the past that a screen keeps: a hundred iterations and more in full.
+pub const NOTES_MAX: usize = 2_000;
+/// Longest such note, in bytes.
+pub const NOTE_MAX_BYTES: usize = 4 * 1024;
+/// Lines of output or text that the activity shows of one thing before it folds.
+pub const FOLD_LINES: usize = 4;
+/// Earlier drafts that the composer can bring back.
+pub const DRAFTS_MAX: usize = 100;
+/// How long a note above the composer stays.
+pub const NOTICE: Span = Span::seconds(6);
+/// Two presses of Ctrl-C within this time leave a run that is not running.
+pub const LEAVE_TWICE: Span = Span::seconds(1);
+/// How often a list of runs is read anew.
+pub const RUNS_REFRESH: Span = Span::seconds(3);
 
 /// Records that a client is given at once: enough to catch up fast, little enough to draw between.
 pub const RECORDS_PER_UPDATE: usize = 256;
 /// Between two attempts at a commit that failed.
 pub const STORE_RETRY_WAIT: Span = Span(700);
+
+/// Longest configuration file, in bytes: far more than a person writes.
+pub const CONFIG_MAX_BYTES: u64 = 256 * 1024;
+/// Log files that are kept, one a day.
+pub const LOG_FILES: usize = 7;
+/// Log lines that wait for the disk; more are dropped, since a slow disk must not slow a run.
+pub const LOG_LINES: usize = 4_096;
+
+/// What lines show of a tool's or a check's output, in bytes: its head and its tail. The journal has more.
+pub const LINES_EXCERPT_BYTES: usize = 2 * 1024;
+/// Lines of a waiting call that are printed with its prompt: about a screenful.
+pub const PROMPT_LINES: usize = 40;
+/// Texts that wait to be printed where a reader is slow.
+pub const PRINTS: usize = 64;
+/// Typed lines that wait to be read.
+pub const TYPED_LINES: usize = 16;

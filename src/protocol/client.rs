@@ -57,6 +57,11 @@ impl Client {
         Sender { id: self.id.clone(), handle: self.handle.clone() }
     }
 
+    /// Whether there are records that this client was not given yet.
+    pub fn is_behind(&self) -> bool {
+        self.seen < *self.head.borrow()
+    }
+
     /// The next update. Records come before deltas. May be dropped and called again.
     pub async fn next(&mut self) -> Update {
         loop {
