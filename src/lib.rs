@@ -27,3 +27,8 @@ pub mod headless;
 pub mod cli;
 pub mod config;
 pub mod logging;
+pub mod launch;
+pub mod rehearsal;
+pub mod order;
+pub mod doctor;
+pub mod rooms;

@@ -281,6 +281,15 @@ impl Run {
         self.status.is_end()
     }
 
+    /// What can be done about the reason for which the run is parked, in one line.
+    pub fn remedy(&self) -> Option<String> {
+        let Status::Parked(reason) = &self.status else { return None };
+        match (reason, &self.terms.model.key_variable) {
+            (ParkReason::Credentials, Some(variable)) => Some(format!("set {variable} to a valid key, then resume")),
+            _ => Some(reason.remedy().to_string()),
+        }
+    }
+
     /// Whether its owner turns the loop, and not only records.
     pub fn is_driven(&self) -> bool {
         self.owner.as_ref().is_some_and(|owner| owner.mode == OwnerMode::Drives)

@@ -16,7 +16,6 @@ use crate::domain::event::Owner;
 use crate::domain::event::Record;
 use crate::domain::id::Seq;
 use crate::domain::limits;
-use crate::domain::model::Delta;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::summary::Summary;

@@ -74,7 +74,10 @@ impl Tasks {
                 let reins = Reins { deltas: self.deltas.clone(), cancel };
                 let call = permit.call().id;
                 let failed = ToolOutcome::not_run(OutcomeKind::Failed, "the tool broke down; this is a bug of tiller");
-                self.spawn(execute(self.tools.clone(), *permit, reins), move || Outcome::Tool { call, outcome: failed });
+                self.spawn(execute(self.tools.clone(), *permit, reins), move || Outcome::Tool {
+                    call,
+                    outcome: failed,
+                });
             }
             Effect::RunCheck { index, check } => {
                 let reins = Reins { deltas: self.deltas.clone(), cancel: self.fly(EffectClass::Read) };

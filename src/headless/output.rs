@@ -52,3 +52,15 @@ impl Printer {
         let _ = self.done.await;
     }
 }
+
+/// Prints a text to standard output at once. A reader that has gone is no error: there is nobody to tell.
+pub fn put(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Prints a text to standard error at once.
+pub fn put_aside(text: &str) {
+    let mut out = std::io::stderr().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

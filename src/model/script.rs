@@ -188,7 +188,8 @@ impl Script {
         later.filter(|(_, step)| !step.back).map(|(position, _)| position).next()
     }
 
-    fn parse(text: &str) -> Result<Script, String> {
+    /// Reads a script from its text. Errors with what is wrong, and in which step.
+    pub fn parse(text: &str) -> Result<Script, String> {
         let written: Written = toml::from_str(text).map_err(|error| error.to_string())?;
         let file_chunk = wait("chunk_ms", written.chunk_ms.unwrap_or(0))?;
         let names = names(&written.step)?;

@@ -47,6 +47,11 @@ impl Client {
         Client { id, seen, head: handle.head(), deltas: handle.deltas(), reader: handle.reader(), handle }
     }
 
+    /// The same hold, from the record after `seen` on.
+    pub fn from(self, seen: Seq) -> Client {
+        Client { seen, ..self }
+    }
+
     /// Sends a command. The answer comes after it is durable; a refusal changes nothing.
     pub async fn submit(&self, command: Command) -> Result<Seq, Refusal> {
         self.handle.submit(command, self.id.clone()).await

@@ -54,7 +54,9 @@ fn allowances(journal: &[Record]) -> BTreeMap<CallId, u32> {
                 let counts = effects.get(call) == Some(&EffectClass::Read) || granted_by_operator;
                 *allowed.entry(*call).or_insert(0) += u32::from(counts);
             }
-            Event::ToolOutcomeResolved { call, resolution: Resolution::RunAgain, .. } => *allowed.entry(*call).or_insert(0) += 1,
+            Event::ToolOutcomeResolved { call, resolution: Resolution::RunAgain, .. } => {
+                *allowed.entry(*call).or_insert(0) += 1
+            }
             Event::ToolCallProbed { call, probe: Probe::NotDone } => *allowed.entry(*call).or_insert(0) += 1,
             _ => {}
         }

@@ -370,7 +370,12 @@ fn ended(flying: Flying) -> Flying {
     let outcome = match effect {
         Effect::CallModel(request) => {
             let message = "cancelled".to_string();
-            let failure = ModelFailure { class: FailureClass::Cancelled, message, retry_after: None, received: Received::default() };
+            let failure = ModelFailure {
+                class: FailureClass::Cancelled,
+                message,
+                retry_after: None,
+                received: Received::default(),
+            };
             Outcome::Model { call: request.call, result: Err(Box::new(failure)) }
         }
         Effect::RunTool(permit) => {
@@ -399,7 +404,8 @@ fn terms() -> Terms {
         schema: serde_json::Value::Null,
         effect,
     };
-    let limits = Limits { cost: Limit::At(2_000_000), loops: Limit::At(14), tool_calls: Limit::At(40), ..Limits::default() };
+    let limits =
+        Limits { cost: Limit::At(2_000_000), loops: Limit::At(14), tool_calls: Limit::At(40), ..Limits::default() };
     Terms {
         goal: Goal::try_from("make it right".to_string()).unwrap(),
         workspace: "/w".to_string(),

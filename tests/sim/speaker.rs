@@ -21,7 +21,11 @@ pub const PRICE: Price = Price { input: 1_000_000, cache_read: 100_000, cache_wr
 /// What the model answers, and what the provider bills for it.
 pub fn speak(request: &ModelRequest, run: &Run, chance: &mut Chance) -> (Result<ModelReply, ModelFailure>, u64) {
     let input = run.pool.reserved().map_or(0, |held| held.input);
-    let usage = Usage { input: input.saturating_sub(chance.below(input + 1) / 4), output: 20 + chance.below(300), ..Usage::default() };
+    let usage = Usage {
+        input: input.saturating_sub(chance.below(input + 1) / 4),
+        output: 20 + chance.below(300),
+        ..Usage::default()
+    };
     if chance.percent(8) {
         return fail(usage, chance);
     }
@@ -61,7 +65,8 @@ fn reply(request: &ModelRequest, run: &Run, usage: Usage, chance: &mut Chance) -
     for _ in 0..chance.below(4) {
         calls.push(work(run, chance));
     }
-    let text = if calls.is_empty() && chance.percent(70) { format!("thinking {}", chance.below(3)) } else { String::new() };
+    let text =
+        if calls.is_empty() && chance.percent(70) { format!("thinking {}", chance.below(3)) } else { String::new() };
     let stop = match (calls.is_empty(), chance.below(40)) {
         (_, 0) => StopReason::Length,
         (true, 1) => StopReason::Refused,

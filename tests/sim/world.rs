@@ -35,7 +35,11 @@ impl World {
         let facts = match call.tool.as_str() {
             "read_file" => text("path").map(|path| self.read_facts(&path)),
             "write_file" => text("path").zip(text("content")).map(|(path, content)| self.write_facts(&path, &content)),
-            _ => text("command").map(|command| Facts { title: command, reach: "a program".to_string(), ..Facts::default() }),
+            _ => text("command").map(|command| Facts {
+                title: command,
+                reach: "a program".to_string(),
+                ..Facts::default()
+            }),
         };
         facts.unwrap_or_else(|| {
             let problem = Problem { kind: ProblemKind::InvalidArguments, text: "a field is missing".to_string() };
@@ -44,7 +48,12 @@ impl World {
     }
 
     fn read_facts(&self, path: &str) -> Facts {
-        Facts { title: path.to_string(), inside: !path.starts_with('/'), binding: vec![format!("path={path}")], ..Facts::default() }
+        Facts {
+            title: path.to_string(),
+            inside: !path.starts_with('/'),
+            binding: vec![format!("path={path}")],
+            ..Facts::default()
+        }
     }
 
     fn write_facts(&self, path: &str, content: &str) -> Facts {
