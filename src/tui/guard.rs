@@ -103,6 +103,11 @@ impl Guard {
         (!self.is_armed).then(|| self.needs.0.saturating_sub(rested))
     }
 
+    /// Whether no input came for as long as a key needs that is asked about in a dialog.
+    pub fn is_rested(&self, now_ms: u64) -> bool {
+        now_ms.saturating_sub(self.still_since_ms) >= limits::KEY_GUARD.0
+    }
+
     /// Whether the keys are to be drawn as working.
     pub fn is_armed(&self) -> bool {
         self.is_armed

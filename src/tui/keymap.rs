@@ -142,22 +142,8 @@ pub enum Action {
     AskRaise,
     /// The whole of it.
     View,
-    /// Allow once.
-    AllowOnce,
-    /// Allow identical calls in this run.
-    AllowRun,
-    /// Deny.
-    Deny,
-    /// Deny with words.
-    DenyWithWords,
-    /// It happened.
-    Happened,
-    /// It did not happen.
-    NotHappened,
-    /// Run it again.
-    RunAgain,
-    /// Go on without knowing.
-    Skip,
+    /// Decide about the call that waits; the guard has the last word.
+    Decide(Choice),
     /// Write the answer.
     WriteAnswer,
     /// Take what is written in a dialog.
@@ -176,6 +162,37 @@ pub enum Action {
     NewGoal,
     /// Leave the list.
     LeaveList,
+}
+
+/// What can be decided about a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Allow once.
+    AllowOnce,
+    /// Allow identical calls in this run.
+    AllowRun,
+    /// Deny.
+    Deny,
+    /// Deny with words.
+    DenyWithWords,
+    /// It happened.
+    Happened,
+    /// It did not happen.
+    NotHappened,
+    /// Run it again.
+    RunAgain,
+    /// Go on without knowing.
+    Skip,
+}
+
+impl Choice {
+    /// Whether it lets something run, so that the whole of it must have been seen.
+    pub fn lets_run(self) -> bool {
+        match self {
+            Choice::AllowOnce | Choice::AllowRun | Choice::RunAgain => true,
+            Choice::Deny | Choice::DenyWithWords | Choice::Happened | Choice::NotHappened | Choice::Skip => false,
+        }
+    }
 }
 
 /// A key with its modifiers.
@@ -259,20 +276,26 @@ const fn shift(code: KeyCode) -> Chord {
     Chord { code, modifiers: KeyModifiers::SHIFT }
 }
 
-const fn row(
-    place: Place,
-    keys: &'static [Chord],
-    action: Action,
-    label: &'static str,
-    help: &'static str,
-) -> Binding {
+const fn row(place: Place, keys: &'static [Chord], action: Action, label: &'static str, help: &'static str) -> Binding {
     Binding { place, keys, action, label, help }
 }
 
 /// The table.
 pub const TABLE: &[Binding] = &[
-    row(Place::Anywhere, &[key(KeyCode::Esc)], Action::Close, "", "close what is open, else back to the composer; never leaves, never decides"),
-    row(Place::Anywhere, &[control('c')], Action::Stop, "pause", "clear the draft; then: pause after the running call; again: stop the call now; twice within a second while the run is not running: leave"),
+    row(
+        Place::Anywhere,
+        &[key(KeyCode::Esc)],
+        Action::Close,
+        "",
+        "close what is open, else back to the composer; never leaves, never decides",
+    ),
+    row(
+        Place::Anywhere,
+        &[control('c')],
+        Action::Stop,
+        "pause",
+        "clear the draft; then: pause after the running call; again: stop the call now; twice within a second while the run is not running: leave",
+    ),
     row(Place::Anywhere, &[control('z')], Action::Suspend, "", "suspend to the shell; `fg` brings all back"),
     row(Place::Anywhere, &[control('l')], Action::Redraw, "", "draw everything anew"),
     row(Place::Screen, &[key(KeyCode::Tab)], Action::NextPane, "panes", "the next pane"),
@@ -282,34 +305,100 @@ pub const TABLE: &[Binding] = &[
     row(Place::Screen, &[alt(KeyCode::Char('3'))], Action::ShowWaiting, "", "what waits for you"),
     row(Place::Screen, &[alt(KeyCode::Char('4'))], Action::ShowSpend, "", "the spend"),
     row(Place::Screen, &[control('g')], Action::GoToWaiting, "", "go to what has waited longest"),
-    row(Place::Screen, &[key(KeyCode::F(1)), letter('?')], Action::Help, "help", "help for the place where you are (`?` only while the composer is empty)"),
+    row(
+        Place::Screen,
+        &[key(KeyCode::F(1)), letter('?')],
+        Action::Help,
+        "help",
+        "help for the place where you are (`?` only while the composer is empty)",
+    ),
     row(Place::Screen, &[key(KeyCode::F(6))], Action::OpenRuns, "runs", "the list of runs"),
-    row(Place::Screen, &[control('d')], Action::Leave, "leave", "leave, while the composer is empty: the run is parked, the command that resumes it is printed"),
+    row(
+        Place::Screen,
+        &[control('d')],
+        Action::Leave,
+        "leave",
+        "leave, while the composer is empty: the run is parked, the command that resumes it is printed",
+    ),
     row(Place::Composer, &[key(KeyCode::Enter)], Action::Send, "send", "send; where a question waits: answer it"),
-    row(Place::Composer, &[control('j'), shift(KeyCode::Enter), alt(KeyCode::Enter)], Action::Newline, "", "a line break"),
+    row(
+        Place::Composer,
+        &[control('j'), shift(KeyCode::Enter), alt(KeyCode::Enter)],
+        Action::Newline,
+        "",
+        "a line break",
+    ),
     row(Place::Composer, &[key(KeyCode::Up)], Action::Earlier, "", "at the first line: what you sent before"),
     row(Place::Composer, &[key(KeyCode::Down)], Action::Later, "", "at the last line: what you sent after that"),
-    row(Place::Moving, &[letter('j'), key(KeyCode::Down)], Action::Down, "", "down; among several waiting calls: the next"),
-    row(Place::Moving, &[letter('k'), key(KeyCode::Up)], Action::Up, "", "up; among several waiting calls: the one before"),
+    row(
+        Place::Moving,
+        &[letter('j'), key(KeyCode::Down)],
+        Action::Down,
+        "",
+        "down; among several waiting calls: the next",
+    ),
+    row(
+        Place::Moving,
+        &[letter('k'), key(KeyCode::Up)],
+        Action::Up,
+        "",
+        "up; among several waiting calls: the one before",
+    ),
     row(Place::Moving, &[key(KeyCode::PageDown)], Action::PageDown, "scroll", "a page down"),
     row(Place::Moving, &[key(KeyCode::PageUp)], Action::PageUp, "", "a page up"),
     row(Place::Moving, &[letter('g'), key(KeyCode::Home)], Action::Top, "", "to the start"),
-    row(Place::Moving, &[letter('G'), key(KeyCode::End)], Action::Bottom, "end", "to the end; the activity follows again"),
+    row(
+        Place::Moving,
+        &[letter('G'), key(KeyCode::End)],
+        Action::Bottom,
+        "end",
+        "to the end; the activity follows again",
+    ),
     row(Place::Pane, &[letter('z')], Action::Zoom, "zoom", "this pane alone, or all of them again"),
-    row(Place::Pane, &[letter('+')], Action::AskRaise, "raise", "raise a limit; resumes the run if that is why it is parked"),
+    row(
+        Place::Pane,
+        &[letter('+')],
+        Action::AskRaise,
+        "raise",
+        "raise a limit; resumes the run if that is why it is parked",
+    ),
     row(Place::Pane, &[letter('P')], Action::Pause, "pause", "pause the run after the running call"),
     row(Place::Pane, &[letter('R')], Action::Resume, "resume", "resume the run"),
     row(Place::Pane, &[letter('X')], Action::AskCancel, "cancel", "cancel the run; asks first"),
-    row(Place::Activity, &[letter('v')], Action::View, "whole", "the whole of the iteration that the pane shows first, or last while it follows"),
-    row(Place::Decision, &[letter('y')], Action::AllowOnce, "once", "allow this call, once"),
-    row(Place::Decision, &[letter('a')], Action::AllowRun, "this run", "allow this call and any with the same tool and the same arguments until the run ends"),
-    row(Place::Decision, &[letter('n')], Action::Deny, "deny", "deny"),
-    row(Place::Decision, &[letter('d')], Action::DenyWithWords, "deny + why", "deny, with words that reach the model"),
+    row(
+        Place::Activity,
+        &[letter('v')],
+        Action::View,
+        "whole",
+        "the whole of the iteration that the pane shows first, or last while it follows",
+    ),
+    row(Place::Decision, &[letter('y')], Action::Decide(Choice::AllowOnce), "once", "allow this call, once"),
+    row(
+        Place::Decision,
+        &[letter('a')],
+        Action::Decide(Choice::AllowRun),
+        "this run",
+        "allow this call and any with the same tool and the same arguments until the run ends",
+    ),
+    row(Place::Decision, &[letter('n')], Action::Decide(Choice::Deny), "deny", "deny"),
+    row(
+        Place::Decision,
+        &[letter('d')],
+        Action::Decide(Choice::DenyWithWords),
+        "deny + why",
+        "deny, with words that reach the model",
+    ),
     row(Place::Decision, &[letter('v')], Action::View, "whole", "the whole call, with sizes and line numbers"),
-    row(Place::Outcome, &[letter('h')], Action::Happened, "it happened", "it happened; what came of it can be told"),
-    row(Place::Outcome, &[letter('u')], Action::NotHappened, "it did not", "it did not happen"),
-    row(Place::Outcome, &[letter('r')], Action::RunAgain, "run again", "run it again: a new approval"),
-    row(Place::Outcome, &[letter('s')], Action::Skip, "skip", "go on without knowing"),
+    row(
+        Place::Outcome,
+        &[letter('h')],
+        Action::Decide(Choice::Happened),
+        "it happened",
+        "it happened; what came of it can be told",
+    ),
+    row(Place::Outcome, &[letter('u')], Action::Decide(Choice::NotHappened), "it did not", "it did not happen"),
+    row(Place::Outcome, &[letter('r')], Action::Decide(Choice::RunAgain), "run again", "run it again: a new approval"),
+    row(Place::Outcome, &[letter('s')], Action::Decide(Choice::Skip), "skip", "go on without knowing"),
     row(Place::Outcome, &[letter('v')], Action::View, "whole", "the whole call, with sizes and line numbers"),
     row(Place::Question, &[key(KeyCode::Enter)], Action::WriteAnswer, "answer", "write the answer in the composer"),
     row(Place::Question, &[letter('v')], Action::View, "whole", "the whole question"),
@@ -317,7 +406,13 @@ pub const TABLE: &[Binding] = &[
     row(Place::Raise, &[key(KeyCode::Down), key(KeyCode::Tab)], Action::NextAxis, "other limit", "the next limit"),
     row(Place::Raise, &[key(KeyCode::Up), key(KeyCode::BackTab)], Action::PreviousAxis, "", "the limit before"),
     row(Place::Raise, &[key(KeyCode::Enter)], Action::Submit, "set", "set the limit"),
-    row(Place::Cancel, &[letter('C')], Action::CancelGently, "cancel", "cancel; a running call with outside effects may finish first"),
+    row(
+        Place::Cancel,
+        &[letter('C')],
+        Action::CancelGently,
+        "cancel",
+        "cancel; a running call with outside effects may finish first",
+    ),
     row(Place::Cancel, &[letter('K')], Action::CancelNow, "at once", "cancel and end what runs at once"),
     row(Place::Runs, &[key(KeyCode::Enter)], Action::OpenRun, "open", "open the run"),
     row(Place::Runs, &[letter('n')], Action::NewGoal, "new goal", "write the goal of a new run"),

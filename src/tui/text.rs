@@ -1,9 +1,11 @@
 //! Text in cells: width by grapheme clusters, wrapping, cutting. Takes sanitised text (`domain/visible.rs`) only.
 
-use ratatui::text::Span;
+use ratatui::text::Span as Piece;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+use crate::domain::time::Span;
+use crate::domain::time::human;
 use crate::domain::visible::MARK_CLOSE;
 use crate::domain::visible::MARK_OPEN;
 use crate::tui::theme::Palette;
@@ -91,20 +93,32 @@ pub fn wrap(line: &str, width: usize) -> Vec<String> {
     rows
 }
 
+/// As `wrap`, in at most `most` rows; the last ends in an ellipsis where something is missing.
+pub fn wrap_at_most(line: &str, width: usize, most: usize) -> Vec<String> {
+    let mut rows = wrap(line, width);
+    if rows.len() > most {
+        rows.truncate(most);
+        if let Some(last) = rows.last_mut() {
+            *last = fit(&format!("{last} …"), width);
+        }
+    }
+    rows
+}
+
 /// Text as spans, its markers set apart so that they are seen at once.
-pub fn marked(text: &str, role: Role, palette: Palette) -> Vec<Span<'static>> {
+pub fn marked(text: &str, role: Role, palette: Palette) -> Vec<Piece<'static>> {
     let mut spans = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find(MARK_OPEN) {
         let end = rest[start..].find(MARK_CLOSE).map_or(rest.len(), |place| start + place + MARK_CLOSE.len_utf8());
         if start > 0 {
-            spans.push(Span::styled(rest[..start].to_string(), palette.style(role)));
+            spans.push(Piece::styled(rest[..start].to_string(), palette.style(role)));
         }
-        spans.push(Span::styled(rest[start..end].to_string(), palette.style(Role::Marker)));
+        spans.push(Piece::styled(rest[start..end].to_string(), palette.style(Role::Marker)));
         rest = &rest[end..];
     }
     if !rest.is_empty() || spans.is_empty() {
-        spans.push(Span::styled(rest.to_string(), palette.style(role)));
+        spans.push(Piece::styled(rest.to_string(), palette.style(role)));
     }
     spans
 }
@@ -127,13 +141,32 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
+/// How long ago, for ages that are looked at and not counted: `under a minute`, `4 min`, `2 h 05`, `3 d`.
+pub fn age(span: Span) -> String {
+    let minutes = span.0 / 60_000;
+    match minutes {
+        0 => "under a minute".to_string(),
+        1..60 => format!("{minutes} min"),
+        60..1_440 => format!("{} h {:02}", minutes / 60, minutes % 60),
+        _ => format!("{} d", minutes / 1_440),
+    }
+}
+
+/// How long something has run: in whole seconds, because it is counted while one looks.
+pub fn elapsed(span: Span) -> String {
+    if span.0 < 1_000 { "0s".to_string() } else { human(span) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn wide_text_fits_its_cells() {
-        assert_eq!((fit("日本語", 5), fit("日本語", 6), fit("日本語", 1)), ("日本…".into(), "日本語".into(), "…".into()));
+        assert_eq!(
+            (fit("日本語", 5), fit("日本語", 6), fit("日本語", 1)),
+            ("日本…".into(), "日本語".into(), "…".into())
+        );
         assert_eq!(pad("日本", 3), "日 ".replace("日 ", "日…"));
         assert_eq!(pad("a", 3), "a  ");
         assert_eq!(fit("abc", 0), "");
@@ -171,6 +204,7 @@ mod tests {
     #[test]
     fn numbers_read_well() {
         assert_eq!([count(9_999), count(48_100), count(1_250_000)], ["9999", "48k", "1.2M"]);
+        assert_eq!([age(Span(59_999)), age(Span(7_500_000)), elapsed(Span(500))], ["under a minute", "2 h 05", "0s"]);
         assert_eq!([size(1_023), size(2_048), size(3 << 20)], ["1023 B", "2 KiB", "3 MiB"]);
     }
 }
