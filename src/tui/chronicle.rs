@@ -14,6 +14,7 @@ use crate::domain::event::Record;
 use crate::domain::limits;
 use crate::domain::model::FailureClass;
 use crate::domain::run::Run;
+use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::text::head;
 use crate::domain::visible::transcript;
@@ -39,7 +40,12 @@ pub struct Note {
 pub struct Chronicle {
     notes: VecDeque<Note>,
     todos: VecDeque<(u32, String)>,
+    /// What the run is parked for, while it is.
+    parked: Option<String>,
 }
+
+/// A mark, how it is shown, and a text that is not sanitised yet.
+type Said = (&'static str, Role, String);
 
 impl Chronicle {
     /// Takes in a record that was just folded into `run`; `talk` is the length of the conversation before it.
@@ -49,11 +55,24 @@ impl Chronicle {
             self.todos.push_back((*n, todo));
             keep(&mut self.todos);
         }
-        if let Some((mark, role, text)) = describe(&record.event, run) {
+        let said = describe(&record.event, run).or_else(|| self.went_on(&record.event));
+        if let Some((mark, role, text)) = said {
             let text = transcript(head(&text, limits::NOTE_MAX_BYTES));
             self.notes.push_back(Note { iteration: run.iteration.n, before: talk, mark, role, text });
             keep(&mut self.notes);
         }
+    }
+
+    /// A run that goes on says what it had been parked for, unless a decision of the operator says so already.
+    fn went_on(&mut self, event: &Event) -> Option<Said> {
+        let Event::StatusChanged { status, .. } = event else { return None };
+        let before = self.parked.take();
+        if let Status::Parked(reason) = status {
+            let is_told = matches!(reason, ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question);
+            self.parked = (!is_told).then(|| reason.phrase());
+        }
+        let reason = before.filter(|_| *status == Status::Running)?;
+        Some(("▸", Role::Dim, format!("went on; it had been parked: {reason}")))
     }
 
     /// The notes of an iteration, in their order.
@@ -76,7 +95,7 @@ fn keep<T>(queue: &mut VecDeque<T>) {
 }
 
 /// What a record says to the operator, where the conversation and the calls do not say it already.
-fn describe(event: &Event, run: &Run) -> Option<(&'static str, Role, String)> {
+fn describe(event: &Event, run: &Run) -> Option<Said> {
     let said = match event {
         Event::ModelCallFailed { failure, .. } if failure.class == FailureClass::Cancelled => {
             ("·", Role::Dim, partial("the model call was stopped", &failure.received.text))
@@ -134,10 +153,6 @@ fn describe(event: &Event, run: &Run) -> Option<(&'static str, Role, String)> {
         Event::StallDetected { detector, diagnosis } => {
             ("!", Role::Warning, format!("stalled ({}): {diagnosis}", detector.phrase()))
         }
-        Event::StatusChanged { status: Status::Parked(reason), .. } => {
-            ("‖", Role::Dim, format!("parked: {}", reason.phrase()))
-        }
-        Event::StatusChanged { status: Status::Running, by: Some(_) } => ("▸", Role::Dim, "resumed".to_string()),
         Event::RunCreated { .. }
         | Event::OwnerAcquired { .. }
         | Event::StatusChanged { .. }

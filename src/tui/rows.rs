@@ -442,6 +442,8 @@ fn standing(app: &App) -> Vec<Row> {
     match &run.status {
         Status::Queued => rows.push(Row::new(2, "○", "queued: the run has not begun", Role::Dim, Form::Prose)),
         Status::Running => {}
+        // The pane of what waits says it all.
+        Status::Parked(ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question) => {}
         Status::Parked(reason) => rows.extend(parked(app, reason)),
         Status::Completed(_) | Status::Failed(_) | Status::Cancelled => rows.extend(end(app)),
     }

@@ -118,7 +118,8 @@ fn draw_column(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
         Focus::Plan => seen.plan = plan::draw(frame, area, app),
         Focus::Spend => spend::draw(frame, area, app),
         Focus::Waiting | Focus::Activity if app.zoomed => draw_zoomed(frame, area, app, seen),
-        Focus::Composer | Focus::Activity | Focus::Waiting => draw_work(frame, area, app, seen),
+        Focus::Waiting => draw_work(frame, area, app, seen, area.height),
+        Focus::Composer | Focus::Activity => draw_work(frame, area, app, seen, area.height.saturating_sub(6)),
     }
 }
 
@@ -132,7 +133,8 @@ fn draw_wide(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     let [plan, spend] = Layout::vertical([Constraint::Min(5), Constraint::Length(spend_rows)]).areas(left);
     seen.plan = plan::draw(frame, plan, app);
     spend::draw(frame, spend, app);
-    draw_work(frame, right, app, seen);
+    let share = if app.focus == Focus::Waiting { 4 } else { 3 };
+    draw_work(frame, right, app, seen, right.height * (share - 1) / share);
 }
 
 fn draw_zoomed(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
@@ -144,12 +146,15 @@ fn draw_zoomed(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     }
 }
 
-/// The activity, and below it what waits.
-fn draw_work(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
-    let most = area.height * 2 / 3;
-    let rows = waiting::rows_needed(app, area.width, most);
-    let [upper, lower] = Layout::vertical([Constraint::Min(3), Constraint::Length(rows)]).areas(area);
-    seen.activity = activity::draw(frame, upper, app);
+/// The activity, and below it what waits, in at most `most` rows.
+fn draw_work(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen, most: u16) {
+    let wanted = waiting::rows_needed(app, area.width, most);
+    // Fewer rows of activity than this show nothing; they go to what waits.
+    let rows = if area.height - wanted < 5 { area.height } else { wanted };
+    let [upper, lower] = Layout::vertical([Constraint::Min(0), Constraint::Length(rows)]).areas(area);
+    if upper.height > 0 {
+        seen.activity = activity::draw(frame, upper, app);
+    }
     waiting::draw(frame, lower, app, seen);
 }
 

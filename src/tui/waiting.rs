@@ -176,7 +176,7 @@ fn item(call: &ToolCall, waits: Waits, before: &[Item]) -> Item {
 
 fn why(call: &ToolCall, waits: Waits) -> String {
     let mut text = match (&call.state, waits) {
-        (CallState::Awaiting { why }, _) => format!("asked because {}", title(why, 300)),
+        (CallState::Awaiting { why }, _) => format!("asked: {}", title(why, 300)),
         (CallState::OutcomeUnknown { probed }, _) => {
             let traces = if *probed { "; its traces do not tell" } else { "" };
             format!(

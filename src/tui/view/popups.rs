@@ -34,6 +34,7 @@ use crate::tui::view::cut;
 use crate::tui::view::footer::Field;
 use crate::tui::view::footer::draw_field;
 use crate::tui::view::piece;
+use crate::tui::view::waiting::Keys;
 use crate::tui::view::waiting::body_view;
 use crate::tui::view::waiting::keys_line;
 use crate::tui::view::waiting::shown;
@@ -104,7 +105,7 @@ fn draw_whole(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     seen.popup = Some(view);
     if let Some(item) = item {
         seen.item = Some(shown(app, item, text, at_end));
-        let line = keys_line(app, item, usize::from(keys.width), true);
+        let line = keys_line(app, item, usize::from(keys.width), Keys { has_keys: true, at_end });
         frame.render_widget(Paragraph::new(line), keys);
     }
 }

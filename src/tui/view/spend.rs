@@ -48,7 +48,7 @@ pub fn draw_strip(frame: &mut Frame<'_>, area: Rect, app: &App) {
         spans.push(piece(format!(" {percent}%"), level(percent), app.palette));
     }
     if let Some((last, left)) = forecast(app) {
-        let left = left.map(|left| format!(" · ~{left} iterations left")).unwrap_or_default();
+        let left = left.map(|left| format!(" · ~{left} more like it")).unwrap_or_default();
         spans.push(piece(format!("  last +{last}{left}"), Role::Dim, app.palette));
     }
     frame.render_widget(Paragraph::new(Line::from(cut(spans, width))), area);
@@ -70,7 +70,7 @@ fn lines(app: &App, width: usize) -> Vec<Line<'static>> {
         rows.push(vec![piece(" pretend money: nothing is charged ", Role::Label, app.palette)]);
     }
     if let Some((last, left)) = forecast(app) {
-        let left = left.map(|left| format!(" · ~{left} iterations left")).unwrap_or_default();
+        let left = left.map(|left| format!(" · ~{left} more like it")).unwrap_or_default();
         rows.push(dim(format!(" last +{last}{left}")));
     }
     if let Some(doubt) = doubts(app) {

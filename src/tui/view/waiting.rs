@@ -73,7 +73,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     let width = usize::from(inner.width);
     let why_most = if inner.height < 10 { 1 } else { 3 };
     let why = why_rows(app, item, width, why_most);
-    let listed = if inner.height < 9 { 0 } else { list_rows(app) };
+    let listed = if usize::from(inner.height) < list_rows(app) + 5 { 0 } else { list_rows(app) };
     let [list, head, reason, body, keys] = Layout::vertical([
         Constraint::Length(rows(listed)),
         Constraint::Length(1),
@@ -86,11 +86,11 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     frame.render_widget(Paragraph::new(head_line(app, item, width)), head);
     frame.render_widget(Paragraph::new(why), reason);
     let at_end = draw_body(frame, body, app, item, seen);
-    let is_covered = app.popups.is_empty() && app.focus == Focus::Waiting;
-    if is_covered && body.height > 0 {
+    let has_keys = app.focus == Focus::Waiting;
+    if has_keys && body.height > 0 {
         seen.item = Some(shown(app, item, body, at_end));
     }
-    frame.render_widget(Paragraph::new(keys_line(app, item, width, app.focus == Focus::Waiting)), keys);
+    frame.render_widget(Paragraph::new(keys_line(app, item, width, Keys { has_keys, at_end })), keys);
 }
 
 /// What a frame tells the guard.
@@ -214,13 +214,21 @@ pub(crate) fn body_rows(line: &BodyLine, digits: usize, width: usize, app: &App)
     pieces.into_iter().enumerate().map(row).collect()
 }
 
+/// How the keys of a call are drawn.
+pub(crate) struct Keys {
+    /// Whether they would reach it.
+    pub(crate) has_keys: bool,
+    /// Whether this frame shows its last line.
+    pub(crate) at_end: bool,
+}
+
 /// The keys that decide, drawn as working only while they do.
-pub(crate) fn keys_line(app: &App, item: &Item, width: usize, is_focused: bool) -> Line<'static> {
+pub(crate) fn keys_line(app: &App, item: &Item, width: usize, keys: Keys) -> Line<'static> {
     if app.is_sent(item.call) {
         let text = format!(" sent: {}; waiting for its record", sent(app, item));
         return Line::from(cut(vec![piece(text, Role::Moving, app.palette)], width));
     }
-    if !is_focused {
+    if !keys.has_keys {
         let key = keymap::key_of(Action::GoToWaiting);
         let text = format!(" {key} goes here to decide");
         return Line::from(cut(vec![piece(text, Role::Dim, app.palette)], width));
@@ -230,7 +238,7 @@ pub(crate) fn keys_line(app: &App, item: &Item, width: usize, is_focused: bool) 
         Waits::Outcome => Place::Outcome,
         Waits::Answer => Place::Question,
     };
-    let is_read = app.guard.was_read(item.call, item.digest.as_ref());
+    let is_read = keys.at_end || app.guard.was_read(item.call, item.digest.as_ref());
     let mut spans = Vec::new();
     for row in keymap::rows(place) {
         let works = match row.action {
@@ -252,7 +260,7 @@ pub(crate) fn keys_line(app: &App, item: &Item, width: usize, is_focused: bool) 
     }
     let right = match (item.waits, is_read, app.guard.is_armed()) {
         (Waits::Answer, _, _) => "",
-        (Waits::Decision | Waits::Outcome, false, _) => "allowing needs the end seen: G ",
+        (Waits::Decision | Waits::Outcome, false, _) => "G shows the end ",
         (Waits::Decision | Waits::Outcome, true, false) => "hold still ",
         (Waits::Decision | Waits::Outcome, true, true) => "",
     };
