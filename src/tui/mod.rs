@@ -1,1 +1,291 @@
-//! (being written)
+//! Floor 6: the screen. The loop here hears, updates and draws; it decides nothing. It talks to a run through
+//! `protocol` only.
+
+pub mod act;
+pub mod app;
+pub mod chronicle;
+pub mod composer;
+pub mod guard;
+pub mod keymap;
+pub mod list;
+pub mod live;
+pub mod popup;
+pub mod rows;
+pub mod scroll;
+pub mod sources;
+pub mod terminal;
+pub mod text;
+pub mod theme;
+pub mod view;
+pub mod waiting;
+
+use std::io;
+use std::time::Duration;
+use std::time::Instant;
+use std::time::SystemTime;
+
+use crossterm::event::Event;
+use futures_util::FutureExt;
+
+use crate::domain::command::Command;
+use crate::domain::limits;
+use crate::domain::run::Run;
+use crate::domain::status::Status;
+use crate::domain::time::Timestamp;
+use crate::protocol::client::Client;
+use crate::protocol::client::Update;
+use crate::tui::app::App;
+use crate::tui::app::Moment;
+use crate::tui::app::Msg;
+use crate::tui::app::Options;
+use crate::tui::app::Out;
+use crate::tui::app::Seen;
+use crate::tui::sources::Heard;
+use crate::tui::sources::Sources;
+use crate::tui::terminal::Screen;
+
+/// Messages that are taken in before a frame is drawn, at most.
+const DRAINED: usize = 512;
+/// A draft is kept at most this long after it was changed.
+const DRAFT_KEPT: Duration = Duration::from_secs(1);
+
+/// How a screen of a run was closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// The operator left; the run stands like this and can be resumed.
+    Left(Status),
+    /// The operator left a run that has ended.
+    Ended(Status),
+    /// The operator wants the list of runs; the run was left as it is.
+    Runs,
+}
+
+/// Shows a run until the operator leaves it. `run` is its state at the record that `client` has seen last.
+/// `keep_draft` is given what is being written, to be kept where a crash does not lose it.
+pub async fn run(client: Client, run: Run, options: Options, keep_draft: impl FnMut(&str)) -> io::Result<Exit> {
+    let mut screen = Screen::open()?;
+    let sources = Sources::new(client)?;
+    let clock = Clock::start();
+    let app = App::new(run, clock.now(), options);
+    Room {
+        app,
+        sources,
+        clock,
+        keep_draft,
+        kept: (String::new(), Instant::now()),
+        frame: None,
+        leaving: None,
+        is_blind: false,
+    }
+    .stay(&mut screen)
+    .await
+}
+
+/// The monotonic clock of a screen, and the time of day.
+pub(crate) struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    pub(crate) fn start() -> Clock {
+        Clock { start: Instant::now() }
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+        Moment { ms: ms(self.start.elapsed()), at: Timestamp(ms(since)) }
+    }
+}
+
+/// A screen at work.
+struct Room<Keep> {
+    app: App,
+    sources: Sources,
+    clock: Clock,
+    keep_draft: Keep,
+    kept: (String, Instant),
+    /// When the last frame was drawn; nothing while one must be.
+    frame: Option<Instant>,
+    leaving: Option<Leaving>,
+    /// The terminal is gone: nothing is drawn any more.
+    is_blind: bool,
+}
+
+/// How far leaving has come.
+struct Leaving {
+    until: Instant,
+    is_answered: bool,
+    exit: Exit,
+}
+
+impl<Keep: FnMut(&str)> Room<Keep> {
+    async fn stay(mut self, screen: &mut Screen) -> io::Result<Exit> {
+        let mut is_changed = true;
+        loop {
+            if is_changed && self.is_due() {
+                self.draw(screen);
+                is_changed = false;
+            }
+            if let Some(exit) = self.has_left() {
+                (self.keep_draft)(&self.app.draft());
+                return Ok(exit);
+            }
+            let wait = self.wait(is_changed);
+            match tokio::time::timeout(wait, self.sources.next()).await {
+                Ok(heard) => self.hear(heard, screen)?,
+                Err(_) => self.tell(Msg::Tick, screen)?,
+            }
+            for _ in 0..DRAINED {
+                let Some(heard) = self.sources.next().now_or_never() else { break };
+                self.hear(heard, screen)?;
+            }
+            self.keep();
+            is_changed = true;
+            if !screen.is_ours() {
+                return Err(io::Error::other(
+                    "a part of tiller failed and the terminal was given back; the run is in its journal; resume it",
+                ));
+            }
+        }
+    }
+
+    /// Whether a frame may be drawn: at once for anything but streamed text.
+    fn is_due(&self) -> bool {
+        self.app.is_urgent || self.frame.is_none_or(|drawn| drawn.elapsed() >= frame_time())
+    }
+
+    fn draw(&mut self, screen: &mut Screen) {
+        if self.is_blind {
+            self.app.is_urgent = false;
+            return;
+        }
+        let mut seen = Seen::default();
+        let is_drawn = screen
+            .set_title(self.app.window_title())
+            .and_then(|()| screen.draw(|frame| seen = view::draw(frame, &self.app)));
+        match is_drawn {
+            Ok(()) => {
+                self.frame = Some(Instant::now());
+                let now = self.clock.now();
+                self.app.update(Msg::Drawn(Box::new(seen)), now);
+            }
+            Err(_) => self.lose_terminal(),
+        }
+    }
+
+    fn lose_terminal(&mut self) {
+        self.is_blind = true;
+        self.app.is_urgent = false;
+        self.leave();
+    }
+
+    fn wait(&self, is_changed: bool) -> Duration {
+        let wakes = Duration::from_millis(self.app.wakes_in());
+        let frame = self.frame.map(|drawn| frame_time().saturating_sub(drawn.elapsed())).filter(|_| is_changed);
+        let leaves = self.leaving.as_ref().map(|leaving| leaving.until.saturating_duration_since(Instant::now()));
+        let keeps = (self.kept.0 != self.app.draft()).then(|| DRAFT_KEPT.saturating_sub(self.kept.1.elapsed()));
+        [frame, leaves, keeps].into_iter().flatten().fold(wakes, Duration::min)
+    }
+
+    fn keep(&mut self) {
+        let draft = self.app.draft();
+        if draft != self.kept.0 && self.kept.1.elapsed() >= DRAFT_KEPT {
+            (self.keep_draft)(&draft);
+            self.kept = (draft, Instant::now());
+        }
+    }
+
+    fn hear(&mut self, heard: Heard, screen: &mut Screen) -> io::Result<()> {
+        let msg = match heard {
+            Heard::Terminal(Event::Key(key)) => Msg::Key(key),
+            Heard::Terminal(Event::Paste(text)) => Msg::Paste(text),
+            Heard::Terminal(Event::Resize(_, _)) => Msg::Resize,
+            Heard::Terminal(Event::FocusGained | Event::FocusLost | Event::Mouse(_)) => Msg::Focus,
+            Heard::Continued => {
+                screen.resume()?;
+                Msg::Continued
+            }
+            Heard::Gone => {
+                self.lose_terminal();
+                return Ok(());
+            }
+            Heard::End => {
+                self.app.leaving = true;
+                self.leave();
+                return Ok(());
+            }
+            Heard::Answer(None, _) => {
+                if let Some(leaving) = &mut self.leaving {
+                    leaving.is_answered = true;
+                }
+                return Ok(());
+            }
+            Heard::Answer(Some(ticket), Ok(seq)) => Msg::Accepted(ticket, seq),
+            Heard::Answer(Some(ticket), Err(refusal)) => Msg::Refused(ticket, refusal),
+            Heard::Run(Update::Records(records)) => Msg::Records(records),
+            Heard::Run(Update::Delta(delta)) => Msg::Delta(delta),
+            Heard::Run(Update::Lost(count)) => Msg::Lost(count),
+            Heard::Run(Update::Closed(why)) => {
+                if let Some(leaving) = &mut self.leaving {
+                    leaving.until = Instant::now();
+                }
+                Msg::Closed(why)
+            }
+        };
+        self.tell(msg, screen)
+    }
+
+    fn tell(&mut self, msg: Msg, screen: &mut Screen) -> io::Result<()> {
+        let now = self.clock.now();
+        for out in self.app.update(msg, now) {
+            match out {
+                Out::Submit(ticket, command) => self.sources.submit(Some(ticket), command),
+                Out::Leave => self.leave(),
+                Out::OpenRuns => {
+                    let at_once = Leaving { until: Instant::now(), is_answered: true, exit: Exit::Runs };
+                    self.leaving = Some(at_once);
+                }
+                Out::Suspend => {
+                    screen.suspend()?;
+                    let now = self.clock.now();
+                    self.app.update(Msg::Continued, now);
+                }
+                Out::Redraw => screen.clear()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Parks the run and goes; asked a second time, goes at once.
+    fn leave(&mut self) {
+        if let Some(leaving) = &mut self.leaving {
+            leaving.until = Instant::now();
+            return;
+        }
+        let patience = Duration::from_millis(limits::LEAVE_PATIENCE.0);
+        let exit = Exit::Left(self.app.run.status.clone());
+        self.leaving = Some(Leaving { until: Instant::now() + patience, is_answered: self.app.run.is_ended(), exit });
+        if !self.app.run.is_ended() {
+            self.sources.submit(None, Command::Leave);
+        }
+    }
+
+    fn has_left(&self) -> Option<Exit> {
+        let leaving = self.leaving.as_ref()?;
+        let run = &self.app.run;
+        let is_done = leaving.is_answered && !run.is_running();
+        if !is_done && Instant::now() < leaving.until {
+            return None;
+        }
+        Some(match &leaving.exit {
+            Exit::Runs => Exit::Runs,
+            Exit::Left(_) | Exit::Ended(_) if run.is_ended() => Exit::Ended(run.status.clone()),
+            Exit::Left(_) | Exit::Ended(_) => Exit::Left(run.status.clone()),
+        })
+    }
+}
+
+fn frame_time() -> Duration {
+    Duration::from_millis(1_000 / limits::FRAMES_PER_SECOND)
+}

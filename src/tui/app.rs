@@ -1,0 +1,463 @@
+//! The screen's state: a replica of the run, streamed text, and what the operator looks at. `update` is pure: it is
+//! handed what happened and when, and says what is to be done. `act.rs` holds what keys do.
+
+use crossterm::event::KeyEvent;
+
+use crate::domain::command::Command;
+use crate::domain::command::Control;
+use crate::domain::command::Refusal;
+use crate::domain::event::Record;
+use crate::domain::id::CallId;
+use crate::domain::id::Seq;
+use crate::domain::limits;
+use crate::domain::model::Delta;
+use crate::domain::run::Run;
+use crate::domain::run::Waits;
+use crate::domain::time::Timestamp;
+use crate::domain::visible::title;
+use crate::domain::visible::transcript;
+use crate::tui::chronicle::Chronicle;
+use crate::tui::composer::Composer;
+use crate::tui::guard::Guard;
+use crate::tui::guard::Shown;
+use crate::tui::live::Live;
+use crate::tui::popup::Popup;
+use crate::tui::scroll::Scroll;
+use crate::tui::theme::Palette;
+use crate::tui::theme::Role;
+use crate::tui::waiting::Item;
+use crate::tui::waiting::items;
+
+/// The present, as the loop saw it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// Milliseconds of a monotonic clock, from any start.
+    pub ms: u64,
+    /// Wall-clock time, for ages.
+    pub at: Timestamp,
+}
+
+/// How the screen starts.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Which colours.
+    pub palette: Palette,
+    /// What was being written when the run was left.
+    pub draft: String,
+    /// What was sent before, the newest last.
+    pub sent: Vec<String>,
+}
+
+/// Names a command that was sent, so that its answer finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket(pub u64);
+
+/// What happened.
+#[derive(Debug)]
+pub enum Msg {
+    /// A key.
+    Key(KeyEvent),
+    /// Text pasted into the terminal.
+    Paste(String),
+    /// The terminal has another size.
+    Resize,
+    /// The terminal window gained or lost the focus.
+    Focus,
+    /// The program came back from the shell.
+    Continued,
+    /// Records that follow those before.
+    Records(Vec<Record>),
+    /// A scrap of streamed text.
+    Delta(Delta),
+    /// So many scraps were lost.
+    Lost(u64),
+    /// A command is durable, up to this record.
+    Accepted(Ticket, Seq),
+    /// A command was refused; nothing changed.
+    Refused(Ticket, Refusal),
+    /// The engine of the run stopped; why, if not by request.
+    Closed(Option<String>),
+    /// Time passed.
+    Tick,
+    /// A frame was drawn.
+    Drawn(Box<Seen>),
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Out {
+    /// Send this command and bring its answer.
+    Submit(Ticket, Command),
+    /// Park the run and go; asked a second time: go at once.
+    Leave,
+    /// Show the list of runs; the run is left as it is.
+    OpenRuns,
+    /// Suspend to the shell.
+    Suspend,
+    /// Clear the terminal and draw everything anew.
+    Redraw,
+}
+
+/// What a frame showed. The screen goes on from where the frame was, and decides only about what it showed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The item that keys would decide about, if it was visible, focused and not covered.
+    pub item: Option<Shown>,
+    /// Where the waiting call was scrolled to.
+    pub body: Option<View>,
+    /// Where the activity was scrolled to.
+    pub activity: Option<View>,
+    /// Where the plan was scrolled to.
+    pub plan: Option<View>,
+    /// Where the popup was scrolled to.
+    pub popup: Option<View>,
+}
+
+/// A scrolled view in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Its position, worked out.
+    pub scroll: Scroll,
+    /// The block and row of its first line.
+    pub top: (usize, usize),
+    /// Its height in rows.
+    pub height: usize,
+}
+
+/// What has the keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Focus {
+    /// The text field.
+    Composer,
+    /// The plan.
+    Plan,
+    /// The activity.
+    Activity,
+    /// What waits.
+    Waiting,
+    /// The spend.
+    Spend,
+}
+
+/// A command on its way. Its record, not its sending, is the fact.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    ticket: Ticket,
+    /// The command.
+    pub command: Command,
+    /// The record that must come before it is forgotten.
+    seq: Option<Seq>,
+    /// Sent when this one was accepted.
+    then: Option<Command>,
+}
+
+/// A sentence above the composer, for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// What it says.
+    pub text: String,
+    /// How it is shown.
+    pub role: Role,
+    until_ms: u64,
+}
+
+/// The state of the screen.
+pub struct App {
+    /// The replica of the run.
+    pub run: Run,
+    /// The present.
+    pub now: Moment,
+    /// The colours.
+    pub palette: Palette,
+    /// What has the keys.
+    pub focus: Focus,
+    /// Whether the focused pane has the screen for itself.
+    pub zoomed: bool,
+    /// What is open above the panes.
+    pub popups: Vec<Popup>,
+    /// What the operator writes.
+    pub composer: Composer,
+    /// The question that the draft was begun for.
+    pub(crate) answering: Option<CallId>,
+    /// What waits.
+    pub waiting: Vec<Item>,
+    /// Which of it is selected.
+    pub(crate) selected: Option<CallId>,
+    /// How far the selected call is scrolled.
+    pub body_scroll: Scroll,
+    /// How far the activity is scrolled.
+    pub activity_scroll: Scroll,
+    /// How far the plan is scrolled; nothing while it keeps the current todo in view.
+    pub plan_scroll: Option<Scroll>,
+    /// The last frame.
+    pub seen: Seen,
+    /// Streamed text.
+    pub live: Live,
+    /// Notes about the past.
+    pub chronicle: Chronicle,
+    /// Commands on their way.
+    pub sent: Vec<Sent>,
+    /// The sentence above the composer.
+    pub notice: Option<Notice>,
+    /// The guard against keys typed ahead.
+    pub guard: Guard,
+    /// Why the screen can't go on following the run.
+    pub halted: Option<String>,
+    /// Whether the operator is leaving.
+    pub leaving: bool,
+    pub(crate) last_stop_ms: Option<u64>,
+    next_ticket: u64,
+    /// Whether anything but streamed text changed since the last frame.
+    pub(crate) is_urgent: bool,
+}
+
+impl App {
+    /// The screen of a run as it stands.
+    pub fn new(run: Run, now: Moment, options: Options) -> App {
+        let mut app = App {
+            now,
+            palette: options.palette,
+            focus: Focus::Composer,
+            zoomed: false,
+            popups: Vec::new(),
+            composer: Composer::new(&options.draft, options.sent),
+            answering: None,
+            waiting: Vec::new(),
+            selected: None,
+            body_scroll: Scroll::START,
+            activity_scroll: Scroll::END,
+            plan_scroll: None,
+            seen: Seen::default(),
+            live: Live::default(),
+            chronicle: Chronicle::default(),
+            sent: Vec::new(),
+            notice: None,
+            guard: Guard::default(),
+            halted: None,
+            leaving: false,
+            last_stop_ms: None,
+            next_ticket: 1,
+            is_urgent: true,
+            run,
+        };
+        app.refresh_waiting();
+        if !app.composer.is_empty() {
+            app.answering = app.open_question();
+        }
+        app
+    }
+
+    /// Takes in what happened, and says what is to be done.
+    pub fn update(&mut self, msg: Msg, now: Moment) -> Vec<Out> {
+        self.now = now;
+        self.guard.tick(now.ms);
+        if self.notice.as_ref().is_some_and(|notice| notice.until_ms <= now.ms) {
+            self.notice = None;
+        }
+        self.is_urgent |= !matches!(msg, Msg::Delta(_) | Msg::Lost(_) | Msg::Drawn(_));
+        match msg {
+            Msg::Key(key) => self.key(key),
+            Msg::Paste(text) => self.paste(&text),
+            Msg::Resize | Msg::Focus | Msg::Continued => {
+                self.guard.disturb(now.ms);
+                Vec::new()
+            }
+            Msg::Records(records) => self.records(&records),
+            Msg::Delta(delta) => {
+                self.live.take(&delta, &self.run);
+                Vec::new()
+            }
+            Msg::Lost(count) => {
+                self.live.lose(count);
+                Vec::new()
+            }
+            Msg::Accepted(ticket, seq) => self.accepted(ticket, seq),
+            Msg::Refused(ticket, refusal) => self.refused(ticket, &refusal),
+            Msg::Closed(why) => {
+                self.halted = why.map(|why| title(&why, limits::NOTE_MAX_BYTES)).or(self.halted.take());
+                Vec::new()
+            }
+            Msg::Tick => Vec::new(),
+            Msg::Drawn(seen) => {
+                self.drawn(*seen);
+                Vec::new()
+            }
+        }
+    }
+
+    /// What is being written, to be kept when the screen closes.
+    pub fn draft(&self) -> String {
+        self.composer.text()
+    }
+
+    /// The window title.
+    pub fn window_title(&self) -> String {
+        let waiting = match self.waiting.len() {
+            0 => String::new(),
+            count => format!("({count}) "),
+        };
+        let goal = title(self.run.terms.goal.as_str(), 60);
+        format!("{waiting}tiller · {} · {goal}", self.run.status.phrase())
+    }
+
+    /// Milliseconds until the screen changes although nothing happens.
+    pub fn wakes_in(&self) -> u64 {
+        const MINUTE_MS: u64 = 60_000;
+        let second_ms = 1_000 - self.now.at.0 % 1_000;
+        let steady = if self.run.is_running() || self.leaving { second_ms } else { MINUTE_MS };
+        let notice = self.notice.as_ref().map(|notice| notice.until_ms.saturating_sub(self.now.ms));
+        let ages = self.waiting.iter().map(|item| MINUTE_MS - self.now.at.since(item.since).0 % MINUTE_MS).min();
+        let arms = self.guard.arms_in(self.now.ms);
+        [Some(steady), notice, ages, arms].into_iter().flatten().min().unwrap_or(MINUTE_MS).max(1)
+    }
+
+    /// The item that is selected.
+    pub fn item(&self) -> Option<&Item> {
+        let selected = self.selected?;
+        self.waiting.iter().find(|item| item.call == selected)
+    }
+
+    /// Whether a decision, an outcome or an answer for this call is on its way.
+    pub fn is_sent(&self, call: CallId) -> bool {
+        self.sent.iter().any(|sent| match &sent.command {
+            Command::Decide { call: one, .. }
+            | Command::Resolve { call: one, .. }
+            | Command::Answer { call: one, .. } => *one == call,
+            Command::Interject { .. }
+            | Command::Pause(_)
+            | Command::Resume
+            | Command::Cancel(_)
+            | Command::Raise { .. }
+            | Command::Leave => false,
+        })
+    }
+
+    /// The question that Enter in the composer would answer.
+    pub fn question(&self) -> Option<CallId> {
+        let bound = if self.composer.is_empty() { self.open_question() } else { self.answering };
+        bound.filter(|call| !self.is_sent(*call) && self.waiting.iter().any(|item| item.call == *call))
+    }
+
+    /// The strongest request to stop, recorded or on its way.
+    pub(crate) fn stopping(&self) -> Option<Control> {
+        let sent = self.sent.iter().filter_map(|sent| match &sent.command {
+            Command::Pause(pause) => Some(Control::Pause(*pause)),
+            Command::Cancel(cancel) => Some(Control::Cancel(*cancel)),
+            Command::Leave => Some(Control::Leave),
+            Command::Decide { .. }
+            | Command::Resolve { .. }
+            | Command::Answer { .. }
+            | Command::Interject { .. }
+            | Command::Resume
+            | Command::Raise { .. } => None,
+        });
+        sent.chain(self.run.control).max()
+    }
+
+    /// What was sent to be said and is not recorded yet.
+    pub(crate) fn unsaid(&self) -> impl Iterator<Item = &str> {
+        self.sent.iter().filter_map(|sent| match &sent.command {
+            Command::Interject { text } => Some(text.as_str()),
+            Command::Decide { .. }
+            | Command::Resolve { .. }
+            | Command::Answer { .. }
+            | Command::Pause(_)
+            | Command::Resume
+            | Command::Cancel(_)
+            | Command::Raise { .. }
+            | Command::Leave => None,
+        })
+    }
+
+    pub(crate) fn open_question(&self) -> Option<CallId> {
+        let is_question = |item: &&Item| item.waits == Waits::Answer;
+        self.item().filter(is_question).or_else(|| self.waiting.iter().find(is_question)).map(|item| item.call)
+    }
+
+    pub(crate) fn say(&mut self, text: impl Into<String>, role: Role) {
+        let until_ms = self.now.ms.saturating_add(limits::NOTICE.0);
+        self.notice = Some(Notice { text: text.into(), role, until_ms });
+    }
+
+    pub(crate) fn submit(&mut self, command: Command, then: Option<Command>) -> Vec<Out> {
+        let ticket = Ticket(self.next_ticket);
+        self.next_ticket += 1;
+        self.sent.push(Sent { ticket, command: command.clone(), seq: None, then });
+        vec![Out::Submit(ticket, command)]
+    }
+
+    fn records(&mut self, records: &[Record]) -> Vec<Out> {
+        for record in records {
+            if record.seq <= self.run.seq {
+                continue;
+            }
+            let talk = self.run.transcript.len();
+            if let Err(broken) = self.run.apply(record) {
+                self.halted = Some(title(&format!("the screen can't follow: {broken}; leave and resume"), 400));
+                break;
+            }
+            self.live.settle(record);
+            self.chronicle.take(record, &self.run, talk);
+        }
+        let head = self.run.seq;
+        self.sent.retain(|sent| sent.seq.is_none_or(|seq| seq > head));
+        self.refresh_waiting();
+        Vec::new()
+    }
+
+    fn refresh_waiting(&mut self) {
+        self.waiting = items(&self.run, &self.waiting);
+        let is_here = self.selected.is_some_and(|call| self.waiting.iter().any(|item| item.call == call));
+        if !is_here {
+            self.selected = self.waiting.first().map(|item| item.call);
+            self.body_scroll = Scroll::START;
+            self.popups.retain(|popup| !matches!(popup, Popup::Whole { call: Some(_), .. }));
+        }
+    }
+
+    fn accepted(&mut self, ticket: Ticket, seq: Seq) -> Vec<Out> {
+        let head = self.run.seq;
+        let Some(place) = self.sent.iter().position(|sent| sent.ticket == ticket) else { return Vec::new() };
+        let then = self.sent.get_mut(place).and_then(|sent| {
+            sent.seq = Some(seq);
+            sent.then.take()
+        });
+        if seq <= head {
+            self.sent.remove(place);
+        }
+        then.map_or_else(Vec::new, |command| self.submit(command, None))
+    }
+
+    fn refused(&mut self, ticket: Ticket, refusal: &Refusal) -> Vec<Out> {
+        let Some(place) = self.sent.iter().position(|sent| sent.ticket == ticket) else { return Vec::new() };
+        let sent = self.sent.remove(place);
+        self.say(transcript(&refusal.to_string()).replace('\n', " "), Role::Bad);
+        if let Command::Interject { text } | Command::Answer { text, .. } = sent.command
+            && self.composer.is_empty()
+        {
+            self.composer.set(&text);
+            self.answering = self.open_question();
+        }
+        Vec::new()
+    }
+
+    fn drawn(&mut self, seen: Seen) {
+        self.guard.drawn(seen.item.clone(), self.now.ms);
+        if let Some(view) = &seen.body {
+            self.body_scroll = view.scroll;
+        }
+        if let Some(view) = &seen.activity {
+            self.activity_scroll = view.scroll;
+        }
+        if let (Some(view), Some(scroll)) = (&seen.plan, &mut self.plan_scroll) {
+            *scroll = view.scroll;
+        }
+        if let (Some(view), Some(Popup::Help { scroll, .. } | Popup::Whole { scroll, .. })) =
+            (&seen.popup, self.popups.last_mut())
+        {
+            *scroll = view.scroll;
+        }
+        self.seen = seen;
+        self.is_urgent = false;
+    }
+}

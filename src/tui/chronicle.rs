@@ -1,0 +1,199 @@
+//! What the screen remembers of the records that went by and the folded run does not keep: notes about failures,
+//! checks, stalls and changes, in their place among the talk. Bounded; the oldest are forgotten first.
+
+use std::collections::VecDeque;
+
+use crate::domain::approval::By;
+use crate::domain::approval::Decision;
+use crate::domain::approval::Resolution;
+use crate::domain::budget::Limit;
+use crate::domain::event::ClaimVerdict;
+use crate::domain::event::Event;
+use crate::domain::event::Finding;
+use crate::domain::event::Record;
+use crate::domain::limits;
+use crate::domain::model::FailureClass;
+use crate::domain::run::Run;
+use crate::domain::status::ParkReason;
+use crate::domain::status::Status;
+use crate::domain::text::head;
+use crate::domain::visible::transcript;
+use crate::tui::theme::Role;
+
+/// A note in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The iteration it belongs to.
+    pub iteration: u32,
+    /// It stands before the entry of this index of the conversation.
+    pub before: usize,
+    /// The mark in front of it.
+    pub mark: &'static str,
+    /// How it is shown.
+    pub role: Role,
+    /// What it says, sanitised.
+    pub text: String,
+}
+
+/// The notes, oldest first, and what each iteration was about.
+#[derive(Clone, Debug, Default)]
+pub struct Chronicle {
+    notes: VecDeque<Note>,
+    todos: VecDeque<(u32, String)>,
+    /// What the run is parked for, while it is.
+    parked: Option<String>,
+}
+
+/// A mark, how it is shown, and a text that is not sanitised yet.
+type Said = (&'static str, Role, String);
+
+impl Chronicle {
+    /// Takes in a record that was just folded into `run`; `talk` is the length of the conversation before it.
+    pub fn take(&mut self, record: &Record, run: &Run, talk: usize) {
+        if let Event::IterationStarted { n, .. } = &record.event {
+            let todo = run.plan.current().map(|todo| todo.title.clone()).unwrap_or_default();
+            self.todos.push_back((*n, todo));
+            keep(&mut self.todos);
+        }
+        let said = describe(&record.event, run).or_else(|| self.went_on(&record.event));
+        if let Some((mark, role, text)) = said {
+            let text = transcript(head(&text, limits::NOTE_MAX_BYTES));
+            self.notes.push_back(Note { iteration: run.iteration.n, before: talk, mark, role, text });
+            keep(&mut self.notes);
+        }
+    }
+
+    /// A run that goes on says what it had been parked for, unless a decision of the operator says so already.
+    fn went_on(&mut self, event: &Event) -> Option<Said> {
+        let Event::StatusChanged { status, .. } = event else { return None };
+        let before = self.parked.take();
+        if let Status::Parked(reason) = status {
+            let is_told = matches!(reason, ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question);
+            self.parked = (!is_told).then(|| reason.phrase());
+        }
+        let reason = before.filter(|_| *status == Status::Running)?;
+        Some(("▸", Role::Dim, format!("went on; it had been parked: {reason}")))
+    }
+
+    /// The notes of an iteration, in their order.
+    pub fn of(&self, iteration: u32) -> impl Iterator<Item = &Note> {
+        let start = self.notes.partition_point(|note| note.iteration < iteration);
+        self.notes.range(start..).take_while(move |note| note.iteration == iteration)
+    }
+
+    /// What the plan said was being done when an iteration began; not sanitised.
+    pub fn todo(&self, iteration: u32) -> Option<&str> {
+        let place = self.todos.binary_search_by_key(&iteration, |(n, _)| *n).ok()?;
+        self.todos.get(place).map(|(_, todo)| todo.as_str()).filter(|todo| !todo.is_empty())
+    }
+}
+
+fn keep<T>(queue: &mut VecDeque<T>) {
+    while queue.len() > limits::NOTES_MAX {
+        queue.pop_front();
+    }
+}
+
+/// What a record says to the operator, where the conversation and the calls do not say it already.
+fn describe(event: &Event, run: &Run) -> Option<Said> {
+    let said = match event {
+        Event::ModelCallFailed { failure, .. } if failure.class == FailureClass::Cancelled => {
+            ("·", Role::Dim, partial("the model call was stopped", &failure.received.text))
+        }
+        Event::ModelCallFailed { failure, .. } => {
+            ("✗", Role::Bad, partial(&format!("model call failed: {}", failure.message), &failure.received.text))
+        }
+        Event::ModelCallFinished { discarded: Some(why), .. } => {
+            ("✗", Role::Warning, format!("reply not used: {why}; asked again"))
+        }
+        Event::Recovered { findings } => ("!", Role::Warning, recovered(findings)),
+        Event::BudgetRaised { axis, limit, .. } => {
+            let to = match limit {
+                Limit::At(amount) => axis.show(*amount),
+                Limit::Unlimited => "no limit".to_string(),
+            };
+            ("·", Role::Operator, format!("you set the limit of {} to {to}", axis.word()))
+        }
+        Event::ApprovalDecided { call, decision, by: By::Operator(_), .. } => {
+            let text = match decision {
+                Decision::AllowOnce => format!("you allowed {call} once"),
+                Decision::AllowRun => format!("you allowed {call} and its like for this run"),
+                Decision::Deny(text) if text.is_empty() => format!("you denied {call}"),
+                Decision::Deny(text) => format!("you denied {call}: {text}"),
+            };
+            ("·", Role::Operator, text)
+        }
+        Event::ApprovalInvalidated { call, why } => {
+            ("!", Role::Warning, format!("what {call} would touch has changed ({why}); it is looked at anew"))
+        }
+        Event::ToolOutcomeResolved { call, resolution, .. } => {
+            let text = match resolution {
+                Resolution::Happened(_) => format!("you said that {call} happened"),
+                Resolution::NotHappened => format!("you said that {call} did not happen"),
+                Resolution::RunAgain => format!("you had {call} run again"),
+                Resolution::Skip => format!("you skipped {call} without knowing"),
+            };
+            ("·", Role::Operator, text)
+        }
+        Event::QuestionAnswered { text, .. } => ("›", Role::Operator, format!("you answered: {text}")),
+        Event::AcceptanceChecked { index, passed, detail } => {
+            let title = run.terms.checks.get(*index).map_or("?", |check| check.title());
+            match passed {
+                true => ("✓", Role::Good, format!("check {} passed: {title}", index + 1)),
+                false => ("✗", Role::Bad, format!("check {} failed: {title}\n{detail}", index + 1)),
+            }
+        }
+        Event::DoneClaimed { summary, .. } => ("◆", Role::Strong, format!("claims to be finished: {summary}")),
+        Event::ClaimJudged { verdict, text } => match verdict {
+            ClaimVerdict::Verified => ("✓", Role::Good, "claim verified: every check passed".to_string()),
+            ClaimVerdict::Unverified => ("◆", Role::Warning, "claim taken as it is: there is no check".to_string()),
+            ClaimVerdict::Rejected => ("✗", Role::Bad, format!("claim rejected: {text}")),
+            ClaimVerdict::Postponed => ("·", Role::Dim, "claim set aside, because you spoke".to_string()),
+        },
+        Event::StallDetected { detector, diagnosis } => {
+            ("!", Role::Warning, format!("stalled ({}): {diagnosis}", detector.phrase()))
+        }
+        Event::RunCreated { .. }
+        | Event::OwnerAcquired { .. }
+        | Event::StatusChanged { .. }
+        | Event::ControlRequested { .. }
+        | Event::IterationStarted { .. }
+        | Event::InterjectionQueued { .. }
+        | Event::InterjectionDelivered { .. }
+        | Event::BudgetReserved { .. }
+        | Event::BudgetSettled { .. }
+        | Event::ModelCallStarted { .. }
+        | Event::ModelCallFinished { .. }
+        | Event::RetryScheduled { .. }
+        | Event::ToolCallProposed { .. }
+        | Event::ToolCallPrepared { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::ApprovalDecided { .. }
+        | Event::ToolCallStarted { .. }
+        | Event::ToolCallFinished { .. }
+        | Event::ToolCallProbed { .. }
+        | Event::PlanUpdated { .. }
+        | Event::CheckStarted { .. }
+        | Event::ProgressObserved { .. }
+        | Event::IterationClosed { .. } => return None,
+    };
+    Some(said)
+}
+
+fn partial(what: &str, received: &str) -> String {
+    match received.trim() {
+        "" => what.to_string(),
+        text => format!("{what}; it had said (not part of the talk):\n{text}"),
+    }
+}
+
+fn recovered(findings: &[Finding]) -> String {
+    let lost = |finding: &Finding| match finding {
+        Finding::ModelCallLost(_) => "a model call was lost and is charged at its worst case, unverified".to_string(),
+        Finding::ToolCallLost(call) => format!("nobody knows whether {call} happened"),
+        Finding::CheckLost(index) => format!("check {} is run again", index + 1),
+    };
+    let lost: Vec<String> = findings.iter().map(lost).collect();
+    let what = if lost.is_empty() { "nothing was lost".to_string() } else { lost.join("; ") };
+    format!("the process before this one ended without warning: {what}")
+}

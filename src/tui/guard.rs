@@ -1,0 +1,210 @@
+//! The guard against keys typed ahead (docs/SAFETY.md §9): a key decides only about what was seen, unchanged and at
+//! rest, on the screen when it was pressed. Pure; the clock is handed in, in milliseconds.
+
+use ratatui::layout::Rect;
+
+use crate::domain::id::CallId;
+use crate::domain::limits;
+use crate::domain::time::Span;
+use crate::domain::tool::Digest;
+
+/// What a frame showed of the item that may be decided about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The call.
+    pub call: CallId,
+    /// Its digest; a question has none.
+    pub digest: Option<Digest>,
+    /// Where on the screen.
+    pub place: Rect,
+    /// Whether its last line was visible.
+    pub end: bool,
+    /// Whether its keys were drawn as working.
+    pub armed: bool,
+}
+
+impl Shown {
+    fn is_same(&self, other: &Shown) -> bool {
+        self.call == other.call && self.digest == other.digest && self.place == other.place
+    }
+}
+
+/// Why a key did not decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// The pane was not still for long enough.
+    Early,
+    /// The last line was not shown yet.
+    Unread,
+}
+
+/// The state of the guard.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    shown: Option<Shown>,
+    still_since_ms: u64,
+    needs: Span,
+    is_armed: bool,
+    read: Vec<(CallId, Option<Digest>)>,
+}
+
+impl Default for Guard {
+    fn default() -> Self {
+        Guard { shown: None, still_since_ms: 0, needs: limits::KEY_GUARD, is_armed: false, read: Vec::new() }
+    }
+}
+
+impl Guard {
+    /// Some input came that decides nothing: a key, a paste, a resize, focus, the return from the shell.
+    pub fn disturb(&mut self, now_ms: u64) {
+        self.still_since_ms = now_ms;
+        self.is_armed = false;
+    }
+
+    /// A decision was made: the next one needs a longer rest, because the key may still be held down.
+    pub fn decided(&mut self, now_ms: u64) {
+        self.disturb(now_ms);
+        self.needs = limits::KEY_GUARD_AFTER_DECISION;
+    }
+
+    /// A frame was drawn; `shown` is the focused item, if it was visible with nothing above it.
+    pub fn drawn(&mut self, shown: Option<Shown>, now_ms: u64) {
+        let is_same = match (&self.shown, &shown) {
+            (Some(before), Some(after)) => before.is_same(after),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        if !is_same {
+            self.disturb(now_ms);
+        }
+        if let Some(one) = shown.as_ref().filter(|one| one.end) {
+            let name = (one.call, one.digest.clone());
+            if !self.read.contains(&name) {
+                self.read.push(name);
+                let surplus = self.read.len().saturating_sub(limits::CALLS_PER_REPLY);
+                self.read.drain(..surplus);
+            }
+        }
+        self.shown = shown;
+    }
+
+    /// Time passed. Arms the keys when it was still for long enough; the next frame shows them so.
+    pub fn tick(&mut self, now_ms: u64) {
+        if !self.is_armed && self.arms_in(now_ms) == Some(0) {
+            self.is_armed = true;
+            self.needs = limits::KEY_GUARD;
+        }
+    }
+
+    /// Milliseconds until the keys arm, if nothing happens; nothing when there is nothing to arm.
+    pub fn arms_in(&self, now_ms: u64) -> Option<u64> {
+        self.shown.as_ref()?;
+        let rested = now_ms.saturating_sub(self.still_since_ms);
+        (!self.is_armed).then(|| self.needs.0.saturating_sub(rested))
+    }
+
+    /// Whether no input came for as long as a key needs that is asked about in a dialog.
+    pub fn is_rested(&self, now_ms: u64) -> bool {
+        now_ms.saturating_sub(self.still_since_ms) >= limits::KEY_GUARD.0
+    }
+
+    /// Whether the keys are to be drawn as working.
+    pub fn is_armed(&self) -> bool {
+        self.is_armed
+    }
+
+    /// Whether the last line of this was ever shown.
+    pub fn was_read(&self, call: CallId, digest: Option<&Digest>) -> bool {
+        self.read.iter().any(|(known, seen)| *known == call && seen.as_ref() == digest)
+    }
+
+    /// Whether a key may decide about this now. The keys must have been drawn as working on this very item.
+    pub fn check(&self, call: CallId, digest: Option<&Digest>) -> Result<(), Held> {
+        let is_seen = self.shown.as_ref().is_some_and(|one| one.call == call && one.digest.as_ref() == digest);
+        let was_armed = self.shown.as_ref().is_some_and(|one| one.armed);
+        if is_seen && was_armed && self.is_armed { Ok(()) } else { Err(Held::Early) }
+    }
+
+    /// As `check`, for a key that lets something run: the last line must have been shown as well.
+    pub fn check_allowing(&self, call: CallId, digest: Option<&Digest>) -> Result<(), Held> {
+        if !self.was_read(call, digest) {
+            return Err(Held::Unread);
+        }
+        self.check(call, digest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(guard: &Guard) -> Shown {
+        Shown {
+            call: CallId(1),
+            digest: Some(Digest("d".to_string())),
+            place: Rect::new(0, 0, 9, 9),
+            end: true,
+            armed: guard.is_armed(),
+        }
+    }
+
+    fn frame(guard: &mut Guard, now_ms: u64) -> Result<(), Held> {
+        guard.tick(now_ms);
+        guard.drawn(Some(shown(guard)), now_ms);
+        guard.check_allowing(CallId(1), Some(&Digest("d".to_string())))
+    }
+
+    #[test]
+    fn half_a_second_of_rest_arms() {
+        let mut guard = Guard::default();
+        assert_eq!(frame(&mut guard, 0), Err(Held::Early));
+        assert_eq!(guard.arms_in(100), Some(400));
+        assert_eq!(frame(&mut guard, 499), Err(Held::Early));
+        assert_eq!(frame(&mut guard, 500), Ok(()));
+        guard.disturb(600);
+        assert_eq!(frame(&mut guard, 1_000), Err(Held::Early));
+        assert_eq!(frame(&mut guard, 1_100), Ok(()));
+    }
+
+    #[test]
+    fn keys_that_were_not_drawn_as_working_do_not_work() {
+        let mut guard = Guard::default();
+        guard.drawn(Some(shown(&guard)), 0);
+        guard.tick(9_000);
+        assert_eq!(guard.check(CallId(1), Some(&Digest("d".to_string()))), Err(Held::Early));
+    }
+
+    #[test]
+    fn another_place_or_content_disarms() {
+        let mut guard = Guard::default();
+        let _ = frame(&mut guard, 0);
+        assert_eq!(frame(&mut guard, 500), Ok(()));
+        let moved = Shown { place: Rect::new(1, 0, 9, 9), ..shown(&guard) };
+        guard.drawn(Some(moved), 600);
+        assert!(!guard.is_armed());
+        guard.drawn(None, 700);
+        assert_eq!(guard.arms_in(9_000), None);
+    }
+
+    #[test]
+    fn a_held_key_does_not_decide_twice() {
+        let mut guard = Guard::default();
+        let _ = frame(&mut guard, 0);
+        assert_eq!(frame(&mut guard, 500), Ok(()));
+        guard.decided(500);
+        assert_eq!(frame(&mut guard, 1_200), Err(Held::Early));
+        assert_eq!(frame(&mut guard, 1_300), Ok(()));
+    }
+
+    #[test]
+    fn what_was_not_read_to_its_end_is_not_allowed() {
+        let mut guard = Guard::default();
+        let half = Shown { end: false, ..shown(&guard) };
+        guard.drawn(Some(half.clone()), 0);
+        guard.tick(500);
+        guard.drawn(Some(Shown { armed: true, ..half }), 500);
+        let digest = Digest("d".to_string());
+        assert_eq!(guard.check_allowing(CallId(1), Some(&digest)), Err(Held::Unread));
+        assert_eq!(guard.check(CallId(1), Some(&digest)), Ok(()));
+    }
+}

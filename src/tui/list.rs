@@ -1,0 +1,514 @@
+//! The list of runs, and the text field for a new goal: what one sees where no run is open.
+
+use std::io;
+use std::time::Duration;
+
+use crossterm::event::Event;
+use crossterm::event::EventStream;
+use crossterm::event::KeyEvent;
+use crossterm::event::KeyEventKind;
+use ratatui::Frame;
+use ratatui::layout::Constraint;
+use ratatui::layout::Layout;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Block;
+use ratatui::widgets::Paragraph;
+
+use crate::domain::budget::Limit;
+use crate::domain::id::RunId;
+use crate::domain::limits;
+use crate::domain::money::MicroUsd;
+use crate::domain::status::Status;
+use crate::domain::summary::Listed;
+use crate::domain::summary::Summary;
+use crate::domain::terms::Goal;
+use crate::domain::visible::title;
+use crate::tui::Clock;
+use crate::tui::app::Moment;
+use crate::tui::app::View;
+use crate::tui::composer::Composer;
+use crate::tui::keymap;
+use crate::tui::keymap::Action;
+use crate::tui::keymap::Place;
+use crate::tui::scroll::Anchor;
+use crate::tui::scroll::Scroll;
+use crate::tui::scroll::lay;
+use crate::tui::sources::Heard;
+use crate::tui::sources::Signals;
+use crate::tui::sources::terminal;
+use crate::tui::terminal::Screen;
+use crate::tui::text::age;
+use crate::tui::text::fit;
+use crate::tui::text::pad;
+use crate::tui::text::wrap_at_most;
+use crate::tui::theme::Palette;
+use crate::tui::theme::Role;
+use crate::tui::view::cut;
+use crate::tui::view::footer::Field;
+use crate::tui::view::footer::draw_field;
+use crate::tui::view::footer::draw_key_row;
+use crate::tui::view::header::mark;
+use crate::tui::view::piece;
+use crate::tui::view::popups::draw_help;
+use crate::tui::view::two_sided;
+
+/// What the operator chose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Open this run.
+    Open(RunId),
+    /// Start a run with this goal, which is a valid one.
+    NewGoal(String),
+    /// Leave.
+    Leave,
+}
+
+/// How the list starts.
+#[derive(Clone, Debug, Default)]
+pub struct ListOptions {
+    /// Which colours.
+    pub palette: Palette,
+    /// A goal that was being written.
+    pub draft: String,
+    /// A sentence above the list, such as which model a new run would use, or what is missing for one.
+    pub greeting: String,
+    /// A sentence about what just happened, such as why a run could not be opened.
+    pub notice: Option<String>,
+}
+
+/// Shows the list until the operator chooses. `list` is asked anew every few seconds.
+pub async fn runs(list: impl Fn() -> Vec<Listed>, options: ListOptions) -> io::Result<Choice> {
+    let mut screen = Screen::open()?;
+    let mut signals = Signals::listen()?;
+    let mut events = EventStream::new();
+    let clock = Clock::start();
+    let mut listed = List::new(list(), clock.now(), options);
+    loop {
+        screen.set_title("tiller".to_string())?;
+        let mut seen = None;
+        screen.draw(|frame| seen = draw(frame, &listed))?;
+        listed.seen = seen;
+        let refresh = Duration::from_millis(limits::RUNS_REFRESH.0);
+        let heard = tokio::select! {
+            biased;
+            heard = signals.next() => Some(heard),
+            heard = terminal(&mut events) => Some(heard),
+            () = tokio::time::sleep(refresh) => None,
+        };
+        listed.now = clock.now();
+        let asked = match heard {
+            Some(Heard::Terminal(Event::Key(key))) => listed.key(key),
+            Some(Heard::Terminal(Event::Paste(text))) => {
+                listed.paste(&text);
+                Asked::Nothing
+            }
+            Some(Heard::Gone | Heard::End) => Asked::Choice(Choice::Leave),
+            Some(Heard::Continued) => {
+                screen.resume()?;
+                Asked::Nothing
+            }
+            Some(Heard::Terminal(_) | Heard::Answer(..) | Heard::Run(_)) => Asked::Nothing,
+            None => {
+                listed.refresh(list());
+                Asked::Nothing
+            }
+        };
+        match asked {
+            Asked::Nothing => {}
+            Asked::Suspend => screen.suspend()?,
+            Asked::Redraw => screen.clear()?,
+            Asked::Choice(choice) => return Ok(choice),
+        }
+    }
+}
+
+/// What a key asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Nothing but another frame.
+    Nothing,
+    /// Suspend to the shell.
+    Suspend,
+    /// Draw everything anew.
+    Redraw,
+    /// The operator chose.
+    Choice(Choice),
+}
+
+/// The state of the list.
+pub struct List {
+    /// The present.
+    pub now: Moment,
+    palette: Palette,
+    greeting: String,
+    notice: Option<(String, Role)>,
+    listed: Vec<Listed>,
+    selected: Option<RunId>,
+    writes: bool,
+    goal: Composer,
+    help: Option<Scroll>,
+    last_stop_ms: Option<u64>,
+    seen: Option<View>,
+}
+
+impl List {
+    /// A list of these runs.
+    pub fn new(listed: Vec<Listed>, now: Moment, options: ListOptions) -> List {
+        let mut list = List {
+            now,
+            palette: options.palette,
+            greeting: options.greeting,
+            notice: options.notice.map(|text| (title(&text, limits::NOTE_MAX_BYTES), Role::Warning)),
+            listed: Vec::new(),
+            selected: None,
+            writes: listed.is_empty() || !options.draft.is_empty(),
+            goal: Composer::new(&options.draft, Vec::new()),
+            help: None,
+            last_stop_ms: None,
+            seen: None,
+        };
+        list.refresh(listed);
+        list
+    }
+
+    /// Takes a newer list: what is unfinished first, then the newest.
+    pub fn refresh(&mut self, mut listed: Vec<Listed>) {
+        listed.sort_by_key(|one| match one {
+            Listed::Run { summary, .. } => (u8::from(summary.status.is_end()), u64::MAX - summary.updated.0),
+            Listed::Damaged { .. } => (2, 0),
+        });
+        self.listed = listed;
+        let is_here = self.selected.as_ref().is_some_and(|id| self.listed.iter().any(|one| id_of(one) == id));
+        if !is_here {
+            self.selected = self.listed.first().map(|one| id_of(one).clone());
+        }
+    }
+
+    /// What is being written.
+    pub fn draft(&self) -> String {
+        self.goal.text()
+    }
+
+    fn places(&self) -> Vec<Place> {
+        match (self.help, self.writes) {
+            (Some(_), _) => vec![Place::Moving, Place::Anywhere],
+            (None, true) => vec![Place::Goal, Place::Anywhere],
+            (None, false) => vec![Place::Runs, Place::Moving, Place::Anywhere],
+        }
+    }
+
+    /// Takes pasted text.
+    pub fn paste(&mut self, text: &str) {
+        if self.writes && !self.goal.paste(text) {
+            self.notice = Some(("that is too long; nothing was pasted".to_string(), Role::Bad));
+        }
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) -> Asked {
+        if key.kind == KeyEventKind::Release {
+            return Asked::Nothing;
+        }
+        self.notice = None;
+        let leaves_nothing = self.writes && !self.goal.is_empty();
+        match keymap::find(&self.places(), &key).filter(|action| *action != Action::LeaveList || !leaves_nothing) {
+            Some(action) => self.act(action),
+            None => {
+                if self.writes {
+                    self.goal.input(key);
+                }
+                Asked::Nothing
+            }
+        }
+    }
+
+    fn act(&mut self, action: Action) -> Asked {
+        match action {
+            Action::Send => return self.start(),
+            Action::OpenRun => return self.open(),
+            Action::LeaveList => return Asked::Choice(Choice::Leave),
+            Action::Stop => return self.stop(),
+            Action::Suspend => return Asked::Suspend,
+            Action::Redraw => return Asked::Redraw,
+            Action::Newline => self.goal.newline(),
+            Action::NewGoal => self.writes = true,
+            Action::Help => self.help = Some(Scroll::START),
+            Action::Close if self.help.is_some() => self.help = None,
+            Action::Close => self.writes = self.listed.is_empty(),
+            Action::Down => self.step(1),
+            Action::Up => self.step(-1),
+            Action::PageDown => self.step(self.page()),
+            Action::PageUp => self.step(-self.page()),
+            Action::Top => self.step(isize::MIN),
+            Action::Bottom => self.step(isize::MAX),
+            Action::NextPane
+            | Action::PreviousPane
+            | Action::ShowPlan
+            | Action::ShowActivity
+            | Action::ShowWaiting
+            | Action::ShowSpend
+            | Action::GoToWaiting
+            | Action::OpenRuns
+            | Action::Leave
+            | Action::Earlier
+            | Action::Later
+            | Action::Zoom
+            | Action::Pause
+            | Action::Resume
+            | Action::AskCancel
+            | Action::AskRaise
+            | Action::View
+            | Action::Decide(_)
+            | Action::WriteAnswer
+            | Action::Submit
+            | Action::NextAxis
+            | Action::PreviousAxis
+            | Action::CancelGently
+            | Action::CancelNow => {}
+        }
+        Asked::Nothing
+    }
+
+    fn page(&self) -> isize {
+        let height = self.seen.map_or(1, |view| view.height.saturating_sub(1).max(1));
+        isize::try_from(height).unwrap_or(1)
+    }
+
+    fn step(&mut self, rows: isize) {
+        if let Some(scroll) = &mut self.help {
+            *scroll = self.seen.map_or(Scroll::START, |view| view.scroll).moved(rows.clamp(-9_999, 9_999));
+            return;
+        }
+        let next = self.place().saturating_add_signed(rows).min(self.listed.len().saturating_sub(1));
+        self.selected = self.listed.get(next).map(|one| id_of(one).clone());
+    }
+
+    fn place(&self) -> usize {
+        let is_selected = |one: &Listed| Some(id_of(one)) == self.selected.as_ref();
+        self.listed.iter().position(is_selected).unwrap_or(0)
+    }
+
+    fn start(&mut self) -> Asked {
+        match Goal::try_from(self.goal.text()) {
+            Ok(goal) => Asked::Choice(Choice::NewGoal(goal.into())),
+            Err(why) => {
+                self.notice = Some((why, Role::Bad));
+                Asked::Nothing
+            }
+        }
+    }
+
+    fn open(&mut self) -> Asked {
+        match self.listed.get(self.place()) {
+            Some(Listed::Run { summary, .. }) => Asked::Choice(Choice::Open(summary.id.clone())),
+            Some(Listed::Damaged { why, .. }) => {
+                self.notice = Some((title(why, limits::NOTE_MAX_BYTES), Role::Bad));
+                Asked::Nothing
+            }
+            None => Asked::Nothing,
+        }
+    }
+
+    fn stop(&mut self) -> Asked {
+        if !self.goal.is_empty() && self.writes {
+            self.goal.take();
+            return Asked::Nothing;
+        }
+        let now_ms = self.now.ms;
+        if self.last_stop_ms.is_some_and(|then| now_ms.saturating_sub(then) <= limits::LEAVE_TWICE.0) {
+            return Asked::Choice(Choice::Leave);
+        }
+        self.last_stop_ms = Some(now_ms);
+        let key = keymap::key_of(Action::Stop);
+        self.notice = Some((format!("{key} once more within a second leaves"), Role::Dim));
+        Asked::Nothing
+    }
+}
+
+fn id_of(listed: &Listed) -> &RunId {
+    match listed {
+        Listed::Run { summary, .. } => &summary.id,
+        Listed::Damaged { id, .. } => id,
+    }
+}
+
+/// Draws the list, and says where it stands.
+pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
+    let area = frame.area();
+    let field_rows = u16::try_from(list.goal.rows(usize::from(area.width).saturating_sub(12)).0.len()).unwrap_or(1);
+    let [head, middle, detail, banner, field, keys] = Layout::vertical([
+        Constraint::Length(2),
+        Constraint::Min(1),
+        Constraint::Length(if area.height >= 16 && !list.listed.is_empty() { 3 } else { 0 }),
+        Constraint::Length(1),
+        Constraint::Length(field_rows.clamp(1, (area.height / 3).max(1))),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    draw_head(frame, head, list);
+    let view = if list.listed.is_empty() { draw_empty(frame, middle, list) } else { draw_rows(frame, middle, list) };
+    draw_detail(frame, detail, list);
+    let (text, role) = list.notice.clone().unwrap_or((String::new(), Role::Dim));
+    let line = Line::from(cut(vec![piece(format!(" {text}"), role, list.palette)], usize::from(area.width)));
+    frame.render_widget(Paragraph::new(line), banner);
+    let has_keys = list.writes && list.help.is_none();
+    let hint = if list.writes { "what is to be reached, in a sentence or two…" } else { "" };
+    draw_field(frame, field, &list.goal, Field { prompt: " new goal › ", hint, has_keys, palette: list.palette });
+    draw_key_row(frame, keys, &list.places(), list.palette);
+    match list.help {
+        Some(scroll) => {
+            let area = Rect { height: area.height.saturating_sub(1), ..area };
+            Some(draw_help(
+                frame,
+                area,
+                &[Place::Runs, Place::Moving, Place::Goal, Place::Anywhere],
+                scroll,
+                list.palette,
+            ))
+        }
+        None => view,
+    }
+}
+
+fn draw_head(frame: &mut Frame<'_>, area: Rect, list: &List) {
+    let width = usize::from(area.width);
+    let unfinished = list.listed.iter().filter(|one| match one {
+        Listed::Run { summary, .. } => !summary.status.is_end(),
+        Listed::Damaged { .. } => false,
+    });
+    let count = format!("{} runs, {} unfinished ", list.listed.len(), unfinished.count());
+    let name = vec![piece(" tiller", Role::Strong, list.palette), piece("  runs", Role::Dim, list.palette)];
+    let greeting = vec![piece(format!(" {}", title(&list.greeting, 300)), Role::Dim, list.palette)];
+    let rows =
+        vec![two_sided(name, vec![piece(count, Role::Dim, list.palette)], width), Line::from(cut(greeting, width))];
+    frame.render_widget(Paragraph::new(rows), area);
+}
+
+fn draw_empty(frame: &mut Frame<'_>, area: Rect, list: &List) -> Option<View> {
+    let inner = framed(frame, area, list);
+    let width = usize::from(inner.width);
+    let texts = [
+        ("", Role::Text),
+        ("No run yet.", Role::Strong),
+        ("", Role::Text),
+        (
+            "Write below what is to be reached and press Enter. The agent makes a plan and works on it alone;",
+            Role::Text,
+        ),
+        ("what may change something waits here for your word, and all it does is kept in a journal:", Role::Text),
+        ("you can leave at any time, and so can the electricity. Resuming goes on exactly there.", Role::Text),
+    ];
+    let rows = texts.iter().flat_map(|(text, role)| {
+        let rows = wrap_at_most(text, width.saturating_sub(4), 3);
+        rows.into_iter().map(|row| Line::from(cut(vec![piece(format!("  {row}"), *role, list.palette)], width)))
+    });
+    frame.render_widget(Paragraph::new(rows.collect::<Vec<_>>()), inner);
+    None
+}
+
+fn framed(frame: &mut Frame<'_>, area: Rect, list: &List) -> Rect {
+    let role = if list.writes { Role::Frame } else { Role::Focused };
+    let block = Block::bordered().border_style(list.palette.style(role));
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    inner
+}
+
+fn draw_rows(frame: &mut Frame<'_>, area: Rect, list: &List) -> Option<View> {
+    let inner = framed(frame, area, list);
+    let (width, height) = (usize::from(inner.width), usize::from(inner.height));
+    let first = list.place().saturating_sub(height / 2);
+    let scroll = Scroll { anchor: Anchor::At { block: first, row: 0 }, nudge: 0 };
+    let laid = lay(list.listed.len(), scroll, height, |place| {
+        list.listed.get(place).map(|one| vec![row(one, place == list.place(), list, width)]).unwrap_or_default()
+    });
+    let view = View { scroll: laid.scroll(), top: (laid.first, laid.row), height };
+    frame.render_widget(Paragraph::new(laid.lines), inner);
+    Some(view)
+}
+
+fn row(listed: &Listed, is_selected: bool, list: &List, width: usize) -> Line<'static> {
+    let pointer = if is_selected { "▸" } else { " " };
+    let strong = if is_selected { Role::Strong } else { Role::Text };
+    match listed {
+        Listed::Damaged { id, why } => {
+            let left = vec![
+                piece(format!(" {pointer} ✗ "), Role::Bad, list.palette),
+                piece(format!("{}  ", id.short()), Role::Dim, list.palette),
+                piece(format!("damaged: {}", title(why, 300)), Role::Bad, list.palette),
+            ];
+            Line::from(cut(left, width))
+        }
+        Listed::Run { summary, held_by } => {
+            let (mark, role) = mark(&summary.status);
+            let left = vec![
+                piece(format!(" {pointer} "), strong, list.palette),
+                piece(format!("{mark} "), role, list.palette),
+                piece(format!("{}  ", summary.id.short()), Role::Dim, list.palette),
+                piece(title(&summary.goal, limits::TODO_TITLE_MAX_CHARS), strong, list.palette),
+            ];
+            let mut right = vec![piece(format!("  {}", state(summary, *held_by)), role, list.palette)];
+            if width >= 90 {
+                right.push(piece(format!("  {}", pad(&spent(summary), 16)), Role::Dim, list.palette));
+            }
+            if width >= 60 {
+                let old = age(list.now.at.since(summary.updated));
+                right.push(piece(format!("  {} ", pad(&old, 14)), Role::Dim, list.palette));
+            }
+            two_sided(left, right, width)
+        }
+    }
+}
+
+fn state(summary: &Summary, held_by: Option<u32>) -> String {
+    let held = held_by.map(|pid| format!(" · in process {pid}")).unwrap_or_default();
+    let waits = if summary.waiting > 1 { format!(" ({})", summary.waiting) } else { String::new() };
+    let rehearsal = if summary.rehearsal { "rehearsal · " } else { "" };
+    let phrase = match &summary.status {
+        Status::Parked(reason) => reason.phrase(),
+        Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => {
+            summary.status.phrase()
+        }
+    };
+    format!("{rehearsal}{}{waits}{held}", fit(&phrase, 40))
+}
+
+fn spent(summary: &Summary) -> String {
+    match summary.cost_limit {
+        Limit::At(limit) => format!("{} of {}", summary.spent, MicroUsd(limit)),
+        Limit::Unlimited => summary.spent.to_string(),
+    }
+}
+
+/// What there is to know of the selected run.
+fn draw_detail(frame: &mut Frame<'_>, area: Rect, list: &List) {
+    let width = usize::from(area.width);
+    let rows: Vec<(String, Role)> = match list.listed.get(list.place()) {
+        Some(Listed::Run { summary, .. }) => {
+            let next = match &summary.status {
+                Status::Parked(reason) => reason.remedy().to_string(),
+                Status::Running => "it was under way; opening it goes on".to_string(),
+                Status::Queued => "it has not begun; opening it begins it".to_string(),
+                Status::Completed(_) | Status::Failed(_) | Status::Cancelled => {
+                    "it has ended; opening it shows all of it".to_string()
+                }
+            };
+            let where_to =
+                format!("{} · {} iterations · {}", summary.id, summary.iterations, title(&summary.workspace, 300));
+            vec![
+                (title(&summary.goal, limits::TODO_TITLE_MAX_CHARS), Role::Text),
+                (next, Role::Text),
+                (where_to, Role::Dim),
+            ]
+        }
+        Some(Listed::Damaged { id, why }) => {
+            let kept = "its files are kept as they are; the other runs are not concerned".to_string();
+            vec![(format!("{id}"), Role::Dim), (title(why, 400), Role::Bad), (kept, Role::Text)]
+        }
+        None => Vec::new(),
+    };
+    let line =
+        |(text, role): (String, Role)| Line::from(cut(vec![piece(format!("  {text}"), role, list.palette)], width));
+    frame.render_widget(Paragraph::new(rows.into_iter().map(line).collect::<Vec<_>>()), area);
+}

@@ -1,0 +1,516 @@
+//! What there is to say about an iteration, row by row: the model's words, its calls with their states and results,
+//! notes about what happened in between, and at the end where the run stands. Knows no width.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::domain::budget::Axis;
+use crate::domain::budget::Limit;
+use crate::domain::control;
+use crate::domain::id::CallId;
+use crate::domain::limits;
+use crate::domain::message::Message;
+use crate::domain::message::ToolUse;
+use crate::domain::money::MicroUsd;
+use crate::domain::run::ModelCall;
+use crate::domain::run::Waits;
+use crate::domain::status::Action;
+use crate::domain::status::Finish;
+use crate::domain::status::ParkReason;
+use crate::domain::status::Phase;
+use crate::domain::status::Status;
+use crate::domain::text::head;
+use crate::domain::text::one_line;
+use crate::domain::text::tail;
+use crate::domain::time::Span;
+use crate::domain::time::human;
+use crate::domain::tool::CallState;
+use crate::domain::tool::OutcomeKind;
+use crate::domain::tool::ToolCall;
+use crate::domain::visible::title;
+use crate::domain::visible::transcript;
+use crate::tui::app::App;
+use crate::tui::text::age;
+use crate::tui::text::count;
+use crate::tui::text::elapsed;
+use crate::tui::text::size;
+use crate::tui::theme::Role;
+use crate::tui::view::header;
+
+/// Lines of the model's words that are shown before they fold.
+const SAID_LINES: usize = 24;
+/// Lines of streamed text that are shown: more than a pane is high.
+const LIVE_LINES: usize = 60;
+/// Lines of streamed reasoning that are shown.
+const REASONING_LINES: usize = 3;
+/// Longest text that is laid out of one thing while it is folded, in bytes.
+const FOLDED_BYTES: usize = 16 * 1024;
+
+/// How much is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Bodies fold to a few lines.
+    Folded,
+    /// Everything.
+    Whole,
+}
+
+/// How a row is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// In one line; what does not fit is cut.
+    Line,
+    /// In as many lines as it needs.
+    Prose,
+}
+
+/// A row.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Cells before the mark.
+    pub indent: usize,
+    /// The mark; possibly empty.
+    pub mark: &'static str,
+    /// How the mark is shown.
+    pub mark_role: Role,
+    /// The text, sanitised, without line breaks.
+    pub text: String,
+    /// How it is shown.
+    pub role: Role,
+    /// What stands at the right edge.
+    pub right: String,
+    /// How that is shown.
+    pub right_role: Role,
+    /// How it is laid out.
+    pub form: Form,
+}
+
+impl Row {
+    fn new(indent: usize, mark: &'static str, text: impl Into<String>, role: Role, form: Form) -> Row {
+        let right = String::new();
+        Row { indent, mark, mark_role: role, text: text.into(), role, right, right_role: Role::Dim, form }
+    }
+
+    /// The row as one text.
+    pub fn plain(&self) -> String {
+        let gap = if self.mark.is_empty() { "" } else { " " };
+        let right = if self.right.is_empty() { String::new() } else { format!("  {}", self.right) };
+        format!("{}{}{gap}{}{right}", " ".repeat(self.indent), self.mark, self.text)
+    }
+}
+
+/// How many blocks there are: one for each iteration, and one for where the run stands.
+pub fn blocks(app: &App) -> usize {
+    usize::try_from(app.run.iteration.n).unwrap_or(usize::MAX).saturating_add(1)
+}
+
+/// The rows of a block.
+pub fn of(app: &App, block: usize, detail: Detail) -> Vec<Row> {
+    match u32::try_from(block + 1) {
+        Ok(n) if n <= app.run.iteration.n => iteration(app, n, detail),
+        Ok(_) | Err(_) => standing(app),
+    }
+}
+
+fn iteration(app: &App, n: u32, detail: Detail) -> Vec<Row> {
+    let talk = &app.run.transcript;
+    let start = first_of(app, n);
+    let end = first_of(app, n + 1);
+    let entries = || (start..end).filter_map(|place| talk.get(place).map(|entry| (place, &entry.message)));
+    let results: BTreeMap<CallId, Ended<'_>> = entries()
+        .filter_map(|(_, message)| match message {
+            Message::ToolResult { call, title, kind, text, bytes, took } => {
+                Some((*call, Ended { title, kind: *kind, text, bytes: *bytes, took: *took }))
+            }
+            Message::Operator { .. } | Message::Engine { .. } | Message::Assistant { .. } => None,
+        })
+        .collect();
+    let mut rows = vec![heading(app, n)];
+    let mut notes = app.chronicle.of(n).peekable();
+    for (place, message) in entries() {
+        while let Some(note) = notes.next_if(|note| note.before <= place) {
+            rows.extend(noted(note.mark, note.role, &note.text));
+        }
+        match message {
+            Message::Operator { text, .. } => rows.extend(noted("›", Role::Operator, &transcript(text))),
+            Message::Engine { text } => rows.extend(noted("·", Role::Dim, &transcript(text))),
+            Message::Assistant { text, uses, .. } => {
+                said(&mut rows, text, detail);
+                for one in uses {
+                    rows.extend(call(app, one, results.get(&one.id), detail));
+                }
+            }
+            Message::ToolResult { .. } => {}
+        }
+    }
+    for note in notes {
+        rows.extend(noted(note.mark, note.role, &note.text));
+    }
+    if n == app.run.iteration.n && app.run.iteration.is_open {
+        rows.extend(under_way(app));
+    }
+    rows.push(Row::new(0, "", "", Role::Text, Form::Line));
+    rows
+}
+
+/// The place in the conversation of the first entry that belongs to iteration `n` or a later one.
+fn first_of(app: &App, n: u32) -> usize {
+    let talk = &app.run.transcript;
+    let (mut low, mut high) = (0, talk.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match talk.get(middle).is_some_and(|entry| entry.iteration < n) {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    low
+}
+
+fn heading(app: &App, n: u32) -> Row {
+    let run = &app.run;
+    let closed = usize::try_from(n).ok().and_then(|n| run.history.get(n.checked_sub(1)?));
+    let is_open = closed.is_none();
+    let phase = closed.map_or(run.iteration.phase, |closed| closed.phase);
+    let before = run.iteration.plan_before.current().filter(|_| is_open).map(|todo| todo.title.as_str());
+    let todo = before.or_else(|| app.chronicle.todo(n));
+    let text = match (phase, todo) {
+        (Phase::Decompose, _) => "Make a plan".to_string(),
+        (Phase::Replan, _) => "Change the plan".to_string(),
+        (Phase::Pursue, Some(todo)) => title(todo, limits::TODO_TITLE_MAX_CHARS),
+        (Phase::Pursue, None) => "Work on the plan".to_string(),
+    };
+    let (spent, tokens) =
+        closed.map_or((run.iteration.spent, run.iteration.tokens), |closed| (closed.spent, closed.tokens));
+    let money = if spent > MicroUsd(0) { format!("{spent} · ") } else { String::new() };
+    let used = if tokens > 0 { format!(" · {money}{} tokens", count(tokens)) } else { String::new() };
+    let moved = match closed {
+        Some(closed) if closed.phase == Phase::Pursue && !closed.progress => " · no progress",
+        Some(_) | None => "",
+    };
+    let (mark, role) = if is_open { ("▸", Role::Moving) } else { (" ", Role::Dim) };
+    let mut row = Row::new(0, "", format!("{n:>3} {mark} {text}"), Role::Strong, Form::Line);
+    row.right = format!("{}{used}{moved}", phase.word());
+    row.right_role = if is_open { role } else { Role::Dim };
+    row
+}
+
+fn noted(mark: &'static str, role: Role, text: &str) -> Vec<Row> {
+    let lines: Vec<&str> = text.lines().collect();
+    let shown = fold(&lines, 6, 2);
+    let row = |(place, line): (usize, String)| {
+        let mark = if place == 0 { mark } else { " " };
+        Row::new(4, mark, line, role, Form::Prose)
+    };
+    shown.into_iter().enumerate().map(row).collect()
+}
+
+fn said(rows: &mut Vec<Row>, text: &str, detail: Detail) {
+    let bytes = if detail == Detail::Folded { FOLDED_BYTES } else { text.len() };
+    let shown = transcript(head(text.trim(), bytes));
+    let lines: Vec<&str> = shown.lines().collect();
+    let lines = match detail {
+        Detail::Folded => fold(&lines, SAID_LINES, 2),
+        Detail::Whole => lines.into_iter().map(str::to_string).collect(),
+    };
+    rows.extend(lines.into_iter().map(|line| Row::new(4, "", line, Role::Text, Form::Prose)));
+}
+
+/// The first and the last lines, and between them how many are hidden.
+fn fold(lines: &[&str], first: usize, last: usize) -> Vec<String> {
+    if lines.len() <= first + last + 1 {
+        return lines.iter().map(|line| line.to_string()).collect();
+    }
+    let hidden = lines.len() - first - last;
+    let shown = |line: &&str| line.to_string();
+    let mut out: Vec<String> = lines.iter().take(first).map(shown).collect();
+    out.push(format!("… {hidden} more lines"));
+    out.extend(lines.iter().skip(lines.len() - last).map(shown));
+    out
+}
+
+/// The result of a call, as the conversation has it.
+struct Ended<'a> {
+    title: &'a str,
+    kind: OutcomeKind,
+    text: &'a str,
+    bytes: u64,
+    took: Span,
+}
+
+fn call(app: &App, one: &ToolUse, result: Option<&Ended<'_>>, detail: Detail) -> Vec<Row> {
+    let state = app.run.calls.get(&one.id);
+    let (mark, role, right) = match (result, state) {
+        (Some(ended), _) => outcome(ended),
+        (None, Some(call)) => standing_of(app, call),
+        (None, None) => ("·", Role::Dim, String::new()),
+    };
+    let about = match (result, state) {
+        _ if control::is_control(&one.tool) => about_control(one),
+        (Some(ended), _) => ended.title.to_string(),
+        (None, Some(call)) => call.title(),
+        (None, None) => one_line(&one.arguments, 80),
+    };
+    let text = format!("{}  {}", title(&one.tool, 64), title(&about, limits::TODO_TITLE_MAX_CHARS));
+    let mut row = Row::new(4, mark, text, Role::Text, Form::Line);
+    row.mark_role = role;
+    row.right = right;
+    row.right_role = role;
+    let mut rows = vec![row];
+    if detail == Detail::Whole {
+        let arguments = transcript(&one.arguments);
+        rows.extend(arguments.lines().map(|line| Row::new(6, "", line, Role::Dim, Form::Line)));
+    }
+    match result {
+        Some(ended) => rows.extend(output(&one.tool, ended.kind, ended.text, detail)),
+        None => rows.extend(live_output(app, one.id)),
+    }
+    rows
+}
+
+fn outcome(ended: &Ended<'_>) -> (&'static str, Role, String) {
+    let (mark, role) = mark_of(ended.kind);
+    let word = word_of(ended.kind);
+    let text = match ended.took {
+        Span(0) => word.to_string(),
+        took => format!("{word} · {} · {}", human(took), size(ended.bytes)),
+    };
+    (mark, role, text)
+}
+
+fn word_of(kind: OutcomeKind) -> &'static str {
+    match kind {
+        OutcomeKind::Unknown => "outcome unknown, skipped",
+        OutcomeKind::Done
+        | OutcomeKind::Failed
+        | OutcomeKind::TimedOut
+        | OutcomeKind::Cancelled
+        | OutcomeKind::Denied
+        | OutcomeKind::NotRun(_) => kind.word(),
+    }
+}
+
+fn mark_of(kind: OutcomeKind) -> (&'static str, Role) {
+    match kind {
+        OutcomeKind::Done => ("✓", Role::Good),
+        OutcomeKind::Failed | OutcomeKind::TimedOut | OutcomeKind::NotRun(_) => ("✗", Role::Bad),
+        OutcomeKind::Cancelled | OutcomeKind::Denied => ("–", Role::Warning),
+        OutcomeKind::Unknown => ("?", Role::Warning),
+    }
+}
+
+/// Where a call stands that has not ended.
+fn standing_of(app: &App, call: &ToolCall) -> (&'static str, Role, String) {
+    let for_long = app.now.at.since(call.since);
+    match (&call.state, app.run.waits(call)) {
+        (_, Some(_)) if app.is_sent(call.id) => ("‖", Role::Moving, "sent".to_string()),
+        (_, Some(Waits::Decision)) => ("‖", Role::Attention, format!("waits for you · {}", age(for_long))),
+        (_, Some(Waits::Outcome)) => ("?", Role::Attention, format!("outcome unknown · {}", age(for_long))),
+        (_, Some(Waits::Answer)) => ("›", Role::Attention, format!("asks you · {}", age(for_long))),
+        (CallState::Proposed, None) => ("·", Role::Dim, "looked at".to_string()),
+        (CallState::Prepared, None) => ("·", Role::Dim, "judged".to_string()),
+        (CallState::Awaiting { .. }, None) => ("‖", Role::Attention, "waits for you".to_string()),
+        (CallState::Approved, None) => ("○", Role::Text, "allowed".to_string()),
+        (CallState::Denied { .. }, None) => ("–", Role::Warning, "denied".to_string()),
+        (CallState::Running, None) => ("▸", Role::Moving, format!("running {}", elapsed(for_long))),
+        (CallState::OutcomeUnknown { .. }, None) => ("?", Role::Warning, "looked for its traces".to_string()),
+        (CallState::Closed(kind), None) => {
+            let (mark, role) = mark_of(*kind);
+            (mark, role, word_of(*kind).to_string())
+        }
+    }
+}
+
+/// What a control call is about, in words rather than JSON.
+fn about_control(one: &ToolUse) -> String {
+    let value: Value = serde_json::from_str(&one.arguments).unwrap_or(Value::Null);
+    let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_string);
+    let todos = value.get("todos").and_then(Value::as_array).map(|todos| format!("{} todos", todos.len()));
+    let about = match one.tool.as_str() {
+        control::UPDATE_PLAN => match (todos, text("explanation")) {
+            (Some(todos), Some(why)) => Some(format!("{todos}: {why}")),
+            (todos, why) => todos.or(why),
+        },
+        control::FINISH => text("summary"),
+        control::ASK_OPERATOR => text("question"),
+        control::NOTE => text("text"),
+        _ => None,
+    };
+    about.unwrap_or_else(|| one_line(&one.arguments, 80))
+}
+
+fn output(tool: &str, kind: OutcomeKind, text: &str, detail: Detail) -> Vec<Row> {
+    let says_nothing_new = detail == Detail::Folded && control::is_control(tool) && kind == OutcomeKind::Done;
+    if says_nothing_new || text.trim().is_empty() {
+        return Vec::new();
+    }
+    let role = if kind.is_error() { Role::Warning } else { Role::Dim };
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let lines = match (detail, kind.is_error()) {
+        (Detail::Whole, _) => lines.into_iter().map(str::to_string).collect(),
+        // What went wrong mostly stands at the end.
+        (Detail::Folded, true) => fold(&lines, 1, limits::FOLD_LINES),
+        (Detail::Folded, false) => fold(&lines, limits::FOLD_LINES - 1, 1),
+    };
+    let row = |line: String| Row::new(6, "", transcript(&line), role, Form::Line);
+    lines.into_iter().map(row).collect()
+}
+
+fn live_output(app: &App, call: CallId) -> Vec<Row> {
+    let Some(text) = app.live.tool(call) else { return Vec::new() };
+    let lines: Vec<&str> = tail(text, FOLDED_BYTES).lines().collect();
+    let last = lines.iter().skip(lines.len().saturating_sub(limits::FOLD_LINES));
+    last.map(|line| Row::new(6, "", transcript(line), Role::Text, Form::Line)).collect()
+}
+
+/// What happens in the open iteration right now.
+fn under_way(app: &App) -> Vec<Row> {
+    let run = &app.run;
+    let mut rows = Vec::new();
+    if let Some(flying) = &run.model_call {
+        rows.extend(streaming(app, flying));
+    }
+    if let (Some(at), Some(trouble)) = (run.retry_at, &run.trouble) {
+        let attempt = run.iteration.failures + 1;
+        let wait = elapsed(at.since(app.now.at));
+        let text = format!("tried again in {wait} (attempt {attempt}): {}", title(&trouble.message, 300));
+        rows.push(Row::new(4, "!", text, Role::Warning, Form::Prose));
+    }
+    if let Some(index) = run.running_check() {
+        let check = run.terms.checks.get(index).map(|check| title(check.title(), 200)).unwrap_or_default();
+        let mut row = Row::new(
+            4,
+            "▸",
+            format!("check {} of {}: {check}", index + 1, run.terms.checks.len()),
+            Role::Moving,
+            Form::Line,
+        );
+        row.right = format!("running {}", elapsed(app.now.at.since(run.at)));
+        row.right_role = Role::Moving;
+        rows.push(row);
+    }
+    rows
+}
+
+fn streaming(app: &App, flying: &ModelCall) -> Vec<Row> {
+    let live = &app.live;
+    let last = |text: &str, most: usize| -> Vec<String> {
+        let shown = transcript(tail(text, FOLDED_BYTES));
+        let lines: Vec<&str> = shown.lines().collect();
+        lines.iter().skip(lines.len().saturating_sub(most)).map(|line| line.to_string()).collect()
+    };
+    let mut rows = Vec::new();
+    if live.text.is_empty() {
+        let lines = last(&live.reasoning, REASONING_LINES);
+        rows.extend(lines.into_iter().map(|line| Row::new(4, "", line, Role::Dim, Form::Prose)));
+    }
+    let lines = last(&live.text, LIVE_LINES);
+    rows.extend(lines.into_iter().map(|line| Row::new(4, "", line, Role::Text, Form::Prose)));
+    let bytes = live.text.len() + live.reasoning.len() + live.arguments_bytes;
+    let what = match (live.arguments_bytes > 0, live.text.is_empty(), live.reasoning.is_empty()) {
+        (true, _, _) => "the model writes a call",
+        (false, false, _) => "the model answers",
+        (false, true, false) => "the model thinks",
+        (false, true, true) => "the model is asked",
+    };
+    let mut row = Row::new(4, "▸", what, Role::Moving, Form::Line);
+    let so_far = if bytes > 0 { format!("{} · ", size(bytes as u64)) } else { String::new() };
+    let attempt = if flying.id.attempt > 1 { format!(" · attempt {}", flying.id.attempt) } else { String::new() };
+    row.right = format!("{so_far}{}{attempt}", elapsed(app.now.at.since(flying.started)));
+    row.right_role = Role::Moving;
+    rows.push(row);
+    rows
+}
+
+/// Where the run stands, after the last iteration: what was said and not told yet, why it rests, how it ended.
+fn standing(app: &App) -> Vec<Row> {
+    let run = &app.run;
+    let mut rows = Vec::new();
+    for one in &run.interjections {
+        let text = transcript(&one.text).lines().collect::<Vec<_>>().join(" ");
+        let mut row = Row::new(4, "›", text, Role::Operator, Form::Line);
+        row.right = "queued: told at the next iteration".to_string();
+        rows.push(row);
+    }
+    for text in app.unsaid() {
+        let text = transcript(text).lines().collect::<Vec<_>>().join(" ");
+        let mut row = Row::new(4, "›", text, Role::Dim, Form::Line);
+        row.right = "sent".to_string();
+        rows.push(row);
+    }
+    match &run.status {
+        Status::Queued => rows.push(Row::new(2, "○", "queued: the run has not begun", Role::Dim, Form::Prose)),
+        Status::Running => {}
+        // The pane of what waits says it all.
+        Status::Parked(ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question) => {}
+        Status::Parked(reason) => rows.extend(parked(app, reason)),
+        Status::Completed(_) | Status::Failed(_) | Status::Cancelled => rows.extend(end(app)),
+    }
+    rows
+}
+
+fn parked(app: &App, reason: &ParkReason) -> Vec<Row> {
+    let since = age(app.now.at.since(app.run.status_since));
+    let mut first = Row::new(2, "‖", format!("parked: {}", reason.phrase()), Role::Attention, Form::Line);
+    first.right = since;
+    let mut rows = vec![first, Row::new(4, "", reason.remedy(), Role::Text, Form::Prose)];
+    if let Some(trouble) = &app.run.trouble {
+        rows.push(Row::new(4, "", transcript(&trouble.message).replace('\n', " "), Role::Dim, Form::Prose));
+    }
+    if let Some(diagnosis) = &app.run.diagnosis {
+        rows.push(Row::new(4, "", transcript(diagnosis).replace('\n', " "), Role::Dim, Form::Prose));
+    }
+    rows.extend(fired(app));
+    rows
+}
+
+/// Every axis of the last verdict, where there is more than the one that decided.
+fn fired(app: &App) -> Option<Row> {
+    let verdict = app.run.verdict.as_ref().filter(|verdict| verdict.action != Action::Continue)?;
+    let all: Vec<String> = verdict.fired.iter().map(|one| one.phrase()).collect();
+    (all.len() > 1)
+        .then(|| Row::new(4, "", format!("true at the same time: {}", all.join(", ")), Role::Dim, Form::Prose))
+}
+
+fn end(app: &App) -> Vec<Row> {
+    let run = &app.run;
+    let (mark, role) = header::mark(&run.status);
+    let mut rows = vec![Row::new(2, mark, run.status.phrase(), role, Form::Prose)];
+    if let Some(claim) = &run.iteration.claim {
+        let summary = transcript(&claim.summary);
+        rows.extend(summary.lines().map(|line| Row::new(4, "", line, Role::Text, Form::Prose)));
+    }
+    let checks = match (&run.status, run.terms.checks.len()) {
+        (Status::Completed(Finish::Verified), 1) => "the check passed · ".to_string(),
+        (Status::Completed(Finish::Verified), count) => format!("all {count} checks passed · "),
+        (Status::Completed(Finish::AcceptedUnverified), _) => "no check was run: look at it yourself · ".to_string(),
+        (Status::Queued | Status::Running | Status::Parked(_) | Status::Failed(_) | Status::Cancelled, _) => {
+            String::new()
+        }
+    };
+    let of = match run.pool.limits().on(Axis::Cost) {
+        Limit::At(limit) => format!(" of {}", MicroUsd(limit)),
+        Limit::Unlimited => String::new(),
+    };
+    let money = match (run.terms.model.price, run.terms.rehearsal) {
+        (None, _) => "price unknown".to_string(),
+        (Some(_), true) => format!("{} of pretend money", run.pool.spent()),
+        (Some(_), false) => format!("{}{of}", run.pool.spent()),
+    };
+    let sum = format!(
+        "{checks}{} iterations · {money} · {} tokens · {}",
+        run.iteration.n,
+        count(run.pool.used(Axis::Tokens)),
+        human(header::active(app))
+    );
+    rows.push(Row::new(4, "", sum, Role::Dim, Form::Prose));
+    rows.extend(fired(app));
+    let next = match &run.status {
+        Status::Completed(_) => "what changed is in the folder: look at it before you keep it",
+        Status::Failed(_) => "what was done stays in the folder; start a new run to go on",
+        Status::Queued | Status::Running | Status::Parked(_) | Status::Cancelled => "what was done stays in the folder",
+    };
+    rows.push(Row::new(4, "", next, Role::Dim, Form::Prose));
+    rows
+}

@@ -1,0 +1,122 @@
+//! Where the screen hears from: the terminal, signals, answers to commands, and the run.
+
+use std::io;
+
+use crossterm::event::Event;
+use crossterm::event::EventStream;
+use futures_util::StreamExt;
+use tokio::signal::unix::Signal;
+use tokio::signal::unix::SignalKind;
+use tokio::signal::unix::signal;
+use tokio::sync::mpsc;
+
+use crate::domain::command::Command;
+use crate::domain::command::Refusal;
+use crate::domain::id::Seq;
+use crate::domain::limits;
+use crate::protocol::client::Client;
+use crate::protocol::client::Sender;
+use crate::protocol::client::Update;
+use crate::tui::app::Ticket;
+
+/// Something that the screen hears.
+#[derive(Debug)]
+pub enum Heard {
+    /// The terminal says something.
+    Terminal(Event),
+    /// The terminal is gone.
+    Gone,
+    /// The program was asked to end.
+    End,
+    /// The program goes on after a stop.
+    Continued,
+    /// A command was answered; no ticket where the operator leaves.
+    Answer(Option<Ticket>, Result<Seq, Refusal>),
+    /// The run says something.
+    Run(Update),
+}
+
+/// The signals that matter to a screen.
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+    goes_on: Signal,
+}
+
+impl Signals {
+    /// Listens from now on.
+    pub fn listen() -> io::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+            goes_on: signal(SignalKind::from_raw(nix::libc::SIGCONT))?,
+        })
+    }
+
+    /// The next signal. May be dropped and called again.
+    pub async fn next(&mut self) -> Heard {
+        tokio::select! {
+            _ = self.terminate.recv() => Heard::End,
+            _ = self.interrupt.recv() => Heard::End,
+            _ = self.hang_up.recv() => Heard::Gone,
+            _ = self.goes_on.recv() => Heard::Continued,
+        }
+    }
+}
+
+/// What the terminal says next. May be dropped and called again.
+pub async fn terminal(events: &mut EventStream) -> Heard {
+    match events.next().await {
+        Some(Ok(event)) => Heard::Terminal(event),
+        Some(Err(_)) | None => Heard::Gone,
+    }
+}
+
+/// All that the screen of a run hears.
+pub struct Sources {
+    signals: Signals,
+    events: EventStream,
+    client: Client,
+    sender: Sender,
+    is_closed: bool,
+    is_gone: bool,
+    answers: mpsc::Receiver<(Option<Ticket>, Result<Seq, Refusal>)>,
+    answer: mpsc::Sender<(Option<Ticket>, Result<Seq, Refusal>)>,
+}
+
+impl Sources {
+    /// Listens to a run.
+    pub fn new(client: Client) -> io::Result<Sources> {
+        let (answer, answers) = mpsc::channel(limits::INBOX);
+        let sender = client.sender();
+        let (signals, events) = (Signals::listen()?, EventStream::new());
+        Ok(Sources { signals, events, client, sender, is_closed: false, is_gone: false, answers, answer })
+    }
+
+    /// What comes next. May be dropped and called again.
+    pub async fn next(&mut self) -> Heard {
+        let heard = tokio::select! {
+            biased;
+            heard = self.signals.next() => heard,
+            heard = terminal(&mut self.events), if !self.is_gone => heard,
+            Some((ticket, answer)) = self.answers.recv() => Heard::Answer(ticket, answer),
+            update = self.client.next(), if !self.is_closed => Heard::Run(update),
+        };
+        // What has ended is not listened to again.
+        self.is_gone |= matches!(heard, Heard::Gone);
+        self.is_closed |= matches!(heard, Heard::Run(Update::Closed(_)));
+        heard
+    }
+
+    /// Sends a command in a task of its own; the answer is heard later.
+    pub fn submit(&self, ticket: Option<Ticket>, command: Command) {
+        let (sender, answer) = (self.sender.clone(), self.answer.clone());
+        tokio::spawn(async move {
+            let said = sender.submit(command).await;
+            // Nobody listens any more once the screen is closed.
+            let _ = answer.send((ticket, said)).await;
+        });
+    }
+}

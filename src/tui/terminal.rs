@@ -1,0 +1,162 @@
+//! The terminal itself: taken when a screen opens, given back on every way out, a panic included. Nothing here knows
+//! what is drawn.
+
+use std::io;
+use std::io::BufWriter;
+use std::io::Stdout;
+use std::io::Write;
+use std::sync::Once;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+
+use crossterm::cursor::Show;
+use crossterm::event::DisableBracketedPaste;
+use crossterm::event::DisableFocusChange;
+use crossterm::event::EnableBracketedPaste;
+use crossterm::event::EnableFocusChange;
+use crossterm::event::KeyboardEnhancementFlags;
+use crossterm::event::PopKeyboardEnhancementFlags;
+use crossterm::event::PushKeyboardEnhancementFlags;
+use crossterm::queue;
+use crossterm::terminal::BeginSynchronizedUpdate;
+use crossterm::terminal::EndSynchronizedUpdate;
+use crossterm::terminal::EnterAlternateScreen;
+use crossterm::terminal::LeaveAlternateScreen;
+use crossterm::terminal::SetTitle;
+use crossterm::terminal::disable_raw_mode;
+use crossterm::terminal::enable_raw_mode;
+use crossterm::terminal::supports_keyboard_enhancement;
+use nix::sys::signal::Signal;
+use nix::sys::signal::raise;
+use nix::sys::termios::FlushArg;
+use nix::sys::termios::tcflush;
+use ratatui::Frame;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+
+/// The thread whose panics are caught by the store and are no end of the program.
+const STORE_THREAD: &str = "tiller-store";
+/// A frame is collected and written at once; most are smaller than this.
+const FRAME_BYTES: usize = 64 * 1024;
+/// Terminals that do not answer the question for their keyboard, and would be waited for.
+const SILENT_TERMINALS: [&str; 4] = ["", "dumb", "linux", "vt100"];
+
+/// Whether the terminal is ours at the moment.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Whether the keyboard was asked to tell more.
+static ENHANCED: AtomicBool = AtomicBool::new(false);
+static HOOK: Once = Once::new();
+
+/// The terminal while a screen is open. Dropping it gives the terminal back.
+pub struct Screen {
+    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    title: String,
+}
+
+impl Screen {
+    /// Takes the terminal.
+    pub fn open() -> io::Result<Screen> {
+        HOOK.call_once(hook_panics);
+        let backend = CrosstermBackend::new(BufWriter::with_capacity(FRAME_BYTES, io::stdout()));
+        let mut screen = Screen { terminal: Terminal::new(backend)?, title: String::new() };
+        screen.take()?;
+        Ok(screen)
+    }
+
+    /// Draws a frame, which appears as a whole where the terminal can do that.
+    pub fn draw(&mut self, render: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
+        self.terminal.draw(render)?;
+        queue!(self.terminal.backend_mut(), EndSynchronizedUpdate)?;
+        self.terminal.backend_mut().flush()
+    }
+
+    /// Sets the window title; the text must be sanitised.
+    pub fn set_title(&mut self, title: String) -> io::Result<()> {
+        if title != self.title {
+            queue!(self.terminal.backend_mut(), SetTitle(&title))?;
+            self.title = title;
+        }
+        Ok(())
+    }
+
+    /// Forgets what the terminal shows, so that the next frame is drawn in full.
+    pub fn clear(&mut self) -> io::Result<()> {
+        self.terminal.clear()
+    }
+
+    /// Gives the terminal to the shell, stops, and takes it back when the shell says so. What was typed meanwhile is
+    /// dropped: it was not typed here.
+    pub fn suspend(&mut self) -> io::Result<()> {
+        restore();
+        raise(Signal::SIGTSTP)?;
+        self.resume()
+    }
+
+    /// Takes the terminal back after a stop.
+    pub fn resume(&mut self) -> io::Result<()> {
+        if !TAKEN.load(Ordering::SeqCst) {
+            self.take()?;
+        }
+        enable_raw_mode()?;
+        tcflush(io::stdin(), FlushArg::TCIFLUSH)?;
+        self.clear()
+    }
+
+    /// Whether the terminal is still ours: a panic on some thread gives it back.
+    pub fn is_ours(&self) -> bool {
+        TAKEN.load(Ordering::SeqCst)
+    }
+
+    fn take(&mut self) -> io::Result<()> {
+        enable_raw_mode()?;
+        TAKEN.store(true, Ordering::SeqCst);
+        let backend = self.terminal.backend_mut();
+        queue!(backend, EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange)?;
+        backend.flush()?;
+        let term = std::env::var("TERM").unwrap_or_default();
+        if !SILENT_TERMINALS.contains(&term.as_str()) && supports_keyboard_enhancement().unwrap_or(false) {
+            // Tells Shift-Enter from Enter, and a held key from a pressed one.
+            let flags =
+                KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES | KeyboardEnhancementFlags::REPORT_EVENT_TYPES;
+            ENHANCED.store(true, Ordering::SeqCst);
+            queue!(backend, PushKeyboardEnhancementFlags(flags))?;
+            backend.flush()?;
+        }
+        self.title.clear();
+        Ok(())
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Gives the terminal back, once. Errors are of no use here: there may be no terminal any more.
+fn restore() {
+    if !TAKEN.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    let mut out = io::stdout();
+    let _ = queue!(out, EndSynchronizedUpdate);
+    if ENHANCED.swap(false, Ordering::SeqCst) {
+        let _ = queue!(out, PopKeyboardEnhancementFlags);
+    }
+    let _ = queue!(out, DisableFocusChange, DisableBracketedPaste, LeaveAlternateScreen, Show);
+    let _ = out.flush();
+    let _ = disable_raw_mode();
+}
+
+fn hook_panics() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let is_caught = std::thread::current().name() == Some(STORE_THREAD);
+        if is_caught && TAKEN.load(Ordering::SeqCst) {
+            return;
+        }
+        restore();
+        before(info);
+    }));
+}

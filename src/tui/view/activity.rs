@@ -1,0 +1,95 @@
+//! The activity: iteration after iteration, with every call; only bodies fold. `rows.rs` says what there is to say
+//! about an iteration; this file lays out what is visible of it.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::text::Span as Piece;
+use ratatui::widgets::Paragraph;
+
+use crate::tui::app::App;
+use crate::tui::app::Focus;
+use crate::tui::app::View;
+use crate::tui::rows;
+use crate::tui::rows::Detail;
+use crate::tui::rows::Form;
+use crate::tui::rows::Row;
+use crate::tui::scroll::Anchor;
+use crate::tui::scroll::Scroll;
+use crate::tui::scroll::follow;
+use crate::tui::scroll::lay;
+use crate::tui::text::marked;
+use crate::tui::text::wrap;
+use crate::tui::theme::Palette;
+use crate::tui::theme::Role;
+use crate::tui::view::cut;
+use crate::tui::view::pane;
+use crate::tui::view::piece;
+use crate::tui::view::two_sided;
+use crate::tui::waiting::Body;
+
+/// Draws the pane, and says where it stands.
+pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App) -> Option<View> {
+    let name = vec![piece("2 ", Role::Dim, app.palette), piece("Activity", Role::Strong, app.palette)];
+    let is_following = app.activity_scroll == Scroll::END;
+    let right = if is_following { "" } else { "scrolled back · G follows" };
+    let inner = pane(frame, area, app, Focus::Activity, name, right);
+    let (width, height) = (usize::from(inner.width), usize::from(inner.height));
+    let lines = |block: usize| lines_of(app, block, width);
+    // Every iteration is a block, and what stands after the last is one more.
+    let count = rows::blocks(app);
+    let laid = match is_following && app.run.is_running() {
+        true => follow(count, app.seen.activity.map(|view| view.top), height, lines),
+        false => lay(count, app.activity_scroll, height, lines),
+    };
+    let view = View { scroll: laid.scroll(), top: (laid.first, laid.row), height };
+    frame.render_widget(Paragraph::new(laid.lines), inner);
+    Some(view)
+}
+
+/// The whole of the iteration that the pane shows first, or of the last one while it follows: a title, and all there
+/// is to say.
+pub fn whole(app: &App, first: Option<usize>) -> (String, Body) {
+    let last = rows::blocks(app).saturating_sub(2);
+    let block = match app.activity_scroll.anchor {
+        Anchor::End => last,
+        Anchor::At { .. } => first.unwrap_or(last).min(last),
+    };
+    let body = Body::of_rows(rows::of(app, block, Detail::Whole).iter().map(|row| (row.plain(), row.role)));
+    (format!("Iteration {}", block + 1), body)
+}
+
+fn lines_of(app: &App, block: usize, width: usize) -> Vec<Line<'static>> {
+    rows::of(app, block, Detail::Folded).iter().flat_map(|row| lay_row(row, width, app.palette)).collect()
+}
+
+fn lay_row(row: &Row, width: usize, palette: Palette) -> Vec<Line<'static>> {
+    let lead = format!("{}{}", " ".repeat(row.indent), row.mark);
+    let hang = row.indent + if row.mark.is_empty() { 0 } else { 2 };
+    let gap = if row.mark.is_empty() { "" } else { " " };
+    let first = |text: &str| -> Vec<Piece<'static>> {
+        let mut spans = vec![piece(format!("{lead}{gap}"), row.mark_role, palette)];
+        spans.extend(marked(text, row.role, palette));
+        spans
+    };
+    match row.form {
+        Form::Line => {
+            let right = if row.right.is_empty() { String::new() } else { format!("  {} ", row.right) };
+            vec![two_sided(first(&row.text), vec![piece(right, row.right_role, palette)], width)]
+        }
+        Form::Prose => {
+            let mut lines = Vec::new();
+            for text in wrap(&row.text, width.saturating_sub(hang + 1)) {
+                let spans = if lines.is_empty() {
+                    first(&text)
+                } else {
+                    let mut spans = vec![Piece::raw(" ".repeat(hang))];
+                    spans.extend(marked(&text, row.role, palette));
+                    spans
+                };
+                lines.push(Line::from(cut(spans, width)));
+            }
+            lines
+        }
+    }
+}

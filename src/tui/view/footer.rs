@@ -1,0 +1,150 @@
+//! The rows at the bottom: what the run wants or what just happened, the text field, and the keys that work here.
+
+use ratatui::Frame;
+use ratatui::layout::Position;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Paragraph;
+
+use crate::domain::status::ParkReason;
+use crate::domain::status::Status;
+use crate::tui::app::App;
+use crate::tui::app::Focus;
+use crate::tui::composer::Composer;
+use crate::tui::keymap;
+use crate::tui::keymap::Action;
+use crate::tui::keymap::Place;
+use crate::tui::text::cells;
+use crate::tui::theme::Palette;
+use crate::tui::theme::Role;
+use crate::tui::view::cut;
+use crate::tui::view::piece;
+
+/// Rows that the text field grows to.
+const COMPOSER_ROWS: u16 = 6;
+
+/// Rows that the text field needs.
+pub fn composer_rows(app: &App, area: Rect) -> u16 {
+    let width = usize::from(area.width).saturating_sub(cells(prompt(app)) + 1);
+    let rows = app.composer.rows(width).0.len();
+    u16::try_from(rows).unwrap_or(u16::MAX).clamp(1, COMPOSER_ROWS.min(area.height / 4).max(1))
+}
+
+/// Draws the sentence above the text field.
+pub fn draw_banner(frame: &mut Frame<'_>, area: Rect, app: &App) {
+    let (text, role) = banner(app);
+    let line = Line::from(cut(vec![piece(format!(" {text}"), role, app.palette)], usize::from(area.width)));
+    frame.render_widget(Paragraph::new(line), area);
+}
+
+fn banner(app: &App) -> (String, Role) {
+    if let Some(why) = &app.halted {
+        return (format!("the run stopped: {why}"), Role::Bad);
+    }
+    if app.leaving {
+        return ("leaving: what runs is being stopped; the run stays parked".to_string(), Role::Moving);
+    }
+    if let Some(notice) = &app.notice {
+        return (notice.text.clone(), notice.role);
+    }
+    let unsent = app.waiting.iter().filter(|item| !app.is_sent(item.call)).count();
+    let go = keymap::key_of(Action::GoToWaiting);
+    let is_there = app.focus == Focus::Waiting;
+    match (unsent, &app.run.status) {
+        (1, _) if !is_there => (format!("the run waits: 1 thing needs you ({go})"), Role::Attention),
+        (2.., _) if !is_there => (format!("the run waits: {unsent} things need you ({go})"), Role::Attention),
+        (_, Status::Parked(ParkReason::Budget(_))) => {
+            let key = keymap::key_of(Action::AskRaise);
+            (format!("in a pane (Tab): {key} raises the limit and goes on; nothing is redone"), Role::Dim)
+        }
+        (0, Status::Parked(_)) => {
+            let key = keymap::key_of(Action::Resume);
+            (format!("in a pane (Tab): {key} resumes; what you write here is told to the agent first"), Role::Dim)
+        }
+        (0, Status::Completed(_) | Status::Failed(_) | Status::Cancelled) => {
+            let (runs, leave) = (keymap::key_of(Action::OpenRuns), keymap::key_of(Action::Leave));
+            (format!("the run has ended: {runs} lists the runs, {leave} leaves"), Role::Dim)
+        }
+        _ => (String::new(), Role::Dim),
+    }
+}
+
+fn prompt(app: &App) -> &'static str {
+    if app.question().is_some() { " answer › " } else { " › " }
+}
+
+/// Draws the text field and puts the terminal's cursor at its caret.
+pub fn draw_composer(frame: &mut Frame<'_>, area: Rect, app: &App) {
+    let hint = match (&app.run.status, app.question()) {
+        (_, Some(_)) => "write the answer…",
+        (Status::Completed(_) | Status::Failed(_) | Status::Cancelled, None) => "",
+        (Status::Queued | Status::Running | Status::Parked(_), None) => "say something to the agent…",
+    };
+    let has_keys = app.focus == Focus::Composer && app.popups.is_empty();
+    draw_field(frame, area, &app.composer, Field { prompt: prompt(app), hint, has_keys, palette: app.palette });
+}
+
+/// How a text field is drawn.
+pub(crate) struct Field {
+    /// What stands before it.
+    pub(crate) prompt: &'static str,
+    /// What stands in it while it is empty.
+    pub(crate) hint: &'static str,
+    /// Whether the caret is here.
+    pub(crate) has_keys: bool,
+    /// The colours.
+    pub(crate) palette: Palette,
+}
+
+/// Draws a text field in an area of any size.
+pub(crate) fn draw_field(frame: &mut Frame<'_>, area: Rect, text: &Composer, field: Field) {
+    let lead = cells(field.prompt);
+    let width = usize::from(area.width).saturating_sub(lead + 1);
+    let (rows, row, column) = text.rows(width);
+    let height = usize::from(area.height);
+    let first = (row + 1).saturating_sub(height);
+    let role = if field.has_keys { Role::Key } else { Role::Dim };
+    let line = |(place, row): (usize, &String)| {
+        let lead = if place == 0 { field.prompt.to_string() } else { " ".repeat(lead) };
+        let body = match text.is_empty() {
+            true => piece(field.hint, Role::Dim, field.palette),
+            false => piece(row.clone(), Role::Text, field.palette),
+        };
+        Line::from(cut(vec![piece(lead, role, field.palette), body], usize::from(area.width)))
+    };
+    let lines: Vec<Line<'static>> = rows.iter().enumerate().skip(first).take(height).map(line).collect();
+    frame.render_widget(Paragraph::new(lines), area);
+    let x = usize::from(area.x) + lead + column;
+    let y = usize::from(area.y) + row - first;
+    if let (true, Ok(x), Ok(y)) = (field.has_keys, u16::try_from(x), u16::try_from(y))
+        && area.contains(Position { x, y })
+    {
+        frame.set_cursor_position(Position { x, y });
+    }
+}
+
+/// Draws the keys that work here.
+pub fn draw_keys(frame: &mut Frame<'_>, area: Rect, app: &App) {
+    draw_key_row(frame, area, &app.places(), app.palette);
+}
+
+/// A row of keys: those of these places that have a label, as far as there is room.
+pub(crate) fn draw_key_row(frame: &mut Frame<'_>, area: Rect, places: &[Place], palette: Palette) {
+    // What decides is shown with the call, where it can be seen whether it works.
+    let is_elsewhere = |place: &Place| matches!(place, Place::Decision | Place::Outcome | Place::Question);
+    let width = usize::from(area.width);
+    let mut spans = vec![piece(" ", Role::Dim, palette)];
+    let mut used = 1;
+    for row in places.iter().filter(|place| !is_elsewhere(place)).flat_map(|place| keymap::rows(*place)) {
+        let Some(chord) = row.keys.first().filter(|_| !row.label.is_empty()) else { continue };
+        let key = chord.short();
+        let wide = cells(&key) + cells(row.label) + 3;
+        if used + wide > width {
+            break;
+        }
+        used += wide;
+        spans.push(piece(key, Role::Key, palette));
+        spans.push(piece(format!(" {}  ", row.label), Role::Dim, palette));
+    }
+    frame.render_widget(Paragraph::new(Line::from(cut(spans, width))), area);
+}

@@ -1,0 +1,133 @@
+//! The two rows on top: what the run is for, where it stands, and what can be done about it.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Span as Piece;
+use ratatui::widgets::Paragraph;
+
+use crate::domain::budget::Axis;
+use crate::domain::budget::Limit;
+use crate::domain::command::Control;
+use crate::domain::command::Pause;
+use crate::domain::limits;
+use crate::domain::run::Run;
+use crate::domain::status::Finish;
+use crate::domain::status::ParkReason;
+use crate::domain::status::Status;
+use crate::domain::time::Span;
+use crate::domain::time::human;
+use crate::domain::visible::title;
+use crate::tui::app::App;
+use crate::tui::text::elapsed;
+use crate::tui::theme::Role;
+use crate::tui::view::piece;
+use crate::tui::view::two_sided;
+
+/// Draws the header.
+pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App) {
+    let width = usize::from(area.width);
+    let rows = vec![two_sided(goal(app), labels(app, width), width), two_sided(status(app), pace(app, width), width)];
+    frame.render_widget(Paragraph::new(rows), area);
+}
+
+fn goal(app: &App) -> Vec<Piece<'static>> {
+    let goal = title(app.run.terms.goal.as_str(), limits::TODO_TITLE_MAX_CHARS);
+    vec![
+        piece(" tiller ", Role::Strong, app.palette),
+        piece(format!("{}  ", app.run.id.short()), Role::Dim, app.palette),
+        piece(goal, Role::Text, app.palette),
+    ]
+}
+
+fn labels(app: &App, width: usize) -> Vec<Piece<'static>> {
+    let mut labels = Vec::new();
+    if app.run.terms.rehearsal {
+        let text = if width < 80 { " REHEARSAL " } else { " REHEARSAL, pretend money " };
+        labels.push(piece(text, Role::Label, app.palette));
+    }
+    if width >= 60 {
+        labels.push(piece("  sandbox none ", Role::Dim, app.palette));
+    }
+    labels
+}
+
+fn status(app: &App) -> Vec<Piece<'static>> {
+    let (mark, role) = mark(&app.run.status);
+    let mut spans = vec![piece(format!(" {mark} {}", phrase(&app.run)), role, app.palette)];
+    let more = more(app);
+    if !more.is_empty() {
+        spans.push(piece(format!(" · {more}"), Role::Text, app.palette));
+    }
+    spans
+}
+
+/// The mark of a status, and how it is shown.
+pub(crate) fn mark(status: &Status) -> (&'static str, Role) {
+    match status {
+        Status::Queued => ("○", Role::Dim),
+        Status::Running => ("▸", Role::Moving),
+        Status::Parked(_) => ("‖", Role::Attention),
+        Status::Completed(Finish::Verified) => ("✓", Role::Good),
+        Status::Completed(Finish::AcceptedUnverified) => ("◆", Role::Attention),
+        Status::Failed(_) => ("✗", Role::Bad),
+        Status::Cancelled => ("–", Role::Dim),
+    }
+}
+
+fn phrase(run: &Run) -> String {
+    let phase = run.iteration.phase.word();
+    match &run.status {
+        Status::Running if run.iteration.is_open => format!("running: {phase}"),
+        Status::Queued
+        | Status::Running
+        | Status::Parked(_)
+        | Status::Completed(_)
+        | Status::Failed(_)
+        | Status::Cancelled => run.status.phrase(),
+    }
+}
+
+/// What happens next, or what can be done.
+fn more(app: &App) -> String {
+    let stopping = match app.stopping().filter(|_| app.run.is_running()) {
+        Some(Control::Pause(Pause::AfterTool)) => "pausing after the running call",
+        Some(Control::Pause(Pause::Now)) => "stopping the running call",
+        Some(Control::Leave) => "leaving",
+        Some(Control::Cancel(_)) => "cancelling",
+        None => "",
+    };
+    if !stopping.is_empty() {
+        return stopping.to_string();
+    }
+    match &app.run.status {
+        Status::Parked(ParkReason::RateLimited { until } | ParkReason::ProviderWait { until }) => {
+            format!("tried again in {}; resume tries at once", elapsed(until.since(app.now.at)))
+        }
+        Status::Parked(reason) => reason.remedy().to_string(),
+        Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => {
+            String::new()
+        }
+    }
+}
+
+fn pace(app: &App, width: usize) -> Vec<Piece<'static>> {
+    let used = app.run.pool.used(Axis::Loops);
+    let loops = match app.run.pool.limits().on(Axis::Loops) {
+        Limit::At(limit) => format!("{used}/{limit}"),
+        Limit::Unlimited => used.to_string(),
+    };
+    let active = human(active(app));
+    let text = match width {
+        0..60 => format!("  {loops} "),
+        60..100 => format!("  iter {loops} · {active} "),
+        _ => format!("  iteration {loops} · active {active} "),
+    };
+    vec![piece(text, Role::Dim, app.palette)]
+}
+
+/// Active time up to now.
+pub(crate) fn active(app: &App) -> Span {
+    let recorded = Span(app.run.pool.used(Axis::Active));
+    let since = if app.run.is_running() { app.now.at.since(app.run.at) } else { Span(0) };
+    Span(recorded.plus(since).0 / 1_000 * 1_000)
+}

@@ -1,0 +1,193 @@
+//! What opens above the panes, drawn in a box of its own.
+
+use ratatui::Frame;
+use ratatui::layout::Constraint;
+use ratatui::layout::Layout;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Block;
+use ratatui::widgets::BorderType;
+use ratatui::widgets::Clear;
+use ratatui::widgets::Paragraph;
+
+use crate::domain::budget::Axis;
+use crate::domain::budget::Limit;
+use crate::domain::status::ParkReason;
+use crate::domain::status::Status;
+use crate::tui::app::App;
+use crate::tui::app::Seen;
+use crate::tui::app::View;
+use crate::tui::composer::Composer;
+use crate::tui::keymap;
+use crate::tui::keymap::Action;
+use crate::tui::keymap::Place;
+use crate::tui::popup::Asks;
+use crate::tui::popup::Popup;
+use crate::tui::scroll::Scroll;
+use crate::tui::scroll::lay;
+use crate::tui::text::fit;
+use crate::tui::text::pad;
+use crate::tui::text::wrap;
+use crate::tui::theme::Palette;
+use crate::tui::theme::Role;
+use crate::tui::view::cut;
+use crate::tui::view::footer::Field;
+use crate::tui::view::footer::draw_field;
+use crate::tui::view::piece;
+use crate::tui::view::waiting::Keys;
+use crate::tui::view::waiting::body_view;
+use crate::tui::view::waiting::keys_line;
+use crate::tui::view::waiting::shown;
+
+/// Draws the popup on top.
+pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
+    match app.popups.last() {
+        Some(Popup::Help { places, scroll }) => seen.popup = Some(draw_help(frame, area, places, *scroll, app.palette)),
+        Some(Popup::Whole { .. }) => draw_whole(frame, area, app, seen),
+        Some(Popup::Words { asks, line }) => draw_words(frame, area, app, asks, line),
+        Some(Popup::Raise { axis, line, problem }) => draw_raise(frame, area, app, *axis, line, problem.as_deref()),
+        Some(Popup::Cancel) => draw_cancel(frame, area, app),
+        None => {}
+    }
+}
+
+/// A box of at most this size in the middle of `area`; gives what is inside it.
+fn frame_box(frame: &mut Frame<'_>, area: Rect, size: (u16, u16), title: &str, palette: Palette) -> Rect {
+    let (width, height) = (size.0.min(area.width), size.1.min(area.height));
+    let place = Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
+    frame.render_widget(Clear, place);
+    let title = format!(" {} ", fit(title, usize::from(width).saturating_sub(6)));
+    let block = Block::bordered()
+        .border_type(BorderType::Thick)
+        .border_style(palette.style(Role::Focused))
+        .title(Line::from(piece(title, Role::Strong, palette)));
+    let inner = block.inner(place);
+    frame.render_widget(block, place);
+    inner
+}
+
+/// The keys that work in these places.
+pub(crate) fn draw_help(frame: &mut Frame<'_>, area: Rect, places: &[Place], scroll: Scroll, palette: Palette) -> View {
+    let size = (area.width.saturating_sub(4).clamp(30, 92), area.height.saturating_sub(2));
+    let inner = frame_box(frame, area, size, "Keys that work here · Esc closes", palette);
+    let width = usize::from(inner.width);
+    let mut lines = Vec::new();
+    for place in places {
+        if !lines.is_empty() {
+            lines.push(Line::raw(""));
+        }
+        lines.push(Line::from(cut(vec![piece(format!(" {}", place.phrase()), Role::Strong, palette)], width)));
+        for row in keymap::rows(*place) {
+            let keys = row.keys.iter().map(|chord| chord.name()).collect::<Vec<_>>().join(" ");
+            for (place, text) in wrap(row.help, width.saturating_sub(26)).into_iter().enumerate() {
+                let keys = if place == 0 { keys.as_str() } else { "" };
+                let key = piece(format!("   {} ", pad(keys, 21)), Role::Key, palette);
+                lines.push(Line::from(cut(vec![key, piece(text, Role::Text, palette)], width)));
+            }
+        }
+    }
+    let height = usize::from(inner.height);
+    let laid = lay(lines.len(), scroll, height, |place| lines.get(place).cloned().into_iter().collect());
+    let view = View { scroll: laid.scroll(), top: (laid.first, laid.row), height };
+    frame.render_widget(Paragraph::new(laid.lines), inner);
+    view
+}
+
+fn draw_whole(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
+    let Some(Popup::Whole { title, call, body, scroll }) = app.popups.last() else { return };
+    let name = format!("{title} · {} lines", body.numbered());
+    let inner = frame_box(frame, area, (area.width, area.height), &name, app.palette);
+    let item = app.item().filter(|item| Some(item.call) == *call);
+    let [text, keys] =
+        Layout::vertical([Constraint::Min(1), Constraint::Length(u16::from(item.is_some()))]).areas(inner);
+    let (lines, view, at_end) = body_view(body, *scroll, text, app);
+    frame.render_widget(Paragraph::new(lines), text);
+    seen.popup = Some(view);
+    if let Some(item) = item {
+        seen.item = Some(shown(app, item, text, at_end));
+        let line = keys_line(app, item, usize::from(keys.width), Keys { has_keys: true, at_end });
+        frame.render_widget(Paragraph::new(line), keys);
+    }
+}
+
+fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Composer) {
+    let (title, why, hint) = match asks {
+        Asks::Deny(call, digest) => (
+            format!("Deny {call} {}", digest.short()),
+            "The call is not run. The model is told no, and these words:",
+            "what to do instead…",
+        ),
+        Asks::Happened(call) => (
+            format!("{call} happened"),
+            "The model is told that it happened, and as its result these words:",
+            "what came of it, as far as you know…",
+        ),
+    };
+    let inner = frame_box(frame, area, (area.width.saturating_sub(4).min(84), 7), &title, app.palette);
+    let [text, field, keys] =
+        Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)]).areas(inner);
+    frame.render_widget(Paragraph::new(sentence(why, inner.width, app.palette)), text);
+    draw_field(frame, field, line, Field { prompt: " › ", hint, has_keys: true, palette: app.palette });
+    let text = format!("{} sends, also without words · Esc: nothing is decided", keymap::key_of(Action::Submit));
+    frame.render_widget(Paragraph::new(sentence(&text, inner.width, app.palette)), keys);
+}
+
+fn draw_raise(frame: &mut Frame<'_>, area: Rect, app: &App, axis: Axis, line: &Composer, problem: Option<&str>) {
+    let inner = frame_box(frame, area, (area.width.saturating_sub(4).min(72), 12), "Set a limit", app.palette);
+    let [list, rule, field, keys] =
+        Layout::vertical([Constraint::Length(6), Constraint::Length(1), Constraint::Length(1), Constraint::Min(1)])
+            .areas(inner);
+    let pool = &app.run.pool;
+    let width = usize::from(inner.width);
+    let row = |one: &Axis| {
+        let limit = match pool.limits().on(*one) {
+            Limit::At(limit) => one.show(limit),
+            Limit::Unlimited => "none".to_string(),
+        };
+        let is_why = app.run.status == Status::Parked(ParkReason::Budget(*one));
+        let (mark, role) = if *one == axis { ("▸", Role::Strong) } else { (" ", Role::Dim) };
+        let why = if is_why { "  the run is parked for this" } else { "" };
+        let used = one.show(pool.used(*one));
+        let text = format!(" {mark} {} {} of {}", pad(one.word(), 12), pad(&used, 8), pad(&limit, 8));
+        let spans = vec![piece(text, role, app.palette), piece(why, Role::Attention, app.palette)];
+        Line::from(cut(spans, width))
+    };
+    frame.render_widget(Paragraph::new(Axis::ALL.iter().map(row).collect::<Vec<_>>()), list);
+    let rule_line = Line::from(piece("─".repeat(width), Role::Frame, app.palette));
+    frame.render_widget(Paragraph::new(rule_line), rule);
+    draw_field(frame, field, line, Field { prompt: " new limit › ", hint: "", has_keys: true, palette: app.palette });
+    let is_why = app.run.status == Status::Parked(ParkReason::Budget(axis));
+    let key = keymap::key_of(Action::Submit);
+    let next = if is_why { format!("{key} sets it and resumes") } else { format!("{key} sets it") };
+    let other = keymap::key_of(Action::NextAxis);
+    let text = problem.map_or(format!("{next} · {other} another limit · Esc leaves it as it is"), str::to_string);
+    let role = if problem.is_some() { Role::Bad } else { Role::Dim };
+    let rows: Vec<Line<'static>> = wrap(&text, width.saturating_sub(2))
+        .into_iter()
+        .map(|row| Line::from(cut(vec![piece(format!(" {row}"), role, app.palette)], width)))
+        .collect();
+    frame.render_widget(Paragraph::new(rows), keys);
+}
+
+fn draw_cancel(frame: &mut Frame<'_>, area: Rect, app: &App) {
+    let inner = frame_box(frame, area, (area.width.saturating_sub(4).min(72), 8), "Cancel the run?", app.palette);
+    let width = usize::from(inner.width);
+    let (gently, now) = (keymap::key_of(Action::CancelGently), keymap::key_of(Action::CancelNow));
+    let rows = [
+        (" The run ends for good; to stop it for a while, pause it.", Role::Text, String::new()),
+        (" What was done stays as it is in the folder.", Role::Text, String::new()),
+        ("", Role::Text, String::new()),
+        (" cancel; a running call with outside effects may finish first (10 s)", Role::Text, gently),
+        (" cancel and end what runs at once", Role::Text, now),
+        (" back; nothing is cancelled", Role::Text, "Esc".to_string()),
+    ];
+    let line = |(text, role, key): &(&'static str, Role, String)| {
+        let lead = if key.is_empty() { String::new() } else { format!("  {}", pad(key, 4)) };
+        Line::from(cut(vec![piece(lead, Role::Key, app.palette), piece(*text, *role, app.palette)], width))
+    };
+    frame.render_widget(Paragraph::new(rows.iter().map(line).collect::<Vec<_>>()), inner);
+}
+
+fn sentence(text: &str, width: u16, palette: Palette) -> Line<'static> {
+    Line::from(cut(vec![piece(format!(" {text}"), Role::Dim, palette)], usize::from(width)))
+}

@@ -1,0 +1,217 @@
+//! What the run has used of what it may use. An estimate says so, an unknown price is never a dollar, pretended
+//! money is labelled.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::text::Span as Piece;
+use ratatui::widgets::Paragraph;
+
+use crate::domain::budget::Axis;
+use crate::domain::budget::Limit;
+use crate::domain::money::MicroUsd;
+use crate::domain::money::Price;
+use crate::domain::visible::title;
+use crate::tui::app::App;
+use crate::tui::app::Focus;
+use crate::tui::text::count;
+use crate::tui::theme::Role;
+use crate::tui::view::cut;
+use crate::tui::view::header::active;
+use crate::tui::view::pane;
+use crate::tui::view::piece;
+
+/// From this share of a limit on, in percent, a warning is shown.
+const WARN_PERCENT: u64 = 80;
+/// Iterations that the forecast looks back on.
+const FORECAST_WINDOW: usize = 5;
+
+/// Rows that the pane needs, its frame included.
+pub fn rows_needed(app: &App, width: u16) -> u16 {
+    u16::try_from(lines(app, usize::from(width).saturating_sub(2)).len() + 2).unwrap_or(u16::MAX)
+}
+
+/// Draws the pane.
+pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App) {
+    let name = vec![piece("4 ", Role::Dim, app.palette), piece("Spend", Role::Strong, app.palette)];
+    let inner = pane(frame, area, app, Focus::Spend, name, &title(&app.run.terms.model.name, 40));
+    frame.render_widget(Paragraph::new(lines(app, usize::from(inner.width))), inner);
+}
+
+/// The spend in one row.
+pub fn draw_strip(frame: &mut Frame<'_>, area: Rect, app: &App) {
+    let width = usize::from(area.width);
+    let mut spans = vec![piece(" spend ", Role::Dim, app.palette)];
+    spans.extend(money(app));
+    if let Some(percent) = percent(app, Axis::Cost) {
+        spans.push(piece(format!("  {}", gauge(percent, 10)), level(percent), app.palette));
+        spans.push(piece(format!(" {percent}%"), level(percent), app.palette));
+    }
+    if let Some((last, left)) = forecast(app) {
+        let left = left.map(|left| format!(" · ~{left} more like it")).unwrap_or_default();
+        spans.push(piece(format!("  last +{last}{left}"), Role::Dim, app.palette));
+    }
+    frame.render_widget(Paragraph::new(Line::from(cut(spans, width))), area);
+}
+
+fn lines(app: &App, width: usize) -> Vec<Line<'static>> {
+    let dim = |text: String| vec![piece(text, Role::Dim, app.palette)];
+    let mut rows: Vec<Vec<Piece<'static>>> = Vec::new();
+    let mut first = vec![piece(" ", Role::Text, app.palette)];
+    first.extend(money(app));
+    if let Some(percent) = percent(app, Axis::Cost) {
+        first.push(piece(format!("  {}{percent}%", warning(percent)), level(percent), app.palette));
+        rows.push(first);
+        rows.push(vec![piece(format!(" {}", gauge(percent, width.saturating_sub(2))), level(percent), app.palette)]);
+    } else {
+        rows.push(first);
+    }
+    if app.run.terms.rehearsal {
+        rows.push(vec![piece(" pretend money: nothing is charged ", Role::Label, app.palette)]);
+    }
+    if let Some((last, left)) = forecast(app) {
+        let left = left.map(|left| format!(" · ~{left} more like it")).unwrap_or_default();
+        rows.push(dim(format!(" last +{last}{left}")));
+    }
+    if let Some(doubt) = doubts(app) {
+        rows.push(vec![piece(doubt, Role::Warning, app.palette)]);
+    }
+    rows.push(dim(tokens(app)));
+    rows.push(context(app, width));
+    for axes in [[Axis::Loops, Axis::ToolCalls], [Axis::ModelCalls, Axis::Tokens]] {
+        let mut row = Vec::new();
+        for axis in axes {
+            row.extend(share(app, axis));
+        }
+        rows.push(row);
+    }
+    rows.push(share(app, Axis::Active));
+    rows.into_iter().map(|row| Line::from(cut(row, width))).collect()
+}
+
+/// Spent and limit, or why there is no such figure.
+fn money(app: &App) -> Vec<Piece<'static>> {
+    let pool = &app.run.pool;
+    let spent = pool.spent();
+    let mut spans = Vec::new();
+    match app.run.terms.model.price {
+        None => spans.push(piece("$? price unknown; tokens are what counts", Role::Warning, app.palette)),
+        Some(price) if price == Price::FREE && spent == MicroUsd(0) => {
+            spans.push(piece("free: this model costs nothing", Role::Text, app.palette));
+        }
+        Some(_) => {
+            spans.push(piece(spent.to_string(), Role::Strong, app.palette));
+            let of = match pool.limits().on(Axis::Cost) {
+                Limit::At(limit) => format!(" of {}", MicroUsd(limit)),
+                Limit::Unlimited => ", no limit".to_string(),
+            };
+            spans.push(piece(of, Role::Text, app.palette));
+        }
+    }
+    spans
+}
+
+fn percent(app: &App, axis: Axis) -> Option<u64> {
+    let pool = &app.run.pool;
+    let is_free = app.run.terms.model.price.is_none_or(|price| price == Price::FREE && pool.spent() == MicroUsd(0));
+    match pool.limits().on(axis) {
+        Limit::At(_) if axis == Axis::Cost && is_free => None,
+        Limit::At(limit) => Some(of(used(app, axis), limit)),
+        Limit::Unlimited => None,
+    }
+}
+
+fn used(app: &App, axis: Axis) -> u64 {
+    if axis == Axis::Active { active(app).0 } else { app.run.pool.used(axis) }
+}
+
+fn of(part: u64, whole: u64) -> u64 {
+    let share = u128::from(part) * 100 / u128::from(whole.max(1));
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
+fn level(percent: u64) -> Role {
+    match percent {
+        0..WARN_PERCENT => Role::Good,
+        WARN_PERCENT..100 => Role::Warning,
+        100.. => Role::Bad,
+    }
+}
+
+fn warning(percent: u64) -> &'static str {
+    if percent >= WARN_PERCENT { "! " } else { "" }
+}
+
+fn gauge(percent: u64, width: usize) -> String {
+    let percent = usize::try_from(percent.min(100)).unwrap_or(100);
+    let filled = (width * percent).div_ceil(100).min(width);
+    format!("{}{}", "█".repeat(filled), "░".repeat(width - filled))
+}
+
+/// What the last iteration cost, and how many more of that kind the limit bears.
+fn forecast(app: &App) -> Option<(MicroUsd, Option<u64>)> {
+    let run = &app.run;
+    let history = &run.history;
+    let closed = (history.len().saturating_sub(FORECAST_WINDOW)..history.len()).filter_map(|place| history.get(place));
+    let recent: Vec<u64> = closed.map(|one| one.spent.0).filter(|spent| *spent > 0).collect();
+    let open = run.iteration.spent;
+    let last = if run.iteration.is_open && open > MicroUsd(0) { open } else { MicroUsd(*recent.last()?) };
+    let mean = recent.iter().sum::<u64>().checked_div(u64::try_from(recent.len()).ok()?);
+    let left = run.pool.limits().on(Axis::Cost).left(run.pool.spent().0);
+    Some((last, left.zip(mean).and_then(|(left, mean)| left.checked_div(mean))))
+}
+
+/// The parts of the figure that nobody vouches for, and what is held at the moment.
+fn doubts(app: &App) -> Option<String> {
+    let pool = &app.run.pool;
+    let mut parts = Vec::new();
+    if pool.estimated() > MicroUsd(0) {
+        parts.push(format!("est. {}", pool.estimated()));
+    }
+    if pool.unverified() > MicroUsd(0) {
+        parts.push(format!("unverified {}", pool.unverified()));
+    }
+    if let Some(held) = pool.reserved().filter(|held| held.amount > MicroUsd(0)) {
+        parts.push(format!("held {}", held.amount));
+    }
+    (!parts.is_empty()).then(|| format!(" {}", parts.join(" · ")))
+}
+
+fn tokens(app: &App) -> String {
+    let usage = app.run.pool.usage();
+    let cache = of(usage.cache_read, usage.prompt());
+    format!(" in {}  out {}  cache {cache}%", count(usage.prompt()), count(usage.output))
+}
+
+fn context(app: &App, width: usize) -> Vec<Piece<'static>> {
+    let window = app.run.terms.model.window;
+    let percent = of(app.run.estimate.input, window);
+    let bar = gauge(percent, width.saturating_sub(30).clamp(4, 12));
+    vec![
+        piece(" context ", Role::Dim, app.palette),
+        piece(bar, level(percent), app.palette),
+        piece(format!(" {}{percent}% of {}", warning(percent), count(window)), Role::Dim, app.palette),
+    ]
+}
+
+fn share(app: &App, axis: Axis) -> Vec<Piece<'static>> {
+    let show = |amount: u64| match axis {
+        Axis::Tokens => count(amount),
+        Axis::Active | Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Cost => axis.show(amount),
+    };
+    let name = match axis {
+        Axis::Active => "time",
+        Axis::Loops => "iterations",
+        Axis::ModelCalls => "model",
+        Axis::ToolCalls => "tools",
+        Axis::Tokens => "tokens",
+        Axis::Cost => "cost",
+    };
+    let most = match app.run.pool.limits().on(axis) {
+        Limit::At(limit) => show(limit),
+        Limit::Unlimited => "∞".to_string(),
+    };
+    let percent = percent(app, axis).unwrap_or(0);
+    let role = if percent >= WARN_PERCENT { level(percent) } else { Role::Dim };
+    vec![piece(format!(" {}{name} {}/{most} ", warning(percent), show(used(app, axis))), role, app.palette)]
+}

@@ -1,0 +1,291 @@
+//! What waits for the operator, in full, with why it is asked. Untrusted text stands inside the numbered gutter; the
+//! frame, the keys and the digest stand outside it, where no content can come.
+
+use ratatui::Frame;
+use ratatui::layout::Constraint;
+use ratatui::layout::Layout;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::text::Span as Piece;
+use ratatui::widgets::Paragraph;
+
+use crate::domain::approval::Decision;
+use crate::domain::command::Command;
+use crate::domain::run::Waits;
+use crate::domain::tool::Digest;
+use crate::tui::app::App;
+use crate::tui::app::Focus;
+use crate::tui::app::Seen;
+use crate::tui::app::View;
+use crate::tui::guard::Shown;
+use crate::tui::keymap;
+use crate::tui::keymap::Action;
+use crate::tui::keymap::Place;
+use crate::tui::scroll::lay;
+use crate::tui::text::age;
+use crate::tui::text::chop;
+use crate::tui::text::marked;
+use crate::tui::text::wrap_at_most;
+use crate::tui::theme::Role;
+use crate::tui::view::cut;
+use crate::tui::view::pane;
+use crate::tui::view::piece;
+use crate::tui::view::two_sided;
+use crate::tui::waiting::Body;
+use crate::tui::waiting::BodyLine;
+use crate::tui::waiting::Item;
+
+/// Rows of the list of waiting calls at most; the others are counted.
+const LISTED: usize = 4;
+/// Rows of a call that the pane asks room for at most.
+const BODY_ROWS_WANTED: usize = 40;
+
+/// Rows that the pane would like to have, its frame included, `most` at most.
+pub fn rows_needed(app: &App, width: u16, most: u16) -> u16 {
+    let Some(item) = app.item() else { return 3.min(most) };
+    let inner = usize::from(width).saturating_sub(2);
+    let mut body = 0;
+    for line in &item.body.lines {
+        body += body_rows(line, item.body.digits(), inner, app).len();
+        if body >= BODY_ROWS_WANTED {
+            break;
+        }
+    }
+    let rows = list_rows(app) + 1 + why_rows(app, item, inner, 3).len() + body + 1 + 2;
+    u16::try_from(rows).unwrap_or(u16::MAX).min(most)
+}
+
+/// Draws the pane, and says what it showed.
+pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
+    let count = app.waiting.len();
+    let role = if count > 0 { Role::Attention } else { Role::Dim };
+    let name = vec![
+        piece("3 ", Role::Dim, app.palette),
+        piece("Waiting for you", role, app.palette),
+        piece(format!("  {count}"), role, app.palette),
+    ];
+    let inner = pane(frame, area, app, Focus::Waiting, name, "");
+    let Some(item) = app.item() else {
+        let text = " nothing: what needs your decision comes here and waits as long as it must";
+        let line = Line::from(cut(vec![piece(text, Role::Dim, app.palette)], usize::from(inner.width)));
+        return frame.render_widget(Paragraph::new(line), inner);
+    };
+    let width = usize::from(inner.width);
+    let why_most = if inner.height < 10 { 1 } else { 3 };
+    let why = why_rows(app, item, width, why_most);
+    let listed = if usize::from(inner.height) < list_rows(app) + 5 { 0 } else { list_rows(app) };
+    let [list, head, reason, body, keys] = Layout::vertical([
+        Constraint::Length(rows(listed)),
+        Constraint::Length(1),
+        Constraint::Length(rows(why.len())),
+        Constraint::Min(1),
+        Constraint::Length(1),
+    ])
+    .areas(inner);
+    frame.render_widget(Paragraph::new(list_lines(app, item, width)), list);
+    frame.render_widget(Paragraph::new(head_line(app, item, width)), head);
+    frame.render_widget(Paragraph::new(why), reason);
+    let at_end = draw_body(frame, body, app, item, seen);
+    let has_keys = app.focus == Focus::Waiting;
+    if has_keys && body.height > 0 {
+        seen.item = Some(shown(app, item, body, at_end));
+    }
+    frame.render_widget(Paragraph::new(keys_line(app, item, width, Keys { has_keys, at_end })), keys);
+}
+
+/// What a frame tells the guard.
+pub(crate) fn shown(app: &App, item: &Item, place: Rect, end: bool) -> Shown {
+    Shown { call: item.call, digest: item.digest.clone(), place, end, armed: app.guard.is_armed() }
+}
+
+fn rows(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}
+
+fn list_rows(app: &App) -> usize {
+    match app.waiting.len() {
+        0 | 1 => 0,
+        count => count.min(LISTED) + 1,
+    }
+}
+
+fn list_lines(app: &App, selected: &Item, width: usize) -> Vec<Line<'static>> {
+    let place = app.waiting.iter().position(|item| item.call == selected.call).unwrap_or(0);
+    let first = (place + 1).saturating_sub(LISTED);
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for item in app.waiting.iter().skip(first).take(LISTED) {
+        let is_selected = item.call == selected.call;
+        let (mark, role) = if is_selected { ("▸", Role::Strong) } else { (" ", Role::Text) };
+        let left = vec![piece(format!(" {mark} {}  {}", item.tool, item.title), role, app.palette)];
+        let right = format!("{} · {} ", kind(item), age(app.now.at.since(item.since)));
+        lines.push(two_sided(left, vec![piece(right, Role::Dim, app.palette)], width));
+    }
+    let hidden = app.waiting.len().saturating_sub(lines.len());
+    let more = if hidden > 0 { format!("─ {hidden} more ") } else { String::new() };
+    let rule = format!("{more}{}", "─".repeat(width.saturating_sub(more.chars().count())));
+    lines.push(Line::from(piece(rule, Role::Frame, app.palette)));
+    lines
+}
+
+fn kind(item: &Item) -> &'static str {
+    match item.waits {
+        Waits::Decision => "decision",
+        Waits::Outcome => "outcome unknown",
+        Waits::Answer => "question",
+    }
+}
+
+fn head_line(app: &App, item: &Item, width: usize) -> Line<'static> {
+    let mark = match item.waits {
+        Waits::Decision => "‖",
+        Waits::Outcome => "?",
+        Waits::Answer => "›",
+    };
+    let mut left = vec![piece(format!(" {mark} {}", item.tool), Role::Attention, app.palette)];
+    let is_named = item.waits != Waits::Answer;
+    if is_named {
+        left.push(piece("  ", Role::Text, app.palette));
+        left.extend(marked(&item.title, Role::Strong, app.palette));
+    }
+    let digest = item.digest.as_ref().map(Digest::short).unwrap_or_default();
+    let right = format!("{} · {} {digest} ", age(app.now.at.since(item.since)), item.call);
+    two_sided(left, vec![piece(right, Role::Dim, app.palette)], width)
+}
+
+fn why_rows(app: &App, item: &Item, width: usize, most: usize) -> Vec<Line<'static>> {
+    let parts = [item.reach.as_str(), item.why.as_str()];
+    let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let rows = wrap_at_most(&text, width.saturating_sub(4), most);
+    let line = |row: String| {
+        let mut spans = vec![piece("   ", Role::Text, app.palette)];
+        spans.extend(marked(&row, Role::Dim, app.palette));
+        Line::from(cut(spans, width))
+    };
+    rows.into_iter().map(line).collect()
+}
+
+fn draw_body(frame: &mut Frame<'_>, area: Rect, app: &App, item: &Item, seen: &mut Seen) -> bool {
+    let (lines, view, at_end) = body_view(&item.body, app.body_scroll, area, app);
+    frame.render_widget(Paragraph::new(lines), area);
+    seen.body = Some(view);
+    at_end
+}
+
+/// The visible rows of a body, where it stands, and whether the last line that is decided about is among them.
+pub(crate) fn body_view(
+    body: &Body,
+    scroll: crate::tui::scroll::Scroll,
+    area: Rect,
+    app: &App,
+) -> (Vec<Line<'static>>, View, bool) {
+    let height = usize::from(area.height);
+    let width = usize::from(area.width);
+    let digits = body.digits();
+    let rows = |place: usize| body.lines.get(place).map(|line| body_rows(line, digits, width, app)).unwrap_or_default();
+    let laid = lay(body.lines.len(), scroll, height, rows);
+    let view = View { scroll: laid.scroll(), top: (laid.first, laid.row), height };
+    let mut reached = 0;
+    let mut last = laid.first;
+    while last < body.decisive && reached < height {
+        reached += rows(last).len() - if last == laid.first { laid.row } else { 0 };
+        last += 1;
+    }
+    let is_past = laid.first >= body.decisive;
+    let at_end = is_past || (last >= body.decisive && reached <= height);
+    (laid.lines, view, at_end && height > 0)
+}
+
+/// A line of a body: its number, a rule, its text. A row without a number goes on from the one above.
+pub(crate) fn body_rows(line: &BodyLine, digits: usize, width: usize, app: &App) -> Vec<Line<'static>> {
+    let room = width.saturating_sub(digits + 4);
+    let is_heading = line.number.is_none() && line.role == Role::Strong;
+    let pieces = chop(&line.text, room);
+    let row = |(place, text): (usize, &str)| {
+        let number = line.number.filter(|_| place == 0).map(|number| number.to_string()).unwrap_or_default();
+        let rule = if is_heading { ' ' } else { '│' };
+        let mut spans: Vec<Piece<'static>> =
+            vec![piece(format!(" {number:>digits$} {rule} "), Role::Frame, app.palette)];
+        spans.extend(marked(text, line.role, app.palette));
+        Line::from(cut(spans, width))
+    };
+    pieces.into_iter().enumerate().map(row).collect()
+}
+
+/// How the keys of a call are drawn.
+pub(crate) struct Keys {
+    /// Whether they would reach it.
+    pub(crate) has_keys: bool,
+    /// Whether this frame shows its last line.
+    pub(crate) at_end: bool,
+}
+
+/// The keys that decide, drawn as working only while they do.
+pub(crate) fn keys_line(app: &App, item: &Item, width: usize, keys: Keys) -> Line<'static> {
+    if app.is_sent(item.call) {
+        let text = format!(" sent: {}; waiting for its record", sent(app, item));
+        return Line::from(cut(vec![piece(text, Role::Moving, app.palette)], width));
+    }
+    if !keys.has_keys {
+        let key = keymap::key_of(Action::GoToWaiting);
+        let text = format!(" {key} goes here to decide");
+        return Line::from(cut(vec![piece(text, Role::Dim, app.palette)], width));
+    }
+    let place = match item.waits {
+        Waits::Decision => Place::Decision,
+        Waits::Outcome => Place::Outcome,
+        Waits::Answer => Place::Question,
+    };
+    let is_read = keys.at_end || app.guard.was_read(item.call, item.digest.as_ref());
+    let mut spans = Vec::new();
+    for row in keymap::rows(place) {
+        let works = match row.action {
+            Action::Decide(choice) => app.guard.is_armed() && (is_read || !choice.lets_run()),
+            _ => true,
+        };
+        let name = row.keys.first().map(|chord| chord.short()).unwrap_or_default();
+        let (key, label) = match works {
+            true => (
+                piece(format!("[{name}]"), Role::Key, app.palette),
+                piece(format!(" {} ", row.label), Role::Text, app.palette),
+            ),
+            false => (
+                piece(format!(" {name} "), Role::Dim, app.palette),
+                piece(format!(" {} ", row.label), Role::Dim, app.palette),
+            ),
+        };
+        spans.extend([key, label]);
+    }
+    let right = match (item.waits, is_read, app.guard.is_armed()) {
+        (Waits::Answer, _, _) => "",
+        (Waits::Decision | Waits::Outcome, false, _) => "G shows the end ",
+        (Waits::Decision | Waits::Outcome, true, false) => "hold still ",
+        (Waits::Decision | Waits::Outcome, true, true) => "",
+    };
+    let spans = std::iter::once(piece(" ", Role::Text, app.palette)).chain(spans).collect();
+    two_sided(spans, vec![piece(right, Role::Warning, app.palette)], width)
+}
+
+fn sent(app: &App, item: &Item) -> &'static str {
+    let about = app.sent.iter().find_map(|sent| match &sent.command {
+        Command::Decide { call, decision, .. } if *call == item.call => Some(match decision {
+            Decision::AllowOnce => "allow once",
+            Decision::AllowRun => "allow for this run",
+            Decision::Deny(_) => "deny",
+        }),
+        Command::Resolve { call, .. } if *call == item.call => Some("what became of it"),
+        Command::Answer { call, .. } if *call == item.call => Some("your answer"),
+        Command::Decide { .. }
+        | Command::Resolve { .. }
+        | Command::Answer { .. }
+        | Command::Interject { .. }
+        | Command::Pause(_)
+        | Command::Resume
+        | Command::Cancel(_)
+        | Command::Raise { .. }
+        | Command::Leave => None,
+    });
+    about.unwrap_or("your word")
+}

@@ -1,0 +1,302 @@
+//! What waits for the operator, made ready to be shown: sanitised once when it arrives, not in every frame.
+
+use std::sync::Arc;
+
+use crate::domain::approval::By;
+use crate::domain::id::CallId;
+use crate::domain::limits;
+use crate::domain::run::Run;
+use crate::domain::run::Waits;
+use crate::domain::time::Timestamp;
+use crate::domain::tool::CallState;
+use crate::domain::tool::Digest;
+use crate::domain::tool::EffectClass;
+use crate::domain::tool::ToolCall;
+use crate::domain::visible::MARK_LF;
+use crate::domain::visible::approval;
+use crate::domain::visible::foreign_letters;
+use crate::domain::visible::title;
+use crate::domain::visible::transcript;
+use crate::tui::text::size;
+use crate::tui::theme::Role;
+
+/// Longest piece of one line that is laid out at once, in characters: a longer line goes on in further pieces.
+const PIECE_CHARS: usize = 2_000;
+/// Letters outside ASCII that are named below a call.
+const FOREIGN_NAMED: usize = 3;
+
+/// One thing that waits.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// The call.
+    pub call: CallId,
+    /// What it waits for.
+    pub waits: Waits,
+    /// What a decision is bound to; a question has none.
+    pub digest: Option<Digest>,
+    /// The tool.
+    pub tool: String,
+    /// What the call is about, in a line.
+    pub title: String,
+    /// What it reaches.
+    pub reach: String,
+    /// Why it waits, as sentences.
+    pub why: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// The call itself.
+    pub body: Arc<Body>,
+}
+
+/// Text with line numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Body {
+    /// Its lines.
+    pub lines: Vec<BodyLine>,
+    /// How many of them, from the first, are what is decided about.
+    pub decisive: usize,
+}
+
+/// A line of a body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BodyLine {
+    /// Its number; none where a long line goes on, and in headings.
+    pub number: Option<usize>,
+    /// Its text, sanitised.
+    pub text: String,
+    /// How it is shown.
+    pub role: Role,
+}
+
+impl Body {
+    /// The digits that the largest line number needs.
+    pub fn digits(&self) -> usize {
+        self.lines.iter().rev().find_map(|line| line.number).unwrap_or(1).to_string().len()
+    }
+
+    /// How many numbered lines there are among those decided about.
+    pub fn numbered(&self) -> usize {
+        self.lines.iter().take(self.decisive).filter(|line| line.number.is_some()).count()
+    }
+
+    /// A body of ready rows, numbered.
+    pub(crate) fn of_rows(rows: impl Iterator<Item = (String, Role)>) -> Body {
+        let mut body = Body::default();
+        for (place, (text, role)) in rows.enumerate() {
+            body.pieces(place + 1, &text, role);
+        }
+        body.decisive = body.lines.len();
+        body
+    }
+
+    fn heading(&mut self, text: String) {
+        if !self.lines.is_empty() {
+            self.lines.push(BodyLine { number: None, text: String::new(), role: Role::Dim });
+        }
+        self.lines.push(BodyLine { number: None, text, role: Role::Strong });
+    }
+
+    /// Text in approval mode: a new number for each line break, so that a wrapped line can't pass for two.
+    fn exact(&mut self, text: &str, is_diff: bool) {
+        let shown = approval(text);
+        let mut lines: Vec<String> = shown.split('\n').map(str::to_string).collect();
+        let last = lines.len() - 1;
+        for line in &mut lines[..last] {
+            let kept = line.len() - MARK_LF.len();
+            line.truncate(kept);
+        }
+        if last > 0 && lines[last].is_empty() {
+            lines.pop();
+            if let Some(line) = lines.last_mut() {
+                line.push_str(MARK_LF);
+            }
+        }
+        for (place, line) in lines.iter().enumerate() {
+            let role = if is_diff { diff_role(line) } else { Role::Text };
+            self.pieces(place + 1, line, role);
+        }
+    }
+
+    fn reading(&mut self, text: &str, role: Role) {
+        for (place, line) in transcript(text).lines().enumerate() {
+            self.pieces(place + 1, line, role);
+        }
+    }
+
+    fn pieces(&mut self, number: usize, line: &str, role: Role) {
+        let mut rest = line;
+        let mut number = Some(number);
+        loop {
+            let end = rest.char_indices().nth(PIECE_CHARS).map_or(rest.len(), |(place, _)| place);
+            self.lines.push(BodyLine { number: number.take(), text: rest[..end].to_string(), role });
+            rest = &rest[end..];
+            if rest.is_empty() {
+                return;
+            }
+        }
+    }
+}
+
+fn diff_role(line: &str) -> Role {
+    match line.as_bytes().first() {
+        Some(b'+') => Role::Added,
+        Some(b'-') => Role::Removed,
+        Some(b'@') => Role::Hunk,
+        Some(_) | None => Role::Text,
+    }
+}
+
+/// All that waits, in the model's order. What did not change since `before` is taken over as it is.
+pub fn items(run: &Run, before: &[Item]) -> Vec<Item> {
+    run.waiting().into_iter().map(|(call, waits)| item(call, waits, before)).collect()
+}
+
+fn item(call: &ToolCall, waits: Waits, before: &[Item]) -> Item {
+    let digest = match waits {
+        Waits::Decision | Waits::Outcome => call.digest(),
+        Waits::Answer => None,
+    };
+    let known = before.iter().find(|one| one.call == call.id && one.waits == waits && one.digest == digest);
+    let body = known.map_or_else(|| Arc::new(body(call, waits)), |one| one.body.clone());
+    Item {
+        call: call.id,
+        waits,
+        digest,
+        tool: title(&call.tool, 64),
+        title: match waits {
+            Waits::Decision | Waits::Outcome => title(&call.title(), limits::TODO_TITLE_MAX_CHARS),
+            Waits::Answer => title(&question(call), limits::TODO_TITLE_MAX_CHARS),
+        },
+        reach: call.facts.as_ref().map(|facts| title(&facts.reach, 200)).unwrap_or_default(),
+        why: why(call, waits),
+        since: call.since,
+        body,
+    }
+}
+
+fn why(call: &ToolCall, waits: Waits) -> String {
+    let mut text = match (&call.state, waits) {
+        (CallState::Awaiting { why }, _) => format!("asked: {}", title(why, 300)),
+        (CallState::OutcomeUnknown { probed }, _) => {
+            let traces = if *probed { "; its traces do not tell" } else { "" };
+            format!(
+                "it was started (attempt {}) and the process that ran it is gone: it may or may not have \
+                 happened{traces}",
+                call.attempts
+            )
+        }
+        (_, Waits::Answer) => "the model asks you; Enter in the composer answers".to_string(),
+        (_, Waits::Decision | Waits::Outcome) => String::new(),
+    };
+    let named = foreign(call);
+    if !named.is_empty() {
+        text.push_str(&format!(" · not ASCII: {named}"));
+    }
+    text
+}
+
+/// Letters that could be taken for others, in what names a program, a path or a host.
+fn foreign(call: &ToolCall) -> String {
+    let preview = match call.effect {
+        EffectClass::External | EffectClass::Idempotent => {
+            call.facts.as_ref().map(|facts| facts.preview.as_str()).unwrap_or_default()
+        }
+        EffectClass::Read | EffectClass::WriteFile | EffectClass::Control => "",
+    };
+    let named = call.facts.as_ref().map(|facts| facts.title.as_str()).unwrap_or_default();
+    let texts = [call.tool.as_str(), if preview.is_empty() { named } else { preview }];
+    let found: Vec<String> = texts
+        .iter()
+        .flat_map(|text| foreign_letters(text, FOREIGN_NAMED))
+        .take(FOREIGN_NAMED)
+        .map(|(one, line, column)| format!("{one} is U+{:04X} (line {line}, column {column})", u32::from(one)))
+        .collect();
+    found.join(", ")
+}
+
+fn body(call: &ToolCall, waits: Waits) -> Body {
+    let mut body = Body::default();
+    match waits {
+        Waits::Answer => body.reading(&question(call), Role::Text),
+        Waits::Decision | Waits::Outcome => {
+            let is_diff = call.facts.as_ref().is_some_and(|facts| facts.write.is_some());
+            body.exact(preview(call), is_diff);
+        }
+    }
+    body.decisive = body.lines.len();
+    body
+}
+
+fn preview(call: &ToolCall) -> &str {
+    match &call.facts {
+        Some(facts) if !facts.preview.is_empty() => &facts.preview,
+        Some(_) | None => &call.arguments,
+    }
+}
+
+/// The text of a question; the raw arguments where they are not what they should be.
+pub fn question(call: &ToolCall) -> String {
+    let parsed: Option<serde_json::Value> = serde_json::from_str(&call.arguments).ok();
+    let text = parsed.as_ref().and_then(|value| value.get("question")).and_then(|value| value.as_str());
+    text.unwrap_or(&call.arguments).to_string()
+}
+
+/// Everything there is about a call, what is decided about first.
+pub fn whole(call: &ToolCall, waits: Waits) -> Body {
+    let mut whole = body(call, waits);
+    whole.heading(format!("arguments as the model wrote them, {}", size(call.arguments.len() as u64)));
+    whole.exact(&call.arguments, false);
+    if let Some(facts) = &call.facts {
+        if !facts.binding.is_empty() {
+            whole.heading("a decision is bound to all of this and to".to_string());
+            for (place, line) in facts.binding.iter().enumerate() {
+                whole.pieces(place + 1, &approval(line).replace('\n', " "), Role::Text);
+            }
+        }
+        if let Some(digest) = call.digest() {
+            whole.heading(format!("digest {}", title(&digest.0, 80)));
+        }
+    }
+    if let Some(by) = &call.allowed {
+        let who = match by {
+            By::Operator(client) => format!("the operator, through {}", title(&client.0, 40)),
+            By::Rule(rule) => format!("rule {}", title(rule, 80)),
+        };
+        whole.heading(format!("allowed by {who}; started {} times", call.attempts));
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+
+    fn check(text: &str, expected: &[(Option<usize>, &str)]) {
+        let mut body = Body::default();
+        body.exact(text, true);
+        let found: Vec<(Option<usize>, &str)> =
+            body.lines.iter().map(|line| (line.number, line.text.as_str())).collect();
+        assert_eq!(found, expected, "{text:?}");
+    }
+
+    #[test]
+    fn each_line_break_has_a_number() {
+        check("a", &[(Some(1), "a")]);
+        check("a\nb", &[(Some(1), "a"), (Some(2), "b")]);
+        check("a\n", &[(Some(1), "a⟦LF⟧")]);
+        check("a\n\n", &[(Some(1), "a"), (Some(2), "⟦LF⟧")]);
+        check("", &[(Some(1), "")]);
+        check("\n", &[(Some(1), "⟦LF⟧")]);
+    }
+
+    #[test]
+    fn long_lines_go_on_without_a_number() {
+        let mut body = Body::default();
+        body.exact(&"é".repeat(PIECE_CHARS + 1), false);
+        let numbers: Vec<Option<usize>> = body.lines.iter().map(|line| line.number).collect();
+        assert_eq!(numbers, [Some(1), None]);
+        assert_eq!(body.lines[1].text, "é");
+    }
+}

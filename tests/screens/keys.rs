@@ -1,0 +1,337 @@
+//! What the operator presses, and what must come of it: the Approvals cases of the operator's list, and the ladder of
+//! Ctrl-C. The clock is handed in.
+
+use crossterm::event::KeyCode;
+use crossterm::event::KeyModifiers;
+use tiller::domain::approval::Decision;
+use tiller::domain::approval::Resolution;
+use tiller::domain::budget::Axis;
+use tiller::domain::budget::Limit;
+use tiller::domain::command::Cancel;
+use tiller::domain::command::Command;
+use tiller::domain::command::Pause;
+use tiller::domain::command::Refusal;
+use tiller::domain::event::Event;
+use tiller::domain::event::Finding;
+use tiller::domain::id::CallId;
+use tiller::domain::id::Seq;
+use tiller::domain::status::ParkReason;
+use tiller::domain::tool::EffectClass;
+use tiller::tui::app::Msg;
+use tiller::tui::app::Out;
+use tiller::tui::app::Ticket;
+
+use crate::story::Show;
+use crate::story::Story;
+use crate::story::terms;
+
+const SIZE: (u16, u16) = (80, 24);
+
+fn pursuing() -> Story {
+    let mut story = Story::planned(terms("fix it"));
+    story.ask(9_000);
+    story.reply("on it", 6_000, 300);
+    story
+}
+
+fn with_diff() -> (Story, CallId) {
+    let mut story = pursuing();
+    let call = story.diff_waits();
+    story.park(ParkReason::Approval);
+    (story, call)
+}
+
+/// A screen with the first waiting call focused and drawn at 0 ms.
+fn focused(story: Story) -> Show {
+    let mut show = Show::of(story, SIZE, 0);
+    show.frame_at(0);
+    show.chord(KeyCode::Char('g'), KeyModifiers::CONTROL);
+    show.frame_at(0);
+    show
+}
+
+fn commands(show: &Show) -> Vec<Command> {
+    let command = |out: &Out| match out {
+        Out::Submit(_, command) => Some(command.clone()),
+        Out::Leave | Out::OpenRuns | Out::Suspend | Out::Redraw => None,
+    };
+    show.outs.iter().filter_map(command).collect()
+}
+
+fn decided(show: &Show, call: CallId, decision: Decision) -> Command {
+    let digest = show.story.run.calls[&call].digest().unwrap();
+    Command::Decide { call, digest, decision }
+}
+
+#[test]
+fn typing_goes_on_when_a_call_comes_to_wait() {
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.letters("please ru");
+    show.frame_at(100);
+    show.next(|story| {
+        story.diff_waits();
+        story.park(ParkReason::Approval);
+    });
+    show.letters("n y");
+    show.press(KeyCode::Enter);
+    assert_eq!(commands(&show), [Command::Interject { text: "please run y".to_string() }]);
+    assert_eq!(show.app.waiting.len(), 1);
+}
+
+#[test]
+fn a_key_counts_after_half_a_second_of_rest() {
+    let (story, call) = with_diff();
+    let mut show = focused(story);
+    show.ms = 100;
+    show.letters("y");
+    assert_eq!(commands(&show), []);
+    assert!(show.frame().contains("came too early"));
+    show.frame_at(600);
+    show.ms = 700;
+    show.letters("y");
+    assert_eq!(commands(&show), [decided(&show, call, Decision::AllowOnce)]);
+}
+
+#[test]
+fn keys_pressed_before_the_first_frame_decide_nothing() {
+    let (story, _) = with_diff();
+    let mut show = Show::of(story, SIZE, 0);
+    show.chord(KeyCode::Char('g'), KeyModifiers::CONTROL);
+    show.letters("yanyd");
+    show.ms = 5_000;
+    show.letters("y");
+    assert_eq!(commands(&show), []);
+}
+
+#[test]
+fn neither_enter_nor_space_nor_digits_nor_pastes_nor_held_keys_decide() {
+    let (story, _) = with_diff();
+    let mut show = focused(story);
+    show.frame_at(600);
+    show.press(KeyCode::Enter);
+    show.letters(" 1");
+    show.frame_at(1_200);
+    show.tell(Msg::Paste("y\ny".to_string()));
+    show.frame_at(1_800);
+    show.frame_at(2_400);
+    show.hold(KeyCode::Char('y'));
+    assert_eq!(commands(&show), []);
+}
+
+#[test]
+fn one_press_decides_about_one_call_and_the_next_must_rest_again() {
+    let mut story = pursuing();
+    let first = story.diff_waits();
+    let second = story.command_waits("cargo test");
+    story.park(ParkReason::Approval);
+    let mut show = focused(story);
+    show.frame_at(600);
+    show.letters("yy");
+    assert_eq!(commands(&show), [decided(&show, first, Decision::AllowOnce)]);
+    let decision = decided(&show, first, Decision::AllowOnce);
+    show.next(|story| {
+        let Command::Decide { call, decision, .. } = decision else { return };
+        story.decide(call, decision, tiller::domain::approval::By::Operator(tiller::domain::id::ClientId("s".into())));
+    });
+    show.frame_at(700);
+    show.frame_at(1_300);
+    show.letters("y");
+    assert_eq!(commands(&show).len(), 1, "a held key repeats after 660 ms at most");
+    show.frame_at(2_100);
+    show.frame_at(2_101);
+    show.letters("n");
+    assert_eq!(commands(&show)[1], decided(&show, second, Decision::Deny(String::new())));
+}
+
+#[test]
+fn a_call_that_comes_to_wait_does_not_replace_the_one_in_hand() {
+    let (story, call) = with_diff();
+    let mut show = focused(story);
+    show.frame_at(600);
+    show.next(|story| {
+        story.command_waits("rm -rf build");
+    });
+    show.letters("y");
+    assert_eq!(commands(&show), [decided(&show, call, Decision::AllowOnce)]);
+}
+
+#[test]
+fn words_go_with_a_denial() {
+    let (story, call) = with_diff();
+    let mut show = focused(story);
+    show.frame_at(600);
+    show.letters("duse rg not grep");
+    show.press(KeyCode::Enter);
+    assert_eq!(commands(&show), [decided(&show, call, Decision::Deny("use rg not grep".to_string()))]);
+}
+
+#[test]
+fn what_was_not_seen_to_its_end_is_not_allowed() {
+    let mut story = pursuing();
+    let lines: Vec<String> = (1..=400).map(|line| format!("echo {line}")).collect();
+    let call = story.command_waits(&lines.join("\n"));
+    story.park(ParkReason::Approval);
+    let mut show = focused(story);
+    show.frame_at(600);
+    show.letters("a");
+    assert!(show.frame().contains("the end of the call was not on the screen yet"));
+    show.letters("v");
+    assert!(!show.frame_at(700).contains("echo 400"));
+    show.letters("g");
+    for page in 0..40 {
+        show.press(KeyCode::PageDown);
+        show.frame_at(800 + page);
+    }
+    show.press(KeyCode::Esc);
+    show.frame_at(1_000);
+    show.frame_at(1_600);
+    show.letters("a");
+    assert_eq!(commands(&show), [decided(&show, call, Decision::AllowRun)]);
+}
+
+#[test]
+fn hostile_arguments_stay_in_their_lines() {
+    let hostile = format!("ls \u{202e}\u{200b}{}\u{1b}[2J\r\nsecond", "\t".repeat(50));
+    let mut story = pursuing();
+    story.command_waits(&hostile);
+    story.park(ParkReason::Approval);
+    let mut calm = pursuing();
+    calm.command_waits(&"x".repeat(hostile.len()));
+    calm.park(ParkReason::Approval);
+    let text = focused(story).frame_at(10);
+    for mark in ["⟦U+202E⟧", "⟦U+200B⟧", "⟦TAB⟧", "⟦ESC⟧[2J⟦CR⟧"] {
+        assert!(text.contains(mark), "{mark} in\n{text}");
+    }
+    let body = text.split_once("1 │").unwrap().1;
+    let order = ["⟦U+202E⟧", "⟦TAB⟧", "⟦ESC⟧", "second"].map(|part| body.find(part));
+    assert!(order.is_sorted(), "{order:?}");
+    let outside = |text: &str| text.lines().take(5).map(str::to_string).collect::<Vec<_>>();
+    assert_eq!(outside(&text), outside(&focused(calm).frame_at(10)));
+}
+
+#[test]
+fn unknown_outcomes_have_four_answers() {
+    let answers = [
+        ("u", Resolution::NotHappened),
+        ("r", Resolution::RunAgain),
+        ("s", Resolution::Skip),
+        ("hit was pushed", Resolution::Happened("it was pushed".to_string())),
+    ];
+    for (keys, resolution) in answers {
+        let mut story = pursuing();
+        let call = story.command_waits("git push");
+        let by = tiller::domain::approval::By::Operator(tiller::domain::id::ClientId("s".to_string()));
+        story.decide(call, Decision::AllowOnce, by);
+        story.start(call);
+        story.event(Event::Recovered { findings: vec![Finding::ToolCallLost(call)] });
+        story.park(ParkReason::OutcomeUnknown);
+        let mut show = focused(story);
+        show.letters("r");
+        show.frame_at(10);
+        show.frame_at(700);
+        show.letters(keys);
+        show.press(KeyCode::Enter);
+        assert_eq!(commands(&show), [Command::Resolve { call, resolution }]);
+    }
+}
+
+#[test]
+fn a_question_is_answered_by_what_was_begun_as_an_answer() {
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.letters("by the way");
+    show.next(|story| {
+        story.call("ask_operator", r#"{"question":"which?"}"#, EffectClass::Control);
+        story.park(ParkReason::Question);
+    });
+    show.press(KeyCode::Enter);
+    show.letters("the first");
+    show.press(KeyCode::Enter);
+    let call = show.app.waiting[0].call;
+    let answer = Command::Answer { call, text: "the first".to_string() };
+    assert_eq!(commands(&show), [Command::Interject { text: "by the way".to_string() }, answer]);
+}
+
+#[test]
+fn a_refused_word_comes_back_into_the_composer() {
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.letters("hello");
+    show.press(KeyCode::Enter);
+    assert!(show.app.draft().is_empty());
+    show.tell(Msg::Refused(Ticket(1), Refusal::TooMany));
+    assert_eq!(show.app.draft(), "hello");
+    assert!(show.frame().contains("nothing was sent"));
+}
+
+#[test]
+fn control_c_clears_then_pauses_then_stops() {
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    let stop = |show: &mut Show| show.chord(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    show.letters("draft");
+    stop(&mut show);
+    assert_eq!((show.app.draft().as_str(), commands(&show).len()), ("", 0));
+    stop(&mut show);
+    stop(&mut show);
+    assert_eq!(commands(&show), [Command::Pause(Pause::AfterTool), Command::Pause(Pause::Now)]);
+}
+
+#[test]
+fn control_c_twice_leaves_a_parked_run() {
+    let (story, _) = with_diff();
+    let mut show = Show::of(story, SIZE, 0);
+    let stop = |show: &mut Show, ms| {
+        show.ms = ms;
+        show.chord(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    };
+    stop(&mut show, 0);
+    stop(&mut show, 1_500);
+    assert_eq!(show.outs, []);
+    stop(&mut show, 2_000);
+    assert_eq!(show.outs, [Out::Leave]);
+}
+
+#[test]
+fn control_d_leaves_only_with_an_empty_composer() {
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.letters("x");
+    show.chord(KeyCode::Char('d'), KeyModifiers::CONTROL);
+    assert_eq!(show.outs, []);
+    show.press(KeyCode::Backspace);
+    show.chord(KeyCode::Char('d'), KeyModifiers::CONTROL);
+    assert_eq!(show.outs, [Out::Leave]);
+}
+
+#[test]
+fn raising_the_limit_a_run_is_parked_for_resumes_it() {
+    let mut story = pursuing();
+    story.park(ParkReason::Budget(Axis::Cost));
+    let mut show = Show::of(story, SIZE, 0);
+    show.press(KeyCode::Tab);
+    show.letters("+");
+    show.press(KeyCode::Enter);
+    let raise = Command::Raise { axis: Axis::Cost, limit: Limit::At(10_000_000) };
+    assert_eq!(commands(&show), [raise.clone()]);
+    show.tell(Msg::Accepted(Ticket(1), Seq(999)));
+    assert_eq!(commands(&show), [raise, Command::Resume]);
+}
+
+#[test]
+fn cancelling_asks_and_needs_a_rest() {
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.press(KeyCode::Tab);
+    show.letters("XC");
+    assert_eq!(commands(&show), []);
+    show.frame_at(600);
+    show.letters("C");
+    assert_eq!(commands(&show), [Command::Cancel(Cancel::Graceful)]);
+}
+
+#[test]
+fn an_idle_screen_rests_and_a_running_one_counts_seconds() {
+    let (story, _) = with_diff();
+    let mut show = Show::of(story, SIZE, 0);
+    show.frame_at(1);
+    assert_eq!(show.app.wakes_in(), 59_999);
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.frame_at(1);
+    assert!(show.app.wakes_in() <= 1_000);
+}

@@ -1,0 +1,401 @@
+//! Journals as a run would write them, told in a few words, and a screen that shows them. Every state of the screen
+//! in these tests is folded from records; no field is poked.
+
+use crossterm::event::KeyCode;
+use crossterm::event::KeyEvent;
+use crossterm::event::KeyEventKind;
+use crossterm::event::KeyModifiers;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use tiller::domain::approval::By;
+use tiller::domain::approval::Decision;
+use tiller::domain::budget::Basis;
+use tiller::domain::budget::Charge;
+use tiller::domain::budget::Limits;
+use tiller::domain::budget::Reservation;
+use tiller::domain::budget::ReservationId;
+use tiller::domain::event::Event;
+use tiller::domain::event::Owner;
+use tiller::domain::event::OwnerMode;
+use tiller::domain::event::Record;
+use tiller::domain::id::CallId;
+use tiller::domain::id::RunId;
+use tiller::domain::id::Seq;
+use tiller::domain::model::Dialect;
+use tiller::domain::model::ModelReply;
+use tiller::domain::model::ModelSpec;
+use tiller::domain::model::StopReason;
+use tiller::domain::money::MicroUsd;
+use tiller::domain::money::Price;
+use tiller::domain::money::Usage;
+use tiller::domain::plan::Plan;
+use tiller::domain::plan::PlanSource;
+use tiller::domain::plan::Todo;
+use tiller::domain::plan::TodoId;
+use tiller::domain::plan::TodoStatus;
+use tiller::domain::progress::Observation;
+use tiller::domain::run::Run;
+use tiller::domain::status::Action;
+use tiller::domain::status::Fired;
+use tiller::domain::status::ParkReason;
+use tiller::domain::status::Phase;
+use tiller::domain::status::Status;
+use tiller::domain::status::Verdict;
+use tiller::domain::terms::Check;
+use tiller::domain::terms::Goal;
+use tiller::domain::terms::Terms;
+use tiller::domain::time::Span;
+use tiller::domain::time::Timestamp;
+use tiller::domain::tool::EffectClass;
+use tiller::domain::tool::Facts;
+use tiller::domain::tool::FileWrite;
+use tiller::domain::tool::OutcomeKind;
+use tiller::domain::tool::ToolOutcome;
+use tiller::tui::app::App;
+use tiller::tui::app::Moment;
+use tiller::tui::app::Msg;
+use tiller::tui::app::Options;
+use tiller::tui::app::Out;
+use tiller::tui::app::Seen;
+use tiller::tui::view;
+
+/// When every story begins.
+const START: Timestamp = Timestamp(1_700_000_000_000);
+
+pub fn terms(goal: &str) -> Terms {
+    Terms {
+        goal: Goal::try_from(goal.to_string()).unwrap(),
+        workspace: "/home/op/parser".to_string(),
+        limits: Limits::default(),
+        checks: vec![Check::Command("cargo test --workspace".to_string())],
+        model: ModelSpec {
+            name: "openai/gpt-4.1-mini".to_string(),
+            dialect: Dialect::Openai,
+            address: "https://api.openai.com/v1".to_string(),
+            model: "gpt-4.1-mini".to_string(),
+            key_variable: Some("OPENAI_API_KEY".to_string()),
+            window: 200_000,
+            max_output: 8_192,
+            price: Some(Price { input: 400_000, cache_read: 100_000, cache_write: 400_000, output: 1_600_000 }),
+        },
+        tools: Vec::new(),
+        instructions: String::new(),
+        rehearsal: false,
+    }
+}
+
+/// A journal being told.
+pub struct Story {
+    pub records: Vec<Record>,
+    pub run: Run,
+    now: Timestamp,
+    active: Span,
+}
+
+impl Story {
+    pub fn new(terms: Terms) -> Story {
+        let event = Event::RunCreated { terms: Box::new(terms) };
+        let first = Record { seq: Seq(1), at: START, active: Span(0), event };
+        let id = RunId::try_from("k7f39x2m4q8a".to_string()).unwrap();
+        let run = Run::begin(id, &first).unwrap();
+        Story { records: vec![first], run, now: START, active: Span(0) }
+    }
+
+    /// A run that makes its plan.
+    pub fn started(terms: Terms) -> Story {
+        let mut story = Story::new(terms);
+        story.running();
+        story.iteration(Phase::Decompose);
+        story
+    }
+
+    /// A run in its second iteration, with a plan of six todos, of which the second is at hand.
+    pub fn planned(terms: Terms) -> Story {
+        let mut story = Story::started(terms);
+        story.ask(4_000);
+        story.reply("I'll reproduce the failure first, then look for the commit that broke it.", 3_100, 240);
+        let call = story.call(
+            "update_plan",
+            r#"{"todos":[{},{},{},{},{},{}],"explanation":"six small steps"}"#,
+            EffectClass::Control,
+        );
+        story.plan(&[
+            ("Reproduce the failure", TodoStatus::Done),
+            ("Fix the tokenizer offset", TodoStatus::InProgress),
+            ("Add a regression test for input with a byte order mark", TodoStatus::Pending),
+            ("Run the whole suite", TodoStatus::Pending),
+            ("Bench on the large corpus", TodoStatus::Blocked),
+            ("Rewrite the lexer", TodoStatus::Dropped),
+        ]);
+        story.finish(call, OutcomeKind::Done, "the plan has 6 todos", 0);
+        story.close(Action::Continue, &[]);
+        story.iteration(Phase::Pursue);
+        story
+    }
+
+    pub fn event(&mut self, event: Event) {
+        let record = Record { seq: self.run.seq.next(), at: self.now, active: self.active, event };
+        self.run.apply(&record).unwrap();
+        self.records.push(record);
+    }
+
+    pub fn wait(&mut self, ms: u64) {
+        self.now = self.now.plus(Span(ms));
+        if self.run.is_running() {
+            self.active = self.active.plus(Span(ms));
+        }
+    }
+
+    pub fn running(&mut self) {
+        let owner =
+            Owner { pid: 4242, host: "here".to_string(), version: "0.1.0".to_string(), mode: OwnerMode::Drives };
+        self.event(Event::OwnerAcquired { owner });
+        self.event(Event::StatusChanged { status: Status::Running, by: None });
+    }
+
+    pub fn park(&mut self, reason: ParkReason) {
+        self.event(Event::StatusChanged { status: Status::Parked(reason), by: None });
+    }
+
+    pub fn iteration(&mut self, phase: Phase) {
+        self.event(Event::IterationStarted { n: self.run.iteration.n + 1, phase });
+    }
+
+    pub fn plan(&mut self, todos: &[(&str, TodoStatus)]) {
+        let todo = |(place, (title, status)): (usize, &(&str, TodoStatus))| Todo {
+            id: TodoId(format!("t{}", place + 1)),
+            title: title.to_string(),
+            status: *status,
+            acceptance: String::new(),
+            note: if *status == TodoStatus::Blocked {
+                "the corpus is not in this folder".to_string()
+            } else {
+                String::new()
+            },
+            parent: None,
+            depends_on: Vec::new(),
+        };
+        let todos = todos.iter().enumerate().map(todo).collect();
+        let plan = Plan { revision: self.run.plan.revision + 1, source: PlanSource::Tool, todos, next_number: 9 };
+        self.event(Event::PlanUpdated { plan });
+    }
+
+    /// A request goes out, at this worst case in micro-dollars.
+    pub fn ask(&mut self, worst: u64) {
+        let attempt = match self.run.iteration.model_call {
+            Some(before) => before.attempt + 1,
+            None => 1,
+        };
+        let call = self.run.iteration.model_call.map_or(self.run.next.model_call, |before| before.call);
+        let id = ReservationId { call, attempt };
+        let reservation = Reservation { id, amount: MicroUsd(worst), tokens: 9_000, input: 3_000, bytes: 9_000 };
+        self.event(Event::BudgetReserved { reservation });
+        self.event(Event::ModelCallStarted { call, attempt, digest: "0a1b".to_string(), max_output: 8_192 });
+    }
+
+    pub fn reply(&mut self, text: &str, input: u64, output: u64) {
+        self.wait(2_300);
+        let usage = Usage { input: input / 4, cache_read: input - input / 4, output, ..Usage::default() };
+        let id = self.run.model_call.unwrap().id;
+        let reply = ModelReply {
+            text: text.to_string(),
+            reasoning: String::new(),
+            calls: Vec::new(),
+            stop: StopReason::Calls,
+            usage: Some(usage),
+            received_bytes: 0,
+        };
+        self.event(Event::ModelCallFinished { call: id.call, reply: Box::new(reply), discarded: None });
+        self.settle(usage, Basis::Reported);
+    }
+
+    pub fn settle(&mut self, usage: Usage, basis: Basis) {
+        let id = self.run.pool.reserved().unwrap().id;
+        let amount = self.run.terms.model.price.map(|price| price.cost(&usage)).unwrap_or_default();
+        self.event(Event::BudgetSettled { id, charge: Charge { amount, usage, basis } });
+    }
+
+    pub fn call(&mut self, tool: &str, arguments: &str, effect: EffectClass) -> CallId {
+        let call = self.run.next.call;
+        let wire_id = format!("call_{call}");
+        let (tool, arguments) = (tool.to_string(), arguments.to_string());
+        self.event(Event::ToolCallProposed { call, wire_id, tool, arguments, effect });
+        call
+    }
+
+    pub fn prepare(&mut self, call: CallId, title: &str, reach: &str, preview: &str) {
+        let is_write = self.run.calls[&call].effect == EffectClass::WriteFile;
+        let write =
+            FileWrite { path: "/home/op/parser/src/lexer.rs".to_string(), before: None, after: "00".to_string() };
+        let facts = Facts {
+            title: title.to_string(),
+            reach: reach.to_string(),
+            inside: true,
+            preview: preview.to_string(),
+            binding: vec!["path=/home/op/parser/src/lexer.rs".to_string(), "before=9f2c".to_string()],
+            write: is_write.then_some(write),
+            problem: None,
+        };
+        self.event(Event::ToolCallPrepared { call, facts: Box::new(facts) });
+    }
+
+    pub fn request(&mut self, call: CallId, why: &str) {
+        let digest = self.run.calls[&call].digest().unwrap();
+        self.event(Event::ApprovalRequested { call, why: why.to_string(), digest });
+    }
+
+    pub fn decide(&mut self, call: CallId, decision: Decision, by: By) {
+        let digest = self.run.calls[&call].digest().unwrap();
+        self.event(Event::ApprovalDecided { call, digest, decision, by });
+    }
+
+    pub fn start(&mut self, call: CallId) {
+        if self.run.calls[&call].allowed.is_none() {
+            self.decide(call, Decision::AllowOnce, By::Rule("read inside the workspace".to_string()));
+        }
+        let attempt = self.run.calls[&call].attempts + 1;
+        self.event(Event::ToolCallStarted { call, attempt });
+    }
+
+    pub fn finish(&mut self, call: CallId, kind: OutcomeKind, text: &str, took_ms: u64) {
+        self.wait(took_ms);
+        let outcome = ToolOutcome { kind, text: text.to_string(), bytes: text.len() as u64, took: Span(took_ms) };
+        self.event(Event::ToolCallFinished { call, outcome });
+    }
+
+    /// A read that ran and ended.
+    pub fn read(&mut self, path: &str, text: &str) {
+        let call = self.call("read_file", &format!(r#"{{"path":"{path}"}}"#), EffectClass::Read);
+        self.prepare(call, path, "reads in the workspace", &format!("read {path}"));
+        self.start(call);
+        self.finish(call, OutcomeKind::Done, text, 12);
+    }
+
+    pub fn close(&mut self, action: Action, fired: &[Fired]) {
+        let observation = Observation { progress: true, ..Observation::default() };
+        self.event(Event::ProgressObserved { observation: Box::new(observation) });
+        let verdict = Verdict { action, fired: fired.to_vec() };
+        self.event(Event::IterationClosed { n: self.run.iteration.n, verdict });
+    }
+
+    /// A diff that waits.
+    pub fn diff_waits(&mut self) -> CallId {
+        let arguments = r#"{"path":"src/lexer.rs","old":"let off = pos;","new":"let off = pos + bom;"}"#;
+        let call = self.call("edit_file", arguments, EffectClass::WriteFile);
+        let preview = "@@ -10,5 +10,6 @@\n fn start(&self) -> usize {\n     let pos = self.pos;\n-    let off = pos;\n+    let bom = self.bom_length();\n+    let off = pos + bom;\n     off\n }\n";
+        self.prepare(call, "src/lexer.rs +2 −1", "writes in the workspace", preview);
+        self.request(call, "it writes a file and no rule allows that");
+        call
+    }
+
+    /// A command that waits.
+    pub fn command_waits(&mut self, line: &str) -> CallId {
+        let arguments = serde_json::json!({ "command": line }).to_string();
+        let call = self.call("shell", &arguments, EffectClass::External);
+        self.prepare(call, line.lines().next().unwrap_or(""), "runs a program", line);
+        self.request(call, "it runs a program and no rule allows that");
+        call
+    }
+}
+
+/// A screen of a size, showing a story.
+pub struct Show {
+    pub app: App,
+    pub story: Story,
+    terminal: Terminal<TestBackend>,
+    pub ms: u64,
+    pub outs: Vec<Out>,
+}
+
+impl Show {
+    /// Shows a story from its first record on, `later_ms` after the last.
+    pub fn of(story: Story, size: (u16, u16), later_ms: u64) -> Show {
+        let id = story.run.id.clone();
+        let run = Run::begin(id, &story.records[0]).unwrap();
+        let moment = Moment { ms: 0, at: story.now };
+        let app = App::new(run, moment, Options::default());
+        let terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+        let mut show = Show { app, story, terminal, ms: later_ms, outs: Vec::new() };
+        let rest = show.story.records[1..].to_vec();
+        show.tell(Msg::Records(rest));
+        show
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { ms: self.ms, at: self.story.now.plus(Span(self.ms)) }
+    }
+
+    pub fn tell(&mut self, msg: Msg) {
+        let moment = self.moment();
+        let outs = self.app.update(msg, moment);
+        self.outs.extend(outs);
+    }
+
+    /// Goes on with the story and tells the screen.
+    pub fn next(&mut self, go_on: impl FnOnce(&mut Story)) {
+        let told = self.story.records.len();
+        go_on(&mut self.story);
+        let records = self.story.records[told..].to_vec();
+        self.tell(Msg::Records(records));
+    }
+
+    pub fn press(&mut self, code: KeyCode) {
+        self.tell(Msg::Key(KeyEvent::from(code)));
+    }
+
+    pub fn chord(&mut self, code: KeyCode, modifiers: KeyModifiers) {
+        self.tell(Msg::Key(KeyEvent::new(code, modifiers)));
+    }
+
+    pub fn hold(&mut self, code: KeyCode) {
+        let event = KeyEvent::new_with_kind(code, KeyModifiers::NONE, KeyEventKind::Repeat);
+        self.tell(Msg::Key(event));
+    }
+
+    pub fn letters(&mut self, text: &str) {
+        for one in text.chars() {
+            self.press(KeyCode::Char(one));
+        }
+    }
+
+    pub fn resize(&mut self, width: u16, height: u16) {
+        self.terminal.backend_mut().resize(width, height);
+        self.tell(Msg::Resize);
+    }
+
+    /// A frame at this time, as text without trailing spaces.
+    pub fn frame_at(&mut self, ms: u64) -> String {
+        self.ms = ms;
+        self.tell(Msg::Tick);
+        self.frame()
+    }
+
+    /// A frame now.
+    pub fn frame(&mut self) -> String {
+        let mut seen = Seen::default();
+        self.terminal.draw(|frame| seen = view::draw(frame, &self.app)).unwrap();
+        self.tell(Msg::Drawn(Box::new(seen)));
+        text_of(&self.terminal)
+    }
+}
+
+pub fn text_of(terminal: &Terminal<TestBackend>) -> String {
+    let buffer = terminal.backend().buffer();
+    let width = usize::from(buffer.area.width);
+    let mut out = String::new();
+    for row in buffer.content.chunks(width.max(1)) {
+        let mut line = String::new();
+        let mut skip = 0;
+        for cell in row {
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            line.push_str(cell.symbol());
+            skip = tiller::tui::text::cells(cell.symbol()).saturating_sub(1);
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
