@@ -52,6 +52,7 @@ use crate::model::prices;
 use crate::model::script::Script;
 use crate::protocol::client::Client;
 use crate::rehearsal;
+use crate::store::Reader;
 use crate::store::place::Home;
 use crate::store::sled::SledJournal;
 use crate::tools::Scene;
@@ -73,11 +74,7 @@ pub struct Ground {
 pub struct Seat {
     /// Its name.
     pub id: RunId,
-    /// The run as it was when it was taken.
-    pub run: Run,
-    /// The hold on it, from the record after `run` on.
-    pub client: Client,
-    driven: Driven,
+    driven: Driven<SledJournal>,
     summaries: JoinHandle<()>,
 }
 
@@ -165,10 +162,8 @@ impl Ground {
                 summary.send_replace(now.clone());
             }),
         };
-        let seen = run.seq;
-        let driven = driver::start(run.clone(), journal, world, owner(OwnerMode::Drives), problems);
-        let client = Client::new(ClientId("operator".to_string()), driven.handle.clone(), seen);
-        Ok(Seat { id, run, client, driven, summaries })
+        let driven = driver::start(run, journal, world, owner(OwnerMode::Drives), problems);
+        Ok(Seat { id, driven, summaries })
     }
 
     /// Writes the newest summary whenever there is one, off the engine's task.
@@ -208,37 +203,45 @@ impl Ground {
 }
 
 impl Seat {
-    /// Lets go of the run: what is under way is ended, and the store is free for others when this returns.
-    pub async fn leave(self) {
-        let Seat { client, driven, summaries, .. } = self;
-        drop(client);
-        leave(driven, summaries).await;
+    /// A hold on the run that has seen nothing yet.
+    pub fn client(&self) -> Client {
+        Client::new(ClientId("operator".to_string()), self.driven.handle.clone(), Seq(0))
     }
 
-    /// The hold on the run, and the rest, for a room that consumes the hold.
-    pub fn split(self) -> (RunId, Run, Client, Parting) {
-        (self.id, self.run, self.client, Parting { driven: self.driven, summaries: self.summaries })
+    /// The run as it stands, and a hold on it from there on.
+    pub async fn look(&self) -> anyhow::Result<(Run, Client)> {
+        let run = read(&self.id, self.driven.handle.reader().as_ref()).await?;
+        let client = self.client().from(run.seq);
+        Ok((run, client))
+    }
+
+    /// Lets go of the run: what is under way is ended and recorded, and the store is free for others when this
+    /// returns. Gives the run as it was left.
+    pub async fn leave(self) -> anyhow::Result<Run> {
+        let Seat { id, driven, summaries } = self;
+        let Driven { handle, task } = driven;
+        let reader = handle.reader();
+        drop(handle);
+        let journal = task.await.context("the engine broke down; resume the run, its journal is whole")?;
+        let run = read(&id, reader.as_ref()).await;
+        journal.close().await;
+        // It ends by itself once the engine is gone; a task that broke down has ended, too.
+        let _ = summaries.await;
+        run
     }
 }
 
-/// What must still be waited for after a room has let go of a run.
-pub struct Parting {
-    driven: Driven,
-    summaries: JoinHandle<()>,
-}
-
-impl Parting {
-    /// Waits until all has ended and the store is free.
-    pub async fn wait(self) {
-        leave(self.driven, self.summaries).await;
+/// Reads a run from its open journal.
+async fn read(id: &RunId, reader: &dyn Reader) -> anyhow::Result<Run> {
+    let mut records = Vec::new();
+    loop {
+        let from = Seq(records.len() as u64).next();
+        let some = reader.read(from, limits::RECORDS_PER_UPDATE).await?;
+        if some.is_empty() {
+            return fold(id, &records);
+        }
+        records.extend(some);
     }
-}
-
-async fn leave(driven: Driven, summaries: JoinHandle<()>) {
-    drop(driven.handle);
-    // Both end by themselves once nobody holds the run; a task that broke down has ended, too.
-    let _ = driven.task.await;
-    let _ = summaries.await;
 }
 
 /// The state that a journal folds to.
@@ -337,9 +340,6 @@ impl Model for Unready {
         Err(ModelFailure { class, message, retry_after: None, received: Received::default() })
     }
 }
-
-/// Where a client starts when it has seen nothing.
-pub const UNSEEN: Seq = Seq(0);
 
 /// The longest goal that is read from standard input, in bytes: four a character, and one more to see that it is over.
 pub const GOAL_MAX_BYTES: u64 = limits::GOAL_MAX_CHARS as u64 * 4 + 1;

@@ -202,16 +202,19 @@ async fn watch(ground: &Ground, seat: Seat, output: Output, first: Option<Comman
         Output::Fitting | Output::Plain => Style::fitting_lines(),
         Output::Json => Style::Json,
     };
-    let is_new = first.is_none();
-    let (id, run, client, parting) = seat.split();
-    // A new run is shown from its first record on.
-    let session = match is_new {
-        true => Session { client: client.from(launch::UNSEEN), id, run: None, style, first },
-        false => Session { client, id, run: Some(run), style, first },
+    let id = seat.id.clone();
+    // A new run is shown from its first record on, one that is resumed from where it stands.
+    let session = match first {
+        None => Session { client: seat.client(), id, run: None, style, first },
+        Some(_) => {
+            let (run, client) = seat.look().await?;
+            Session { client, id, run: Some(run), style, first }
+        }
     };
-    let result = headless::run(session).await;
-    parting.wait().await;
-    Ok(exit::exit_code(&result?.status))
+    let shown = headless::run(session).await;
+    let left = seat.leave().await?;
+    shown?;
+    Ok(exit::exit_code(&left.status))
 }
 
 fn pick(ground: &Ground, which: Which) -> anyhow::Result<RunId> {

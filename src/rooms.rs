@@ -1,16 +1,149 @@
-//! The roof: walks between the screens of this process, the list of runs and one run at a time.
+//! The roof: walks between the screens of this process, the list of runs and one run at a time. A run goes on behind
+//! the list; it is left when another is opened, because one process drives one run.
 
 use crate::cli::Options;
 use crate::domain::command::Command;
+use crate::domain::id::RunId;
+use crate::domain::summary::Listed;
+use crate::domain::terms::Goal;
+use crate::headless::exit::exit_code;
+use crate::headless::output;
+use crate::headless::show;
+use crate::launch;
 use crate::launch::Ground;
 use crate::launch::Seat;
+use crate::tui;
+use crate::tui::Exit;
+use crate::tui::app;
+use crate::tui::list;
+use crate::tui::list::Choice;
+use crate::tui::list::ListOptions;
+use crate::tui::theme::Palette;
 
-/// Opens the list of runs, and the run that is chosen there.
-pub async fn browse(_ground: &Ground, _options: &Options) -> anyhow::Result<u8> {
-    anyhow::bail!("the screen is not there yet")
+/// Opens the list of runs, and whatever is chosen there. Gives the exit status.
+pub async fn browse(ground: &Ground, options: &Options) -> anyhow::Result<u8> {
+    Rooms { ground, options: options.clone(), draft: String::new(), notice: None }.walk(None).await
 }
 
-/// Shows one run on the screen.
-pub async fn watch(_ground: &Ground, _seat: Seat, _first: Option<Command>) -> anyhow::Result<u8> {
-    anyhow::bail!("the screen is not there yet")
+/// Shows one run on the screen, and whatever is chosen after it. `first` is asked of the run at once.
+pub async fn watch(ground: &Ground, seat: Seat, first: Option<Command>) -> anyhow::Result<u8> {
+    if let Some(command) = first {
+        // A refusal is no error here: the screen shows what the run waits for.
+        let _ = seat.client().submit(command).await;
+    }
+    Rooms { ground, options: Options::default(), draft: String::new(), notice: None }.walk(Some(seat)).await
+}
+
+struct Rooms<'a> {
+    ground: &'a Ground,
+    options: Options,
+    /// A goal that could not be started, so that it is not lost.
+    draft: String,
+    /// Why something did not work, for the list.
+    notice: Option<String>,
+}
+
+/// Where to go from the list.
+enum Next {
+    Same,
+    Open(RunId),
+    Start(String),
+    Leave,
+}
+
+impl Rooms<'_> {
+    async fn walk(mut self, mut seat: Option<Seat>) -> anyhow::Result<u8> {
+        loop {
+            if let Some(shown) = &seat {
+                match self.show(shown).await? {
+                    Exit::Runs => {}
+                    Exit::Left(_) | Exit::Ended(_) => return part(seat).await,
+                }
+            }
+            match self.choose(seat.as_ref().map(|seat| &seat.id)).await? {
+                Next::Same => {}
+                Next::Leave => return part(seat).await,
+                Next::Open(id) => {
+                    leave(seat.take()).await;
+                    let opened = self.ground.open(&id).await;
+                    seat = self.told(opened);
+                }
+                Next::Start(text) => {
+                    leave(seat.take()).await;
+                    let started = self.start(&text).await;
+                    self.draft = if started.is_err() { text } else { String::new() };
+                    seat = self.told(started);
+                }
+            }
+        }
+    }
+
+    fn told(&mut self, result: anyhow::Result<Seat>) -> Option<Seat> {
+        self.notice = result.as_ref().err().map(|error| format!("{error:#}"));
+        result.ok()
+    }
+
+    async fn show(&self, seat: &Seat) -> anyhow::Result<Exit> {
+        let (run, client) = seat.look().await?;
+        let home = self.ground.home.clone();
+        let id = seat.id.clone();
+        let options = app::Options { palette: palette(), draft: home.read_draft(&id), sent: Vec::new() };
+        let keep = move |draft: &str| {
+            if let Err(error) = home.write_draft(&id, draft) {
+                tracing::warn!(%error, "the draft could not be kept");
+            }
+        };
+        Ok(tui::run(client, run, options, keep).await?)
+    }
+
+    async fn choose(&mut self, current: Option<&RunId>) -> anyhow::Result<Next> {
+        let home = self.ground.home.clone();
+        let options = ListOptions {
+            palette: palette(),
+            draft: std::mem::take(&mut self.draft),
+            greeting: self.greeting(),
+            notice: self.notice.take(),
+        };
+        let list = move || -> Vec<Listed> { home.list().unwrap_or_default() };
+        Ok(match list::runs(list, options).await? {
+            Choice::Open(id) if current == Some(&id) => Next::Same,
+            Choice::Open(id) => Next::Open(id),
+            Choice::NewGoal(text) => Next::Start(text),
+            Choice::Leave => Next::Leave,
+        })
+    }
+
+    /// What a new run would work with, or what is missing for one.
+    fn greeting(&self) -> String {
+        match self.ground.model_spec() {
+            Ok(spec) => format!("a new run works with {}", spec.name),
+            Err(error) => format!("{error:#}; `tiller rehearse` needs no model"),
+        }
+    }
+
+    async fn start(&self, text: &str) -> anyhow::Result<Seat> {
+        let goal = Goal::try_from(text.to_string()).map_err(anyhow::Error::msg)?;
+        let terms = self.ground.terms(goal, self.options.workspace.as_deref())?;
+        self.ground.start(launch::new_id()?, terms).await
+    }
+}
+
+fn palette() -> Palette {
+    Palette::of(std::env::var_os("NO_COLOR").as_deref(), std::env::var_os("TERM").as_deref())
+}
+
+async fn leave(seat: Option<Seat>) {
+    if let Some(seat) = seat
+        && let Err(error) = seat.leave().await
+    {
+        tracing::warn!(%error, "how the run was left can't be read");
+    }
+}
+
+/// Lets go of the run, if there is one, and says how it stands.
+async fn part(seat: Option<Seat>) -> anyhow::Result<u8> {
+    let Some(seat) = seat else { return Ok(0) };
+    let run = seat.leave().await?;
+    output::put(&show::parting(&run));
+    Ok(exit_code(&run.status))
 }

@@ -77,9 +77,21 @@ impl Stage {
         let model = format!("scripted/{}", script.display());
         let work = self.work().display().to_string();
         let check = "test \"$(cat traces.txt | wc -l)\" -eq 3 && grep -q second first.txt";
-        ["run", "leave three traces", "--json", "--model", &model, "--workspace", &work, "--check", check, "--budget", "20"]
-            .map(String::from)
-            .to_vec()
+        [
+            "run",
+            "leave three traces",
+            "--json",
+            "--model",
+            &model,
+            "--workspace",
+            &work,
+            "--check",
+            check,
+            "--budget",
+            "20",
+        ]
+        .map(String::from)
+        .to_vec()
     }
 
     fn start(&self, records: usize) -> usize {
@@ -95,7 +107,8 @@ impl Stage {
 
     fn id(&self) -> String {
         let out = self.ask(&["runs", "--json"]);
-        let all: Vec<Value> = String::from_utf8(out.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let all: Vec<Value> =
+            String::from_utf8(out.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let text = serde_json::to_string(&all).unwrap();
         let place = text.find("\"id\":\"").unwrap() + 6;
         text[place..place + 12].to_string()

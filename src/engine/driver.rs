@@ -11,9 +11,11 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::domain::budget::Axis;
+use crate::domain::command::Command;
 use crate::domain::command::Refusal;
 use crate::domain::event::Owner;
 use crate::domain::event::Record;
+use crate::domain::id::ClientId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::run::Run;
@@ -46,15 +48,15 @@ pub struct World {
 }
 
 /// A run that is being driven.
-pub struct Driven {
+pub struct Driven<J> {
     /// A hold on it. When the last one is dropped, the driver stops.
     pub handle: Handle,
-    /// The driver. Ends when the last hold is dropped and what was under way has ended.
-    pub task: JoinHandle<()>,
+    /// The driver. Ends when the last hold is dropped and what was under way has ended; gives back the journal.
+    pub task: JoinHandle<J>,
 }
 
 /// Takes a run and starts to drive it. `problems` stand against starting it, first things first.
-pub fn start(run: Run, journal: impl Journal, world: World, owner: Owner, problems: Vec<ParkReason>) -> Driven {
+pub fn start<J: Journal>(run: Run, journal: J, world: World, owner: Owner, problems: Vec<ParkReason>) -> Driven<J> {
     let (inbox, asked) = mpsc::channel(limits::INBOX);
     let (head_sender, head) = watch::channel(run.seq);
     let (deltas, _) = broadcast::channel(limits::DELTAS);
@@ -70,10 +72,12 @@ pub fn start(run: Run, journal: impl Journal, world: World, owner: Owner, proble
         head: head_sender,
     };
     let task = tokio::spawn(async move {
-        if let Err(why) = driver.drive(asked, Input::Recovered { owner, problems }).await {
+        let (journal, result) = driver.drive(asked, Input::Recovered { owner, problems }).await;
+        if let Err(why) = result {
             tracing::error!(%why, "the engine stopped");
             let _ = halted.set(why);
         }
+        journal
     });
     Driven { handle, task }
 }
@@ -92,14 +96,17 @@ type Answer = oneshot::Sender<Result<Seq, Refusal>>;
 
 impl<J: Journal> Driver<J> {
     /// Turns until the last hold is dropped. The error says why it stopped before.
-    async fn drive(mut self, mut inbox: mpsc::Receiver<Asked>, first: Input) -> Result<(), String> {
+    async fn drive(mut self, mut inbox: mpsc::Receiver<Asked>, first: Input) -> (J, Result<(), String>) {
         let mut result = self.take(first, None).await;
         while result.is_ok() {
             let (input, answer) = tokio::select! {
                 biased;
                 asked = inbox.recv() => match asked {
                     Some(Asked { command, client, answer }) => (Input::Command(command, client), Some(answer)),
-                    None => break,
+                    None => {
+                        result = self.part().await;
+                        break;
+                    }
                 },
                 outcome = self.tasks.next() => (Input::Outcome(outcome), None),
                 () = wait_until(&self.clock, self.run.deadline()) => (Input::Tick, None),
@@ -107,7 +114,22 @@ impl<J: Journal> Driver<J> {
             result = self.take(input, answer).await;
         }
         self.tasks.stop(limits::LEAVE_PATIENCE).await;
-        result
+        (self.journal, result)
+    }
+
+    /// Nobody holds the run any more: it is left, and what is under way is ended and recorded, but not for ever.
+    async fn part(&mut self) -> Result<(), String> {
+        self.take(Input::Command(Command::Leave, ClientId("tiller".to_string())), None).await?;
+        let patience = Duration::from_millis(limits::LEAVE_PATIENCE.0);
+        let ended = async {
+            while self.run.is_busy() {
+                let outcome = self.tasks.next().await;
+                self.take(Input::Outcome(outcome), None).await?;
+            }
+            Ok(())
+        };
+        // What did not end in time has an unknown outcome, as after a crash.
+        tokio::time::timeout(patience, ended).await.unwrap_or(Ok(()))
     }
 
     /// One input. The error stops the run in memory; on disk it stays as it was.

@@ -143,6 +143,9 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
                 false => ("✗", Role::Bad, format!("check {} failed: {title}\n{detail}", index + 1)),
             }
         }
+        Event::CheckInterrupted { index } => {
+            ("·", Role::Dim, format!("check {} was stopped; the checks run again from the first", index + 1))
+        }
         Event::DoneClaimed { summary, .. } => ("◆", Role::Strong, format!("claims to be finished: {summary}")),
         Event::ClaimJudged { verdict, text } => match verdict {
             ClaimVerdict::Verified => ("✓", Role::Good, "claim verified: every check passed".to_string()),
