@@ -249,7 +249,7 @@ mod tests {
         stage.write("locked", "x");
         stage.write("closed/x", "x");
         for name in ["locked", "closed"] {
-            let none = std::fs::Permissions::from_mode(0);
+            let none = std::fs::Permissions::from_mode(0o000);
             std::fs::set_permissions(stage.scene.workspace.join(name), none).unwrap();
         }
         // Root may read everything: there it is only sure that nothing breaks.
