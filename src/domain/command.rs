@@ -1,1 +1,180 @@
-//! (being written)
+//! What an operator may ask of a run, and why it may be refused. A refusal is a value; it changes nothing.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::domain::approval::Decision;
+use crate::domain::approval::Resolution;
+use crate::domain::budget::Axis;
+use crate::domain::budget::Limit;
+use crate::domain::id::CallId;
+use crate::domain::limits;
+use crate::domain::status::ParkReason;
+use crate::domain::status::Status;
+use crate::domain::tool::Digest;
+
+/// What an operator asks (docs/ENGINE.md §3.4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Decide about a call that waits; the digest is that of the bytes on the screen.
+    Decide {
+        /// The call.
+        call: CallId,
+        /// What the operator saw.
+        digest: Digest,
+        /// What they decided.
+        decision: Decision,
+    },
+    /// Say what became of a call whose outcome is unknown.
+    Resolve {
+        /// The call.
+        call: CallId,
+        /// What the operator knows.
+        resolution: Resolution,
+    },
+    /// Answer a question of the model.
+    Answer {
+        /// The call of `ask_operator`.
+        call: CallId,
+        /// The answer.
+        text: String,
+    },
+    /// Say something to the agent; it is told at the start of the next iteration.
+    Interject {
+        /// What is said.
+        text: String,
+    },
+    /// Stop durably.
+    Pause(Pause),
+    /// Go on.
+    Resume,
+    /// End the run.
+    Cancel(Cancel),
+    /// Set a new limit. Absolute, not a difference.
+    Raise {
+        /// On which axis.
+        axis: Axis,
+        /// The new limit.
+        limit: Limit,
+    },
+    /// The operator leaves: as a pause now, but what waits for them keeps waiting.
+    Leave,
+}
+
+/// When a pause takes effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pause {
+    /// When the running model call or tool has ended.
+    AfterTool,
+    /// At once: what runs is ended.
+    Now,
+}
+
+/// How a run is cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cancel {
+    /// A running call with outside effects gets `limits::CANCEL_GRACE` to finish.
+    Graceful,
+    /// At once.
+    Now,
+}
+
+/// A request to stop that is recorded and not yet honoured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Control {
+    /// Pause.
+    Pause(Pause),
+    /// Leave.
+    Leave,
+    /// Cancel. Outranks the others.
+    Cancel(Cancel),
+}
+
+impl Control {
+    /// Whether what is in flight must be ended at once or soon.
+    pub fn ends_work(self) -> bool {
+        match self {
+            Control::Pause(Pause::AfterTool) => false,
+            Control::Pause(Pause::Now) | Control::Leave | Control::Cancel(_) => true,
+        }
+    }
+}
+
+/// Why a command was refused. Nothing changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The run has ended.
+    Ended(Status),
+    /// The run must be running for this.
+    NotRunning(Status),
+    /// The run must be parked for this.
+    NotParked(Status),
+    /// What it was parked for still holds.
+    ReasonNotCleared(ParkReason),
+    /// There is no such call, or it does not wait for this.
+    NoSuchCall(CallId),
+    /// The call was decided already.
+    AlreadyDecided(CallId),
+    /// The call is not what the operator saw.
+    BindingChanged(CallId),
+    /// The text is empty.
+    Empty,
+    /// The text is too long.
+    TooLong,
+    /// Too many interjections wait.
+    TooMany,
+    /// The new limit is zero, or lies below what is spent.
+    BadLimit(String),
+    /// An outcome for something that is not in flight any more.
+    Stale,
+    /// The store could not be written; nothing was done.
+    Storage(String),
+    /// The loop met a state that must not be. A bug, or a damaged journal.
+    Broken(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Ended(status) => write!(out, "the run has ended ({}); start a new one to go on", status.phrase()),
+            Refusal::NotRunning(status) => write!(out, "the run is not running: it is {}", status.phrase()),
+            Refusal::NotParked(status) => write!(out, "the run is not parked: it is {}", status.phrase()),
+            Refusal::ReasonNotCleared(reason) => {
+                write!(out, "the run can't go on yet: {}; {}", reason.phrase(), reason.remedy())
+            }
+            Refusal::NoSuchCall(call) => write!(out, "call {call} does not wait for this"),
+            Refusal::AlreadyDecided(call) => write!(out, "call {call} was decided already; nothing changed"),
+            Refusal::BindingChanged(call) => {
+                write!(out, "call {call} is not what you saw any more; nothing was decided; look again")
+            }
+            Refusal::Empty => write!(out, "the text is empty; nothing was sent"),
+            Refusal::TooLong => write!(
+                out,
+                "the text is longer than {} KiB; nothing was sent; put it in a file and name the file",
+                limits::SAY_MAX_BYTES / 1024
+            ),
+            Refusal::TooMany => {
+                write!(
+                    out,
+                    "{} messages wait already; nothing was sent; resume the run first",
+                    limits::INTERJECTIONS_MAX
+                )
+            }
+            Refusal::BadLimit(why) => write!(out, "{why}; the limit was not changed"),
+            Refusal::Stale => write!(out, "that is not under way any more"),
+            Refusal::Storage(why) => {
+                write!(out, "the journal could not be written ({why}); nothing was done; free space and resume")
+            }
+            Refusal::Broken(why) => {
+                write!(out, "the journal and the loop disagree ({why}); the run was stopped before anything was done")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}

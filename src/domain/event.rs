@@ -1,1 +1,356 @@
-//! (being written)
+//! All that can happen in a run. Past tense, for ever: a variant is never changed, only added (docs/JOURNAL.md).
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::domain::approval::By;
+use crate::domain::approval::Decision;
+use crate::domain::approval::Resolution;
+use crate::domain::budget::Axis;
+use crate::domain::budget::Charge;
+use crate::domain::budget::Limit;
+use crate::domain::budget::Reservation;
+use crate::domain::budget::ReservationId;
+use crate::domain::command::Control;
+use crate::domain::id::CallId;
+use crate::domain::id::ClientId;
+use crate::domain::id::InterjectionId;
+use crate::domain::id::ModelCallId;
+use crate::domain::id::Seq;
+use crate::domain::model::ModelFailure;
+use crate::domain::model::ModelReply;
+use crate::domain::plan::Plan;
+use crate::domain::progress::Observation;
+use crate::domain::status::Detector;
+use crate::domain::status::Phase;
+use crate::domain::status::Status;
+use crate::domain::status::Verdict;
+use crate::domain::terms::Terms;
+use crate::domain::time::Span;
+use crate::domain::time::Timestamp;
+use crate::domain::tool::Digest;
+use crate::domain::tool::EffectClass;
+use crate::domain::tool::Facts;
+use crate::domain::tool::Probe;
+use crate::domain::tool::ToolOutcome;
+
+/// The format of records that this version writes.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// An event with its place and time, as stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Its position, dense from 1.
+    pub seq: Seq,
+    /// Wall-clock time, for people.
+    pub at: Timestamp,
+    /// Active time of the run up to here.
+    pub active: Span,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    /// The run was created. Always the first record.
+    RunCreated {
+        /// What it was started with.
+        terms: Box<Terms>,
+    },
+    /// A process took the run.
+    OwnerAcquired {
+        /// Which.
+        owner: Owner,
+    },
+    /// The status changed.
+    StatusChanged {
+        /// To this.
+        status: Status,
+        /// By whom, where a person asked for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<ClientId>,
+    },
+    /// The operator asked the run to stop.
+    ControlRequested {
+        /// How.
+        control: Control,
+        /// Through this client.
+        by: ClientId,
+    },
+    /// The process before this one died while the run was running.
+    Recovered {
+        /// What was under way and is lost.
+        findings: Vec<Finding>,
+    },
+    /// An iteration began.
+    IterationStarted {
+        /// Its number, dense from 1.
+        n: u32,
+        /// What it is for.
+        phase: Phase,
+    },
+    /// The operator said something.
+    InterjectionQueued {
+        /// Its id.
+        id: InterjectionId,
+        /// What was said.
+        text: String,
+        /// Through this client.
+        by: ClientId,
+    },
+    /// It became part of the conversation.
+    InterjectionDelivered {
+        /// Its id.
+        id: InterjectionId,
+    },
+    /// The worst case of a model call was set aside.
+    BudgetReserved {
+        /// How much, for what.
+        reservation: Reservation,
+    },
+    /// A reservation was replaced by its charge.
+    BudgetSettled {
+        /// Which reservation.
+        id: ReservationId,
+        /// The charge.
+        charge: Charge,
+    },
+    /// The operator set a new limit.
+    BudgetRaised {
+        /// On this axis.
+        axis: Axis,
+        /// The new limit.
+        limit: Limit,
+        /// Through this client.
+        by: ClientId,
+    },
+    /// A request goes to the model.
+    ModelCallStarted {
+        /// Which call.
+        call: ModelCallId,
+        /// Which attempt, from 1.
+        attempt: u32,
+        /// SHA-256 of what is asked, shortened.
+        digest: String,
+        /// Output asked for at most, in tokens.
+        max_output: u64,
+    },
+    /// A whole reply came.
+    ModelCallFinished {
+        /// Which call.
+        call: ModelCallId,
+        /// The reply.
+        reply: Box<ModelReply>,
+        /// Why it is not used, if it is not: empty, or cut off.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        discarded: Option<String>,
+    },
+    /// No whole reply came.
+    ModelCallFailed {
+        /// Which call.
+        call: ModelCallId,
+        /// What went wrong.
+        failure: Box<ModelFailure>,
+    },
+    /// The model call will be tried again.
+    RetryScheduled {
+        /// Not before then.
+        at: Timestamp,
+        /// Why.
+        why: String,
+    },
+    /// The model asked for a tool.
+    ToolCallProposed {
+        /// The engine's id.
+        call: CallId,
+        /// The provider's id, or the engine's where there was none.
+        wire_id: String,
+        /// The tool.
+        tool: String,
+        /// The arguments, raw: they never change.
+        arguments: String,
+        /// What the tool may change.
+        effect: EffectClass,
+    },
+    /// What a call would touch was found out.
+    ToolCallPrepared {
+        /// Which call.
+        call: CallId,
+        /// What it would touch.
+        facts: Box<Facts>,
+    },
+    /// A call waits for the operator.
+    ApprovalRequested {
+        /// Which call.
+        call: CallId,
+        /// Why it is asked.
+        why: String,
+        /// What a decision is bound to.
+        digest: Digest,
+    },
+    /// A call was decided about.
+    ApprovalDecided {
+        /// Which call.
+        call: CallId,
+        /// The bytes that were decided about.
+        digest: Digest,
+        /// What was decided.
+        decision: Decision,
+        /// By whom.
+        by: By,
+    },
+    /// A decision, or a request for one, no longer holds.
+    ApprovalInvalidated {
+        /// Which call.
+        call: CallId,
+        /// Why.
+        why: String,
+    },
+    /// A call runs.
+    ToolCallStarted {
+        /// Which call.
+        call: CallId,
+        /// Which attempt, from 1.
+        attempt: u32,
+    },
+    /// A call ended.
+    ToolCallFinished {
+        /// Which call.
+        call: CallId,
+        /// How.
+        outcome: ToolOutcome,
+    },
+    /// The traces of a call whose outcome is unknown were looked at.
+    ToolCallProbed {
+        /// Which call.
+        call: CallId,
+        /// What they tell.
+        probe: Probe,
+    },
+    /// The operator said what became of it.
+    ToolOutcomeResolved {
+        /// Which call.
+        call: CallId,
+        /// What they know.
+        resolution: Resolution,
+        /// Through this client.
+        by: ClientId,
+    },
+    /// The operator answered a question.
+    QuestionAnswered {
+        /// The call of `ask_operator`.
+        call: CallId,
+        /// The answer.
+        text: String,
+        /// Through this client.
+        by: ClientId,
+    },
+    /// The plan changed.
+    PlanUpdated {
+        /// The plan as it stands now.
+        plan: Plan,
+    },
+    /// The model claims that the goal is reached.
+    DoneClaimed {
+        /// The call of `finish`; nothing for a text-only claim.
+        call: Option<CallId>,
+        /// Its summary.
+        summary: String,
+    },
+    /// A check runs.
+    CheckStarted {
+        /// Its number in the terms, from 0.
+        index: usize,
+    },
+    /// A check ended.
+    AcceptanceChecked {
+        /// Its number.
+        index: usize,
+        /// Whether it passed.
+        passed: bool,
+        /// What it said.
+        detail: String,
+    },
+    /// A check was ended before it could tell; the checks are run again from the first.
+    CheckInterrupted {
+        /// Its number.
+        index: usize,
+    },
+    /// A claim was judged.
+    ClaimJudged {
+        /// How.
+        verdict: ClaimVerdict,
+        /// The sentence for the model.
+        text: String,
+    },
+    /// What the iteration showed.
+    ProgressObserved {
+        /// The observation.
+        observation: Box<Observation>,
+    },
+    /// Nothing moves.
+    StallDetected {
+        /// Which detector says so.
+        detector: Detector,
+        /// The diagnosis, for the model and for the operator.
+        diagnosis: String,
+    },
+    /// An iteration ended.
+    IterationClosed {
+        /// Its number.
+        n: u32,
+        /// What follows.
+        verdict: Verdict,
+    },
+}
+
+/// A process that holds a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// Its process id.
+    pub pid: u32,
+    /// Name of the machine.
+    pub host: String,
+    /// Version of tiller.
+    pub version: String,
+    /// What it does with the run.
+    pub mode: OwnerMode,
+}
+
+/// What an owner does with a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnerMode {
+    /// Turns the loop.
+    Drives,
+    /// Records one command and leaves.
+    Records,
+}
+
+/// Something that was under way when a process died.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// A model call; its reservation is charged in full.
+    ModelCallLost(ModelCallId),
+    /// A tool call; nobody knows whether it happened.
+    ToolCallLost(CallId),
+    /// A check; it is run again.
+    CheckLost(usize),
+}
+
+/// How a claim was judged (docs/ENGINE.md §7.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimVerdict {
+    /// All checks passed.
+    Verified,
+    /// There are no checks.
+    Unverified,
+    /// Something is missing. Counts towards `limits::CLAIMS`.
+    Rejected,
+    /// Not judged, because the operator has spoken.
+    Postponed,
+}

@@ -42,6 +42,8 @@ pub enum Message {
     ToolResult {
         /// Which call.
         call: CallId,
+        /// What the call was about.
+        title: String,
         /// How it ended.
         kind: OutcomeKind,
         /// The result.
@@ -85,6 +87,16 @@ impl Transcript {
     /// Adds an entry at the end.
     pub fn push(&mut self, entry: Entry) {
         self.0.push_back_mut(Arc::new(entry));
+    }
+
+    /// Adds a call to the reply that came last. Nothing happens when the last entry is no reply.
+    pub fn add_use(&mut self, one: ToolUse) {
+        let Some(last) = self.0.last() else { return };
+        let mut entry = Entry::clone(last);
+        if let Message::Assistant { uses, .. } = &mut entry.message {
+            uses.push(one);
+            self.0.set_mut(self.0.len() - 1, Arc::new(entry));
+        }
     }
 
     /// The entries, first to last.

@@ -1,1 +1,402 @@
-//! (being written)
+//! The state of a run: what its journal folds to. `fold.rs` says what each record changes.
+//!
+//! Cloning is cheap: the conversation and what the detectors have seen are shared, and the calls of a closed
+//! iteration live on in the conversation only.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rpds::VectorSync;
+
+use crate::domain::budget::Pool;
+use crate::domain::budget::ReservationId;
+use crate::domain::command::Control;
+use crate::domain::control;
+use crate::domain::event::ClaimVerdict;
+use crate::domain::event::Owner;
+use crate::domain::event::OwnerMode;
+use crate::domain::id::CallId;
+use crate::domain::id::InterjectionId;
+use crate::domain::id::ModelCallId;
+use crate::domain::id::RunId;
+use crate::domain::id::Seq;
+use crate::domain::limits;
+use crate::domain::message::Transcript;
+use crate::domain::model::FailureClass;
+use crate::domain::money::MicroUsd;
+use crate::domain::plan::Plan;
+use crate::domain::progress::Observation;
+use crate::domain::progress::Progress;
+use crate::domain::status::ParkReason;
+use crate::domain::status::Phase;
+use crate::domain::status::Status;
+use crate::domain::status::Verdict;
+use crate::domain::terms::Terms;
+use crate::domain::time::Span;
+use crate::domain::time::Timestamp;
+use crate::domain::tool::CallState;
+use crate::domain::tool::EffectClass;
+use crate::domain::tool::ToolCall;
+
+/// One supervised attempt at a goal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Its name.
+    pub id: RunId,
+    /// The last record folded in.
+    pub seq: Seq,
+    /// When that was.
+    pub at: Timestamp,
+    /// When the run was created.
+    pub created: Timestamp,
+    /// What it was started with.
+    pub terms: Arc<Terms>,
+    /// Where it stands.
+    pub status: Status,
+    /// Since when.
+    pub status_since: Timestamp,
+    /// The process that holds it, or held it last.
+    pub owner: Option<Owner>,
+    /// The plan.
+    pub plan: Plan,
+    /// The conversation.
+    pub transcript: Transcript,
+    /// The iteration that is open, or was open last.
+    pub iteration: Iteration,
+    /// Attempts at a first plan so far.
+    pub decomposes: u32,
+    /// One line for each closed iteration.
+    pub history: VectorSync<Closed>,
+    /// The account.
+    pub pool: Pool,
+    /// The model call in flight.
+    pub model_call: Option<ModelCall>,
+    /// The calls of the open iteration.
+    pub calls: BTreeMap<CallId, ToolCall>,
+    /// Detector windows and counters.
+    pub progress: Progress,
+    /// A failed model call is tried again then.
+    pub retry_at: Option<Timestamp>,
+    /// What the last failed model call met, until one succeeds.
+    pub trouble: Option<Trouble>,
+    /// Times in a row that the run parked because its provider did not answer.
+    pub provider_waits: u32,
+    /// A request to stop that is not honoured yet.
+    pub control: Option<Control>,
+    /// What the operator said and the model was not told yet.
+    pub interjections: Vec<Interjection>,
+    /// The judgement on the last closed iteration.
+    pub verdict: Option<Verdict>,
+    /// The diagnosis of the last stall, until a replan has answered it.
+    pub diagnosis: Option<String>,
+    /// What the last reported input says about the size of tokens.
+    pub estimate: Estimate,
+    /// The next ids.
+    pub next: NextIds,
+}
+
+/// One pass of the loop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Iteration {
+    /// Its number, from 1; 0 before the first.
+    pub n: u32,
+    /// What it is for.
+    pub phase: Phase,
+    /// Whether it is still open.
+    pub is_open: bool,
+    /// When it began.
+    pub started: Timestamp,
+    /// The plan when it began.
+    pub plan_before: Plan,
+    /// The model call of this iteration and its attempts so far.
+    pub model_call: Option<ReservationId>,
+    /// Model calls that failed in a row.
+    pub failures: u32,
+    /// Replies that were not used because they were empty or cut off.
+    pub discards: u32,
+    /// Output to ask for, where the default was too little, in tokens.
+    pub max_output: Option<u64>,
+    /// The accepted reply.
+    pub reply: Option<Reply>,
+    /// Its calls in the model's order.
+    pub calls: Vec<CallId>,
+    /// The claim of being finished.
+    pub claim: Option<Claim>,
+    /// Checks that passed in this iteration.
+    pub passed: Vec<usize>,
+    /// The operator's words were delivered at its start.
+    pub interjected: bool,
+    /// What it showed, once observed.
+    pub observation: Option<Observation>,
+    /// What it cost so far.
+    pub spent: MicroUsd,
+    /// Tokens it used so far.
+    pub tokens: u64,
+}
+
+/// What matters of an accepted reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// Its text.
+    pub text: String,
+    /// Whether the model, or its provider's filter, refused.
+    pub is_refusal: bool,
+    /// Whether it was cut off at the output limit.
+    pub is_cut: bool,
+}
+
+/// A claim of being finished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The call of `finish`; nothing for a text-only claim.
+    pub call: Option<CallId>,
+    /// Its summary.
+    pub summary: String,
+    /// How far it was looked into.
+    pub stage: ClaimStage,
+}
+
+/// How far a claim was looked into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClaimStage {
+    /// So many checks passed; the next is due.
+    Passed(usize),
+    /// This check runs.
+    Checking(usize),
+    /// This check failed.
+    CheckFailed {
+        /// Its number.
+        index: usize,
+        /// What it said.
+        detail: String,
+    },
+    /// It was judged.
+    Judged(ClaimVerdict),
+}
+
+/// A model call in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModelCall {
+    /// Which, and which attempt.
+    pub id: ReservationId,
+    /// When it was started.
+    pub started: Timestamp,
+    /// Output asked for at most, in tokens.
+    pub max_output: u64,
+}
+
+/// What a failed model call met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// Its class.
+    pub class: FailureClass,
+    /// The sentence for the operator.
+    pub message: String,
+    /// How long the provider asked to wait.
+    pub retry_after: Option<Span>,
+}
+
+/// Something that the operator said and the model was not told yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interjection {
+    /// Its id.
+    pub id: InterjectionId,
+    /// What was said.
+    pub text: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A closed iteration in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// Its number.
+    pub n: u32,
+    /// What it was for.
+    pub phase: Phase,
+    /// When it was closed.
+    pub at: Timestamp,
+    /// What it cost.
+    pub spent: MicroUsd,
+    /// Tokens it used.
+    pub tokens: u64,
+    /// Calls it made.
+    pub calls: u32,
+    /// Whether it counted as progress.
+    pub progress: bool,
+}
+
+/// What the provider's last report says about the size of our text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// Input tokens it reported.
+    pub input: u64,
+    /// Bytes of that request; 0 before the first report.
+    pub bytes: u64,
+    /// Safety factor on an estimate, in percent; learns from bills above their reservation.
+    pub factor_percent: u64,
+}
+
+/// Counters of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextIds {
+    /// For the next tool call.
+    pub call: CallId,
+    /// For the next model call.
+    pub model_call: ModelCallId,
+    /// For the next interjection.
+    pub interjection: InterjectionId,
+}
+
+/// Something that the run can't go on without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// A call needs a decision.
+    Decision,
+    /// A call's outcome must be told.
+    Outcome,
+    /// A question must be answered.
+    Answer,
+}
+
+impl Waits {
+    /// The park reason that says so.
+    pub fn reason(self) -> ParkReason {
+        match self {
+            Waits::Decision => ParkReason::Approval,
+            Waits::Outcome => ParkReason::OutcomeUnknown,
+            Waits::Answer => ParkReason::Question,
+        }
+    }
+}
+
+impl Run {
+    /// Whether the loop turns.
+    pub fn is_running(&self) -> bool {
+        self.status == Status::Running
+    }
+
+    /// Whether the run has ended.
+    pub fn is_ended(&self) -> bool {
+        self.status.is_end()
+    }
+
+    /// What can be done about the reason for which the run is parked, in one line.
+    pub fn remedy(&self) -> Option<String> {
+        let Status::Parked(reason) = &self.status else { return None };
+        match (reason, &self.terms.model.key_variable) {
+            (ParkReason::Credentials, Some(variable)) => Some(format!("set {variable} to a valid key, then resume")),
+            _ => Some(reason.remedy().to_string()),
+        }
+    }
+
+    /// Whether its owner turns the loop, and not only records.
+    pub fn is_driven(&self) -> bool {
+        self.owner.as_ref().is_some_and(|owner| owner.mode == OwnerMode::Drives)
+    }
+
+    /// The calls of the open iteration in the model's order.
+    pub fn ordered_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.iteration.calls.iter().filter_map(|id| self.calls.get(id))
+    }
+
+    /// Calls that run, as the journal says.
+    pub fn running_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.calls.values().filter(|call| call.state == CallState::Running)
+    }
+
+    /// The check that runs, as the journal says.
+    pub fn running_check(&self) -> Option<usize> {
+        match self.iteration.claim.as_ref().map(|claim| &claim.stage) {
+            Some(ClaimStage::Checking(index)) => Some(*index),
+            Some(ClaimStage::Passed(_) | ClaimStage::CheckFailed { .. } | ClaimStage::Judged(_)) | None => None,
+        }
+    }
+
+    /// Work calls whose reach is being found out.
+    pub fn unprepared(&self) -> impl Iterator<Item = &ToolCall> {
+        self.ordered_calls().filter(|call| call.state == CallState::Proposed && call.effect != EffectClass::Control)
+    }
+
+    /// The first open call in the model's order. A `finish` is answered last, so it is never the head.
+    pub fn head(&self) -> Option<&ToolCall> {
+        self.ordered_calls().find(|call| !call.is_closed() && call.tool != control::FINISH)
+    }
+
+    /// The `finish` call that counts: the last one.
+    pub fn open_finish(&self) -> Option<&ToolCall> {
+        self.ordered_calls().filter(|call| !call.is_closed() && call.tool == control::FINISH).last()
+    }
+
+    /// A `finish` call that is followed by another one.
+    pub fn superseded_finish(&self) -> Option<&ToolCall> {
+        let last = self.open_finish()?.id;
+        self.ordered_calls().find(|call| !call.is_closed() && call.tool == control::FINISH && call.id != last)
+    }
+
+    /// Whether anything is in flight, as the journal says.
+    pub fn is_busy(&self) -> bool {
+        self.model_call.is_some() || self.running_calls().next().is_some() || self.running_check().is_some()
+    }
+
+    /// What the operator is waited for, in the model's order. The first of them holds up the run.
+    pub fn waiting(&self) -> Vec<(&ToolCall, Waits)> {
+        self.ordered_calls().filter_map(|call| self.waits(call).map(|waits| (call, waits))).collect()
+    }
+
+    /// What this call waits for from the operator.
+    pub fn waits(&self, call: &ToolCall) -> Option<Waits> {
+        match &call.state {
+            CallState::Awaiting { .. } => Some(Waits::Decision),
+            CallState::OutcomeUnknown { .. } if !self.settles_itself(call) => Some(Waits::Outcome),
+            CallState::Proposed if call.tool == control::ASK_OPERATOR => Some(Waits::Answer),
+            CallState::OutcomeUnknown { .. }
+            | CallState::Proposed
+            | CallState::Prepared
+            | CallState::Approved
+            | CallState::Denied { .. }
+            | CallState::Running
+            | CallState::Closed(_) => None,
+        }
+    }
+
+    /// Whether an unknown outcome settles without the operator: a read is run again once, a file write is told
+    /// by the file's content (docs/ENGINE.md §10.8).
+    pub fn settles_itself(&self, call: &ToolCall) -> bool {
+        match (&call.state, call.effect) {
+            (CallState::OutcomeUnknown { .. }, EffectClass::Read | EffectClass::Idempotent) => call.attempts < 2,
+            (CallState::OutcomeUnknown { probed }, EffectClass::WriteFile) => !probed,
+            _ => false,
+        }
+    }
+
+    /// When the driver must look at the run again without an input.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        match &self.status {
+            Status::Running => self.retry_at,
+            Status::Parked(ParkReason::RateLimited { until } | ParkReason::ProviderWait { until }) => {
+                (self.provider_waits <= limits::PROVIDER_WAITS).then_some(*until)
+            }
+            Status::Queued | Status::Parked(_) | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => None,
+        }
+    }
+
+    /// How many retries of a failed model call are left for a class, given how many were made.
+    pub fn retries_left(&self, class: FailureClass) -> bool {
+        let most = match class {
+            FailureClass::RateLimited => limits::RETRIES_RATE,
+            FailureClass::Overloaded | FailureClass::Network => limits::RETRIES_OVERLOADED,
+            FailureClass::StreamStalled | FailureClass::StreamBroken => limits::RETRIES_STREAM,
+            FailureClass::Unknown | FailureClass::BadRequest => 1,
+            FailureClass::MissingCredentials
+            | FailureClass::Auth
+            | FailureClass::Billing
+            | FailureClass::Permission
+            | FailureClass::ModelConfig
+            | FailureClass::ContextLength
+            | FailureClass::Endless
+            | FailureClass::Cancelled => 0,
+        };
+        self.iteration.failures < most
+    }
+}

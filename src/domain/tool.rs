@@ -178,8 +178,8 @@ impl OutcomeKind {
 pub struct ToolCall {
     /// The engine's id.
     pub id: CallId,
-    /// The provider's id, possibly empty.
-    pub provider_id: String,
+    /// The id on the wire, as the provider must see it again.
+    pub wire_id: String,
     /// Name of the tool, as the model wrote it.
     pub tool: String,
     /// Arguments as the model wrote them: these bytes are shown, bound and executed.
@@ -269,6 +269,13 @@ pub enum CallState {
     },
     /// Someone allowed it; it may start.
     Approved,
+    /// Someone denied it; the model is not told yet.
+    Denied {
+        /// Who.
+        by: By,
+        /// Their words, possibly empty.
+        text: String,
+    },
     /// It was started and has not ended.
     Running,
     /// It was started, and the process that ran it is gone.

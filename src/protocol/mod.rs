@@ -1,1 +1,3 @@
-//! (being written)
+//! Floor 5: how a room talks to a run. A room sends commands and receives updates; it never touches the engine.
+
+pub mod client;

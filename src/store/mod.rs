@@ -1,1 +1,120 @@
-//! (being written)
+//! Floor 3: the journal on disk. Nothing above this folder knows the word sled.
+//!
+//! `place.rs` is the way in: the state directory and the runs in it. `sled.rs` is a journal on disk, `memory.rs` one
+//! in memory with the same contract (docs/JOURNAL.md, "On disk"). This file must not do input or output.
+
+pub mod memory;
+pub mod place;
+pub mod sled;
+
+mod anchor;
+mod before;
+mod codec;
+mod database;
+mod files;
+mod owner;
+mod trees;
+
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+
+use crate::domain::event::Record;
+use crate::domain::id::RunId;
+use crate::domain::id::Seq;
+
+/// What goes wrong with a store. Each message says what happened, what was not done, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another process holds the run.
+    #[error("run {run} is held by {holder}; it was not opened; use that process, or end it and try again")]
+    Locked {
+        /// The run.
+        run: RunId,
+        /// The process, in words: its id and since when, as far as is known.
+        holder: String,
+    },
+    /// The journal can't be what was written.
+    #[error("run {run} is damaged: {why}; it was not opened and its files are kept as they are in {path}")]
+    Damaged {
+        /// The run.
+        run: RunId,
+        /// What is wrong.
+        why: String,
+        /// Where its files are.
+        path: PathBuf,
+    },
+    /// The disk is full, or the file system refuses.
+    #[error("{doing} failed: {why}; nothing was recorded; free space or mend the disk, then resume")]
+    Disk {
+        /// What was tried.
+        doing: String,
+        /// What the system said.
+        why: String,
+    },
+    /// There is no such run.
+    #[error("there is no run {0}; `tiller runs` lists them")]
+    NotFound(String),
+    /// Several runs begin like this.
+    #[error("{prefix} fits {count} runs; write more of the name; `tiller runs` lists them")]
+    Ambiguous {
+        /// What was written.
+        prefix: String,
+        /// How many runs it fits.
+        count: usize,
+    },
+    /// Written by a newer version.
+    #[error("run {run} was written by a newer version of tiller (format {found}); it was not opened; update tiller")]
+    TooNew {
+        /// The run.
+        run: RunId,
+        /// The format found.
+        found: u32,
+    },
+    /// Records that do not follow what is stored: a bug, so nothing was written.
+    #[error("record {found} does not follow record {stored}; nothing was written; this is a bug of tiller")]
+    NotDense {
+        /// The first record that was to be written.
+        found: Seq,
+        /// The last stored one.
+        stored: Seq,
+    },
+    /// A record longer than `limits::RECORD_MAX_BYTES`: whatever made it should have cut it, so nothing was written.
+    #[error("record {seq} has {bytes} bytes, which is too long; nothing was written; this is a bug of tiller")]
+    TooLong {
+        /// The record.
+        seq: Seq,
+        /// Its length as JSON.
+        bytes: usize,
+    },
+    /// The journal was let go by its owner in this process.
+    #[error("the journal of run {0} is closed; nothing was read or written; open the run again")]
+    Closed(RunId),
+    /// Others could read or change what is in the state directory.
+    #[error("{path} {why}; nothing was opened; {fix}")]
+    Exposed {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+        /// What to do.
+        fix: String,
+    },
+}
+
+/// The journal of one run, held by its owner. Whoever has it is the only writer; it can't be cloned.
+#[async_trait]
+pub trait Journal: Send + 'static {
+    /// Appends a batch. When it returns, all of it is durable; when it fails, none of it is.
+    async fn append(&mut self, records: Vec<Record>) -> Result<(), StoreError>;
+
+    /// A way to read the same journal, for any number of readers.
+    fn reader(&self) -> std::sync::Arc<dyn Reader>;
+}
+
+/// Reads records of a journal that is open in this process.
+#[async_trait]
+pub trait Reader: Send + Sync {
+    /// Up to `most` durable records from a position on, in order; fewer at the end.
+    async fn read(&self, from: Seq, most: usize) -> Result<Vec<Record>, StoreError>;
+}

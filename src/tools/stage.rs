@@ -73,7 +73,7 @@ impl Stage {
         let effect = self.toolbox().specs().iter().find(|spec| spec.name == tool).map(|spec| spec.effect);
         let mut call = ToolCall {
             id: CallId(1),
-            provider_id: String::new(),
+            wire_id: String::new(),
             tool: tool.to_string(),
             arguments: arguments.to_string(),
             effect: effect.unwrap_or(EffectClass::External),

@@ -1,0 +1,641 @@
+//! The one fold: what a record changes. A record that does not fit is `Broken`: a bug, or a damaged journal.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rpds::VectorSync;
+
+use crate::domain::approval::By;
+use crate::domain::approval::Decision;
+use crate::domain::approval::Resolution;
+use crate::domain::budget::Pool;
+use crate::domain::budget::ReservationId;
+use crate::domain::event::ClaimVerdict;
+use crate::domain::event::Event;
+use crate::domain::event::Finding;
+use crate::domain::event::Record;
+use crate::domain::id::CallId;
+use crate::domain::id::InterjectionId;
+use crate::domain::id::ModelCallId;
+use crate::domain::id::RunId;
+use crate::domain::id::Seq;
+use crate::domain::limits;
+use crate::domain::message::Entry;
+use crate::domain::message::Message;
+use crate::domain::message::ToolUse;
+use crate::domain::message::Transcript;
+use crate::domain::model::FailureClass;
+use crate::domain::model::ModelReply;
+use crate::domain::model::StopReason;
+use crate::domain::money::MicroUsd;
+use crate::domain::plan::Plan;
+use crate::domain::plan::PlanSource;
+use crate::domain::plan::TodoStatus;
+use crate::domain::progress::Progress;
+use crate::domain::run::Claim;
+use crate::domain::run::ClaimStage;
+use crate::domain::run::Closed;
+use crate::domain::run::Estimate;
+use crate::domain::run::Interjection;
+use crate::domain::run::Iteration;
+use crate::domain::run::ModelCall;
+use crate::domain::run::NextIds;
+use crate::domain::run::Reply;
+use crate::domain::run::Run;
+use crate::domain::run::Trouble;
+use crate::domain::status::ParkReason;
+use crate::domain::status::Phase;
+use crate::domain::status::Status;
+use crate::domain::terms::Terms;
+use crate::domain::tool::CallState;
+use crate::domain::tool::EffectClass;
+use crate::domain::tool::OutcomeKind;
+use crate::domain::tool::Probe;
+use crate::domain::tool::ProblemKind;
+use crate::domain::tool::ToolCall;
+use crate::domain::tool::ToolOutcome;
+
+/// A record that does not fit the state before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Where.
+    pub seq: Seq,
+    /// Why, for the log.
+    pub why: String,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "record {} does not fit: {}", self.seq, self.why)
+    }
+}
+
+impl std::error::Error for Broken {}
+
+impl Run {
+    /// Folds a whole journal. Errors when it is empty or a record does not fit.
+    pub fn fold(id: &RunId, records: &[Record]) -> Result<Run, Broken> {
+        let Some((first, rest)) = records.split_first() else {
+            return Err(Broken { seq: Seq(1), why: "the journal is empty".to_string() });
+        };
+        let mut run = Run::begin(id.clone(), first)?;
+        for record in rest {
+            run.apply(record)?;
+        }
+        Ok(run)
+    }
+
+    /// The state after the first record, which must be `RunCreated`.
+    pub fn begin(id: RunId, record: &Record) -> Result<Run, Broken> {
+        let Event::RunCreated { terms } = &record.event else {
+            return Err(Broken { seq: record.seq, why: "the first record is not RunCreated".to_string() });
+        };
+        if record.seq != Seq(1) {
+            return Err(Broken { seq: record.seq, why: "the first record is not number 1".to_string() });
+        }
+        let plan = Plan::seed(terms.goal.as_str());
+        Ok(Run {
+            id,
+            seq: record.seq,
+            at: record.at,
+            created: record.at,
+            pool: Pool::new(terms.limits),
+            terms: Arc::new(Terms::clone(terms)),
+            status: Status::Queued,
+            status_since: record.at,
+            owner: None,
+            iteration: Iteration::new(0, Phase::Decompose, record, &plan, false),
+            plan,
+            transcript: Transcript::default(),
+            decomposes: 0,
+            history: VectorSync::new_sync(),
+            model_call: None,
+            calls: std::collections::BTreeMap::new(),
+            progress: Progress::default(),
+            retry_at: None,
+            trouble: None,
+            provider_waits: 0,
+            control: None,
+            interjections: Vec::new(),
+            verdict: None,
+            diagnosis: None,
+            estimate: Estimate { input: 0, bytes: 0, factor_percent: limits::INPUT_FACTOR_PERCENT },
+            next: NextIds { call: CallId(1), model_call: ModelCallId(1), interjection: InterjectionId(1) },
+        })
+    }
+
+    /// Takes in one record. Errors when it does not follow the last one or does not fit.
+    pub fn apply(&mut self, record: &Record) -> Result<(), Broken> {
+        let broken = |why: String| Broken { seq: record.seq, why };
+        if record.seq != self.seq.next() {
+            return Err(broken(format!("it should be number {}", self.seq.next())));
+        }
+        if self.is_ended() && !matches!(record.event, Event::OwnerAcquired { .. }) {
+            return Err(broken("the run has ended before".to_string()));
+        }
+        self.change(record).map_err(broken)?;
+        self.pool.observe_active(record.active);
+        self.seq = record.seq;
+        self.at = record.at;
+        Ok(())
+    }
+
+    /// What must hold between two groups of records (docs/ARCHITECTURE.md, invariants).
+    pub fn check(&self) -> Result<(), Broken> {
+        let broken = |why: &str| Err(Broken { seq: self.seq, why: why.to_string() });
+        if self.pool.reserved().map(|held| held.id) != self.model_call.map(|call| call.id) {
+            return broken("a reservation without its model call, or a model call without its reservation");
+        }
+        let at_rest = self.status.is_end() || matches!(self.status, Status::Parked(_));
+        if at_rest && self.pool.reserved().is_some() {
+            return broken("a run at rest holds a reservation");
+        }
+        if self.is_ended() && self.is_busy() {
+            return broken("the run ended while something was under way");
+        }
+        if self.calls.values().any(|call| call.state == CallState::Running && call.allowed.is_none()) {
+            return broken("a call runs that nobody allowed");
+        }
+        if self.plan.todos.iter().filter(|todo| todo.status == TodoStatus::InProgress).count() > 1 {
+            return broken("more than one todo is in progress");
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, record: &Record) -> Result<(), String> {
+        match &record.event {
+            Event::RunCreated { .. } => return Err("the run was created before".to_string()),
+            Event::OwnerAcquired { owner } => self.owner = Some(owner.clone()),
+            Event::StatusChanged { status, by: _ } => self.change_status(status, record),
+            Event::ControlRequested { control, by: _ } => self.control = self.control.max(Some(*control)),
+            Event::Recovered { findings } => self.recover(findings)?,
+            Event::IterationStarted { n, phase } => self.start_iteration(*n, *phase, record)?,
+            Event::InterjectionQueued { id, text, by: _ } => {
+                self.next.interjection = id.next();
+                self.interjections.push(Interjection { id: *id, text: text.clone(), at: record.at });
+            }
+            Event::InterjectionDelivered { id } => self.deliver(*id, record)?,
+            Event::BudgetReserved { reservation } => self.pool.reserve(*reservation)?,
+            Event::BudgetSettled { id, charge } => {
+                self.pool.settle(*id, charge)?;
+                self.iteration.spent = self.iteration.spent.plus(charge.amount);
+                self.iteration.tokens = self.iteration.tokens.saturating_add(charge.usage.total());
+            }
+            Event::BudgetRaised { axis, limit, by: _ } => self.pool.raise(*axis, *limit),
+            Event::ModelCallStarted { call, attempt, digest: _, max_output } => {
+                self.start_model_call(ReservationId { call: *call, attempt: *attempt }, *max_output, record)?;
+            }
+            Event::ModelCallFinished { call, reply, discarded } => {
+                self.end_model_call(*call)?;
+                self.learn(reply);
+                self.trouble = None;
+                self.provider_waits = 0;
+                match discarded {
+                    None => self.accept(*call, reply, record),
+                    Some(_) => self.discard(reply),
+                }
+            }
+            Event::ModelCallFailed { call, failure } => {
+                self.end_model_call(*call)?;
+                if failure.class != FailureClass::Cancelled {
+                    self.iteration.failures += 1;
+                    self.trouble = Some(Trouble {
+                        class: failure.class,
+                        message: failure.message.clone(),
+                        retry_after: failure.retry_after,
+                    });
+                }
+            }
+            Event::RetryScheduled { at, why: _ } => self.retry_at = Some(*at),
+            Event::ToolCallProposed { call, wire_id, tool, arguments, effect } => {
+                self.propose(*call, wire_id, tool, arguments, *effect, record);
+            }
+            Event::ToolCallPrepared { call, facts } => {
+                self.call_in(*call, record, &[Stage::Proposed])?.state = CallState::Prepared;
+                self.touch(*call)?.facts = Some(facts.as_ref().clone());
+            }
+            Event::ApprovalRequested { call, why, digest: _ } => {
+                self.call_in(*call, record, &[Stage::Prepared])?.state = CallState::Awaiting { why: why.clone() };
+            }
+            Event::ApprovalDecided { call, digest, decision, by } => {
+                let one = self.call_in(*call, record, &[Stage::Prepared, Stage::Awaiting])?;
+                if one.digest().as_ref() != Some(digest) {
+                    return Err(format!("{call} was decided about other bytes"));
+                }
+                self.decide(*call, decision, by)?;
+            }
+            Event::ApprovalInvalidated { call, why: _ } => {
+                let one = self.call_in(*call, record, &[Stage::Awaiting, Stage::Approved, Stage::Running])?;
+                one.state = CallState::Proposed;
+                one.facts = None;
+                one.allowed = None;
+            }
+            Event::ToolCallStarted { call, attempt } => {
+                let one = self.call_in(*call, record, &[Stage::Approved, Stage::Unknown])?;
+                if one.allowed.is_none() || one.attempts + 1 != *attempt {
+                    return Err(format!("{call} started without leave, or out of turn"));
+                }
+                one.state = CallState::Running;
+                one.attempts = *attempt;
+                self.pool.count_tool_call();
+            }
+            Event::ToolCallFinished { call, outcome } => self.finish_call(*call, outcome, record)?,
+            Event::ToolCallProbed { call, probe } => {
+                let one = self.call_in(*call, record, &[Stage::Unknown])?;
+                one.state = match probe {
+                    Probe::NotDone => CallState::Approved,
+                    Probe::Done | Probe::Unknown => CallState::OutcomeUnknown { probed: true },
+                };
+            }
+            Event::ToolOutcomeResolved { call, resolution, by } => {
+                let one = self.call_in(*call, record, &[Stage::Unknown])?;
+                match resolution {
+                    Resolution::RunAgain => {
+                        one.state = CallState::Approved;
+                        one.allowed = Some(By::Operator(by.clone()));
+                    }
+                    Resolution::Happened(_) | Resolution::NotHappened | Resolution::Skip => {}
+                }
+            }
+            Event::QuestionAnswered { call, text: _, by: _ } => {
+                self.call_in(*call, record, &[Stage::Proposed])?;
+                self.progress.reset_windows();
+            }
+            Event::PlanUpdated { plan } => {
+                if plan.revision <= self.plan.revision {
+                    return Err(format!("plan revision {} after {}", plan.revision, self.plan.revision));
+                }
+                self.plan = plan.clone();
+            }
+            Event::DoneClaimed { call, summary } => {
+                let claim = Claim { call: *call, summary: summary.clone(), stage: ClaimStage::Passed(0) };
+                self.iteration.claim = Some(claim);
+            }
+            Event::CheckStarted { index } => self.claim()?.stage = ClaimStage::Checking(*index),
+            Event::CheckInterrupted { index: _ } => self.claim()?.stage = ClaimStage::Passed(0),
+            Event::AcceptanceChecked { index, passed, detail } => self.end_check(*index, *passed, detail)?,
+            Event::ClaimJudged { verdict, text } => self.judge_claim(*verdict, text, record)?,
+            Event::ProgressObserved { observation } => {
+                self.progress.take(observation);
+                self.iteration.observation = Some(observation.as_ref().clone());
+            }
+            Event::StallDetected { detector: _, diagnosis } => self.diagnosis = Some(diagnosis.clone()),
+            Event::IterationClosed { n, verdict } => {
+                if *n != self.iteration.n || !self.iteration.is_open {
+                    return Err(format!("iteration {n} is not open"));
+                }
+                self.close_iteration(record);
+                self.verdict = Some(verdict.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn change_status(&mut self, status: &Status, record: &Record) {
+        if let (Status::Parked(reason), Status::Running) = (&self.status, status) {
+            // What parked the run is granted anew, or the next iteration would park it again at once.
+            match reason {
+                ParkReason::Stalled(_) => {
+                    self.progress.replans = 0;
+                    self.progress.ineffective = 0;
+                    self.progress.reset_windows();
+                }
+                ParkReason::Verification => self.progress.claims = 0,
+                ParkReason::DenyBreaker => self.progress.denials = 0,
+                ParkReason::ModelOutput => {
+                    self.progress.malformed = 0;
+                    self.progress.invalid = 0;
+                    self.iteration.discards = 0;
+                }
+                ParkReason::EnginePanic => self.progress.recoveries = 0,
+                ParkReason::Approval
+                | ParkReason::OutcomeUnknown
+                | ParkReason::Question
+                | ParkReason::Budget(_)
+                | ParkReason::ContextExhausted
+                | ParkReason::Refused
+                | ParkReason::Credentials
+                | ParkReason::Billing
+                | ParkReason::Permission
+                | ParkReason::ModelConfig
+                | ParkReason::PriceUnknown
+                | ParkReason::RateLimited { .. }
+                | ParkReason::ProviderWait { .. }
+                | ParkReason::Storage
+                | ParkReason::Interrupted
+                | ParkReason::Paused
+                | ParkReason::Shutdown => {}
+            }
+            self.iteration.failures = 0;
+            self.retry_at = None;
+        }
+        if let Status::Parked(ParkReason::ProviderWait { .. } | ParkReason::RateLimited { .. }) = status {
+            self.provider_waits += 1;
+        }
+        if *status != Status::Running {
+            self.control = None;
+            self.retry_at = None;
+        }
+        self.status = status.clone();
+        self.status_since = record.at;
+    }
+
+    fn recover(&mut self, findings: &[Finding]) -> Result<(), String> {
+        for finding in findings {
+            match finding {
+                Finding::ModelCallLost(call) => self.end_model_call(*call)?,
+                Finding::ToolCallLost(call) => {
+                    let one = self.touch(*call)?;
+                    if one.state != CallState::Running {
+                        return Err(format!("{call} was lost but did not run"));
+                    }
+                    one.state = CallState::OutcomeUnknown { probed: false };
+                }
+                Finding::CheckLost(_) => self.claim()?.stage = ClaimStage::Passed(0),
+            }
+        }
+        self.progress.recoveries += 1;
+        Ok(())
+    }
+
+    fn start_iteration(&mut self, n: u32, phase: Phase, record: &Record) -> Result<(), String> {
+        if self.iteration.is_open || n != self.iteration.n + 1 {
+            return Err(format!("iteration {n} after {}", self.iteration.n));
+        }
+        match phase {
+            Phase::Decompose => self.decomposes += 1,
+            Phase::Pursue | Phase::Replan => self.pool.count_loop(),
+        }
+        self.iteration = Iteration::new(n, phase, record, &self.plan, true);
+        Ok(())
+    }
+
+    fn deliver(&mut self, id: InterjectionId, record: &Record) -> Result<(), String> {
+        let Some(place) = self.interjections.iter().position(|one| one.id == id) else {
+            return Err(format!("{id} does not wait"));
+        };
+        let text = self.interjections.remove(place).text;
+        self.say(Message::Operator { id, text }, record);
+        self.iteration.interjected = true;
+        self.progress.reset_windows();
+        self.progress.denials = 0;
+        Ok(())
+    }
+
+    fn start_model_call(&mut self, id: ReservationId, max_output: u64, record: &Record) -> Result<(), String> {
+        if self.model_call.is_some() || self.pool.reserved().map(|held| held.id) != Some(id) {
+            return Err(format!("{} started without its reservation", id.call));
+        }
+        self.model_call = Some(ModelCall { id, started: record.at, max_output });
+        self.iteration.model_call = Some(id);
+        self.next.model_call = id.call.next();
+        self.pool.count_model_call();
+        self.retry_at = None;
+        Ok(())
+    }
+
+    fn end_model_call(&mut self, call: ModelCallId) -> Result<(), String> {
+        match self.model_call.take() {
+            Some(flying) if flying.id.call == call => Ok(()),
+            Some(_) | None => Err(format!("{call} is not in flight")),
+        }
+    }
+
+    fn learn(&mut self, reply: &ModelReply) {
+        let (Some(usage), Some(held)) = (&reply.usage, self.pool.reserved()) else { return };
+        let seen_percent = usage.prompt().saturating_mul(100).checked_div(held.input).unwrap_or(0);
+        let factor = self.estimate.factor_percent.max(seen_percent).min(limits::INPUT_FACTOR_MAX_PERCENT);
+        self.estimate = Estimate { input: usage.prompt(), bytes: held.bytes, factor_percent: factor };
+    }
+
+    fn accept(&mut self, call: ModelCallId, reply: &ModelReply, record: &Record) {
+        self.iteration.failures = 0;
+        self.iteration.reply = Some(Reply {
+            text: reply.text.clone(),
+            is_refusal: reply.stop == StopReason::Refused,
+            is_cut: reply.stop == StopReason::Length,
+        });
+        let phase = self.iteration.phase;
+        self.say(Message::Assistant { call, phase, text: reply.text.clone(), uses: Vec::new() }, record);
+    }
+
+    fn discard(&mut self, reply: &ModelReply) {
+        self.iteration.discards += 1;
+        if reply.stop == StopReason::Length {
+            self.iteration.max_output = Some(self.terms.model.max_output.saturating_mul(2));
+        }
+    }
+
+    fn propose(&mut self, id: CallId, wire: &str, tool: &str, arguments: &str, effect: EffectClass, record: &Record) {
+        self.next.call = id.next();
+        self.iteration.calls.push(id);
+        let one = ToolUse { id, wire_id: wire.to_string(), tool: tool.to_string(), arguments: arguments.to_string() };
+        self.transcript.add_use(one);
+        let call = ToolCall {
+            id,
+            wire_id: wire.to_string(),
+            tool: tool.to_string(),
+            arguments: arguments.to_string(),
+            effect,
+            state: CallState::Proposed,
+            facts: None,
+            allowed: None,
+            attempts: 0,
+            since: record.at,
+        };
+        self.calls.insert(id, call);
+    }
+
+    fn decide(&mut self, call: CallId, decision: &Decision, by: &By) -> Result<(), String> {
+        let one = self.touch(call)?;
+        let signature = one.signature();
+        match decision {
+            Decision::AllowOnce | Decision::AllowRun => {
+                one.state = CallState::Approved;
+                one.allowed = Some(by.clone());
+            }
+            Decision::Deny(text) => one.state = CallState::Denied { by: by.clone(), text: text.clone() },
+        }
+        match (decision, by) {
+            (Decision::AllowRun, By::Operator(_)) => {
+                self.progress.denials = 0;
+                self.progress.granted.insert(signature);
+            }
+            (Decision::AllowOnce, By::Operator(_)) => self.progress.denials = 0,
+            (Decision::Deny(text), By::Operator(_)) => {
+                self.progress.denials += 1;
+                self.progress.granted.remove(&signature);
+                self.progress.denied.insert(signature, text.clone());
+            }
+            (Decision::AllowOnce | Decision::AllowRun | Decision::Deny(_), By::Rule(_)) => {}
+        }
+        Ok(())
+    }
+
+    fn finish_call(&mut self, call: CallId, outcome: &ToolOutcome, record: &Record) -> Result<(), String> {
+        let one = self.touch(call)?;
+        if one.is_closed() {
+            return Err(format!("{call} ended before"));
+        }
+        let ran = one.state == CallState::Running || matches!(one.state, CallState::OutcomeUnknown { .. });
+        let claims_to_have_run =
+            matches!(outcome.kind, OutcomeKind::Done | OutcomeKind::Failed | OutcomeKind::TimedOut);
+        if claims_to_have_run && !ran && one.effect != EffectClass::Control {
+            return Err(format!("{call} has a result but never ran"));
+        }
+        one.state = CallState::Closed(outcome.kind);
+        one.since = record.at;
+        let message = Message::ToolResult {
+            call,
+            title: one.title(),
+            kind: outcome.kind,
+            text: outcome.text.clone(),
+            bytes: outcome.bytes,
+            took: outcome.took,
+        };
+        self.say(message, record);
+        match outcome.kind {
+            OutcomeKind::NotRun(ProblemKind::Malformed | ProblemKind::UnknownTool) => self.progress.malformed += 1,
+            OutcomeKind::NotRun(ProblemKind::InvalidArguments) => self.progress.invalid += 1,
+            OutcomeKind::NotRun(ProblemKind::Refused | ProblemKind::Impossible | ProblemKind::OverBudget)
+            | OutcomeKind::Done
+            | OutcomeKind::Failed
+            | OutcomeKind::TimedOut
+            | OutcomeKind::Cancelled
+            | OutcomeKind::Denied
+            | OutcomeKind::Unknown => {
+                self.progress.malformed = 0;
+                self.progress.invalid = 0;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_check(&mut self, index: usize, passed: bool, detail: &str) -> Result<(), String> {
+        let claim = self.claim()?;
+        if claim.stage != ClaimStage::Checking(index) {
+            return Err(format!("check {index} does not run"));
+        }
+        if passed {
+            claim.stage = ClaimStage::Passed(index + 1);
+            self.iteration.passed.push(index);
+        } else {
+            claim.stage = ClaimStage::CheckFailed { index, detail: detail.to_string() };
+        }
+        Ok(())
+    }
+
+    fn judge_claim(&mut self, verdict: ClaimVerdict, text: &str, record: &Record) -> Result<(), String> {
+        let claim = self.claim()?;
+        claim.stage = ClaimStage::Judged(verdict);
+        let is_text_only = claim.call.is_none();
+        match verdict {
+            ClaimVerdict::Rejected => self.progress.claims += 1,
+            ClaimVerdict::Verified | ClaimVerdict::Unverified | ClaimVerdict::Postponed => {}
+        }
+        if is_text_only {
+            self.say(Message::Engine { text: text.to_string() }, record);
+        }
+        Ok(())
+    }
+
+    fn close_iteration(&mut self, record: &Record) {
+        self.iteration.is_open = false;
+        let seen = self.iteration.observation.clone().unwrap_or_default();
+        if self.iteration.phase == Phase::Replan {
+            self.progress.replans += 1;
+            self.progress.ineffective = if seen.movement.is_structural() { 0 } else { self.progress.ineffective + 1 };
+            self.progress.reset_windows();
+            self.diagnosis = None;
+        }
+        self.history.push_back_mut(Closed {
+            n: self.iteration.n,
+            phase: self.iteration.phase,
+            at: record.at,
+            spent: self.iteration.spent,
+            tokens: self.iteration.tokens,
+            calls: u32::try_from(self.iteration.calls.len()).unwrap_or(u32::MAX),
+            progress: seen.progress,
+        });
+        self.calls.clear();
+    }
+
+    fn say(&mut self, message: Message, record: &Record) {
+        self.transcript.push(Entry { iteration: self.iteration.n, at: record.at, message });
+    }
+
+    fn claim(&mut self) -> Result<&mut Claim, String> {
+        self.iteration.claim.as_mut().ok_or_else(|| "there is no claim".to_string())
+    }
+
+    fn touch(&mut self, call: CallId) -> Result<&mut ToolCall, String> {
+        self.calls.get_mut(&call).ok_or_else(|| format!("there is no call {call}"))
+    }
+
+    fn call_in(&mut self, call: CallId, record: &Record, stages: &[Stage]) -> Result<&mut ToolCall, String> {
+        let one = self.touch(call)?;
+        let stage = Stage::of(&one.state);
+        if !stages.contains(&stage) {
+            return Err(format!("{call} is {stage:?}, not one of {stages:?}"));
+        }
+        one.since = record.at;
+        Ok(one)
+    }
+}
+
+/// A call's state without what it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Proposed,
+    Prepared,
+    Awaiting,
+    Approved,
+    Denied,
+    Running,
+    Unknown,
+    Closed,
+}
+
+impl Stage {
+    fn of(state: &CallState) -> Stage {
+        match state {
+            CallState::Proposed => Stage::Proposed,
+            CallState::Prepared => Stage::Prepared,
+            CallState::Awaiting { .. } => Stage::Awaiting,
+            CallState::Approved => Stage::Approved,
+            CallState::Denied { .. } => Stage::Denied,
+            CallState::Running => Stage::Running,
+            CallState::OutcomeUnknown { .. } => Stage::Unknown,
+            CallState::Closed(_) => Stage::Closed,
+        }
+    }
+}
+
+impl Iteration {
+    fn new(n: u32, phase: Phase, record: &Record, plan: &Plan, is_open: bool) -> Iteration {
+        Iteration {
+            n,
+            phase,
+            is_open,
+            started: record.at,
+            plan_before: plan.clone(),
+            model_call: None,
+            failures: 0,
+            discards: 0,
+            max_output: None,
+            reply: None,
+            calls: Vec::new(),
+            claim: None,
+            passed: Vec::new(),
+            interjected: false,
+            observation: None,
+            spent: MicroUsd(0),
+            tokens: 0,
+        }
+    }
+}
+
+/// The plan when no plan could be had: the goal itself, marked so (docs/ENGINE.md §6.4).
+pub fn fallback(plan: &Plan) -> Plan {
+    Plan { revision: plan.revision + 1, source: PlanSource::Fallback, ..plan.clone() }
+}
