@@ -43,7 +43,7 @@ struct Tally {
 fn call(tool: &str, arguments: serde_json::Value, effect: EffectClass) -> ToolCall {
     ToolCall {
         id: CallId(1),
-        provider_id: String::new(),
+        wire_id: String::new(),
         tool: tool.to_string(),
         arguments: arguments.to_string(),
         effect,

@@ -74,7 +74,7 @@ impl Bench {
     async fn outcome(&self, arguments: serde_json::Value) -> ToolOutcome {
         let mut call = ToolCall {
             id: CallId(1),
-            provider_id: String::new(),
+            wire_id: String::new(),
             tool: "shell".to_string(),
             arguments: arguments.to_string(),
             effect: EffectClass::External,
