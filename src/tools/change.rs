@@ -184,7 +184,7 @@ fn facts(place: &Place, plan: &Plan, change: Shown) -> Facts {
     if let Some(why) = runs.or_else(|| place.named(names::runs_at_build)) {
         reach.push_str(&format!("; runs later: {why}"));
     }
-    let links = plan.before.as_ref().map_or(1, |(_, stat)| u64::try_from(stat.st_nlink).unwrap_or(u64::MAX));
+    let links = plan.before.as_ref().map_or(1, |(_, stat)| stat.st_nlink);
     if links > 1 {
         reach.push_str(&format!("; the file has {links} names, and only this one gets the new content"));
     }

@@ -146,6 +146,7 @@ fn become_command(command: &[OsString]) -> u8 {
     if let Err(error) = ready {
         return complain(BROKEN_STATUS, error.desc());
     }
+    close_inherited();
     // Should someone kill the guard itself, at least the command goes with it.
     #[cfg(target_os = "linux")]
     if let Err(error) = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL) {
@@ -154,6 +155,21 @@ fn become_command(command: &[OsString]) -> u8 {
     let error = Command::new(program).args(arguments).exec();
     complain(NOT_FOUND_STATUS, &format!("{} can't be started: {error}", program.display()))
 }
+
+/// Closes what whoever started tiller left open: a command has its output and nothing else of ours.
+#[cfg(target_os = "linux")]
+fn close_inherited() {
+    let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let numbers: Vec<i32> = open.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for number in numbers.into_iter().filter(|number| *number > 2) {
+        // The one that the list itself was read from is closed already.
+        let _ = nix::unistd::close(number);
+    }
+}
+
+/// Elsewhere there is no list of what is open.
+#[cfg(not(target_os = "linux"))]
+fn close_inherited() {}
 
 /// Waits until the owner's end of the pipe is closed.
 fn watch_owner(news: &SyncSender<News>) {

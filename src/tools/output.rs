@@ -35,8 +35,17 @@ impl Output {
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> String {
         self.received = self.received.saturating_add(bytes.len() as u64);
         let mut fresh = String::new();
-        for byte in bytes {
-            self.take(*byte, &mut fresh);
+        let mut rest = bytes;
+        while let Some((first, others)) = rest.split_first() {
+            let (plain, special) = rest.split_at(self.plain(rest));
+            if plain.is_empty() {
+                self.take(*first, &mut fresh);
+                rest = others;
+            } else {
+                self.line.extend_from_slice(plain);
+                rest = special;
+            }
+            self.cut(&mut fresh);
         }
         fresh
     }
@@ -62,6 +71,16 @@ impl Output {
         format!("{first}\n[… {missing} bytes left out …]\n{last}")
     }
 
+    /// How many bytes at the start need no thought: they go on with the line as it is.
+    fn plain(&self, bytes: &[u8]) -> usize {
+        if self.returned || !self.sequence.is_empty() {
+            return 0;
+        }
+        let room = limits::SCRAP_MAX_BYTES.saturating_sub(self.line.len()).min(bytes.len());
+        let special = bytes.iter().take(room).position(|byte| matches!(*byte, b'\n' | b'\r' | ESCAPE));
+        special.unwrap_or(room)
+    }
+
     fn take(&mut self, byte: u8, fresh: &mut String) {
         if !self.sequence.is_empty() && self.continue_sequence(byte) {
             return;
@@ -80,6 +99,10 @@ impl Output {
             }
             _ => self.line.push(byte),
         }
+    }
+
+    /// A line that is too long to wait for its end is given in pieces.
+    fn cut(&mut self, fresh: &mut String) {
         if self.line.len() >= limits::SCRAP_MAX_BYTES {
             let whole = self.line.len() - unfinished(&self.line);
             let rest = self.line.split_off(whole);

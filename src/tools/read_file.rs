@@ -243,6 +243,38 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_may_not_be_read_is_said() {
+        use std::os::unix::fs::PermissionsExt;
+        let stage = Stage::new();
+        stage.write("locked", "x");
+        stage.write("closed/x", "x");
+        for name in ["locked", "closed"] {
+            let none = std::fs::Permissions::from_mode(0o000);
+            std::fs::set_permissions(stage.scene.workspace.join(name), none).unwrap();
+        }
+        // Root may read everything: there it is only sure that nothing breaks.
+        let may = nix::unistd::geteuid().is_root();
+        let (read, found) = (stage.run("read_file", r#"{"path":"locked"}"#).await, stage.run("list_dir", "{}").await);
+        assert_eq!(
+            read,
+            if may {
+                "Done: 1\tx\n[no line break at the end of the file]\n"
+            } else {
+                "Failed: locked can't be read: permission denied."
+            }
+        );
+        assert_eq!(found, "Done: closed/\nlocked (1 bytes)\n");
+        let inner = stage.run("read_file", r#"{"path":"closed/x"}"#).await;
+        assert!(may || inner.starts_with("Impossible: ROOT/ws/closed/x: permission denied"), "{inner}");
+        let listed = stage.run("list_dir", r#"{"path":"closed"}"#).await;
+        assert!(may || listed == "Failed: closed can't be listed: permission denied.", "{listed}");
+        let searched = stage.run("search_files", r#"{"pattern":"x"}"#).await;
+        assert!(may || searched == "Done: [nothing found in 1 files]\n[files left out: 2 unreadable]\n", "{searched}");
+        let open = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(stage.scene.workspace.join("closed"), open).unwrap();
+    }
+
+    #[tokio::test]
     async fn facts_tell_where_it_leads() {
         let stage = Stage::new();
         stage.write("a", "1");

@@ -66,7 +66,7 @@ impl Tool for Shell {
         ToolSpec {
             name: "shell".to_string(),
             description: format!(
-                "Runs a bash line in the workspace and gives its exit status, then its output (standard output and \
+                "Runs a shell line (bash where there is one) in the workspace and gives its exit status, then its output (standard output and \
                  error together; head and tail when over {} KiB; no colours; text overwritten by a carriage return is \
                  left out). No terminal, no input. Each call starts anew: no variable or folder carries over. \
                  Everything it started, also in the background, is ended with it. Limits: {} s, or timeout_seconds up \
