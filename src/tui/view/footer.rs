@@ -57,6 +57,10 @@ fn banner(app: &App) -> (String, Role) {
             let key = keymap::key_of(Action::AskRaise);
             (format!("in a pane (Tab): {key} raises the limit and goes on; nothing is redone"), Role::Dim)
         }
+        // What waits says so itself.
+        (_, Status::Parked(ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question)) => {
+            (String::new(), Role::Dim)
+        }
         (0, Status::Parked(_)) => {
             let key = keymap::key_of(Action::Resume);
             (format!("in a pane (Tab): {key} resumes; what you write here is told to the agent first"), Role::Dim)
@@ -125,7 +129,10 @@ pub(crate) fn draw_field(frame: &mut Frame<'_>, area: Rect, text: &Composer, fie
 
 /// Draws the keys that work here.
 pub fn draw_keys(frame: &mut Frame<'_>, area: Rect, app: &App) {
-    draw_key_row(frame, area, &app.places(), app.palette);
+    let mut places = app.places();
+    // What is always there comes before what scrolls.
+    places.sort_by_key(|place| matches!(place, Place::Moving | Place::Pane));
+    draw_key_row(frame, area, &places, app.palette);
 }
 
 /// A row of keys: those of these places that have a label, as far as there is room.
