@@ -59,6 +59,18 @@ pub struct Body {
     pub lines: Vec<BodyLine>,
     /// How many of them, from the first, are what is decided about.
     pub decisive: usize,
+    /// How rows are broken.
+    pub form: Form,
+}
+
+/// How the lines of a body are broken into rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// After so many cells, wherever that is: nothing is added or dropped.
+    #[default]
+    Exact,
+    /// Between words.
+    Prose,
 }
 
 /// A line of a body.
@@ -85,7 +97,7 @@ impl Body {
 
     /// A body of ready rows, numbered.
     pub(crate) fn of_rows(rows: impl Iterator<Item = (String, Role)>) -> Body {
-        let mut body = Body::default();
+        let mut body = Body { form: Form::Prose, ..Body::default() };
         for (place, (text, role)) in rows.enumerate() {
             body.pieces(place + 1, &text, role);
         }
@@ -220,7 +232,10 @@ fn foreign(call: &ToolCall) -> String {
 fn body(call: &ToolCall, waits: Waits) -> Body {
     let mut body = Body::default();
     match waits {
-        Waits::Answer => body.reading(&question(call), Role::Text),
+        Waits::Answer => {
+            body.form = Form::Prose;
+            body.reading(&question(call), Role::Text);
+        }
         Waits::Decision | Waits::Outcome => {
             let is_diff = call.facts.as_ref().is_some_and(|facts| facts.write.is_some());
             body.exact(preview(call), is_diff);

@@ -16,6 +16,7 @@ use crate::domain::visible::title;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
 use crate::tui::text::count;
+use crate::tui::text::dollars;
 use crate::tui::text::elapsed;
 use crate::tui::theme::Role;
 use crate::tui::view::cut;
@@ -51,7 +52,7 @@ pub fn draw_strip(frame: &mut Frame<'_>, area: Rect, app: &App) {
     }
     if let Some((last, left)) = forecast(app) {
         let left = left.map(more).unwrap_or_default();
-        spans.push(piece(format!("  last +{last}{left}"), Role::Dim, app.palette));
+        spans.push(piece(format!("  last +{}{left}", dollars(last)), Role::Dim, app.palette));
     }
     frame.render_widget(Paragraph::new(Line::from(cut(spans, width))), area);
 }
@@ -73,7 +74,7 @@ fn lines(app: &App, width: usize) -> Vec<Line<'static>> {
     }
     if let Some((last, left)) = forecast(app) {
         let left = left.map(more).unwrap_or_default();
-        rows.push(dim(format!(" last +{last}{left}")));
+        rows.push(dim(format!(" last +{}{left}", dollars(last))));
     }
     if let Some(doubt) = doubts(app) {
         rows.push(vec![piece(doubt, Role::Warning, app.palette)]);
@@ -102,7 +103,7 @@ fn money(app: &App) -> Vec<Piece<'static>> {
             spans.push(piece("free: this model costs nothing", Role::Text, app.palette));
         }
         Some(_) => {
-            spans.push(piece(spent.to_string(), Role::Strong, app.palette));
+            spans.push(piece(dollars(spent), Role::Strong, app.palette));
             let of = match pool.limits().on(Axis::Cost) {
                 Limit::At(limit) => format!(" of {}", MicroUsd(limit)),
                 Limit::Unlimited => ", no limit".to_string(),
@@ -172,13 +173,13 @@ fn doubts(app: &App) -> Option<String> {
     let pool = &app.run.pool;
     let mut parts = Vec::new();
     if pool.estimated() > MicroUsd(0) {
-        parts.push(format!("est. {}", pool.estimated()));
+        parts.push(format!("est. {}", dollars(pool.estimated())));
     }
     if pool.unverified() > MicroUsd(0) {
-        parts.push(format!("unverified {}", pool.unverified()));
+        parts.push(format!("unverified {}", dollars(pool.unverified())));
     }
     if let Some(held) = pool.reserved().filter(|held| held.amount > MicroUsd(0)) {
-        parts.push(format!("held {}", held.amount));
+        parts.push(format!("held {}", dollars(held.amount)));
     }
     (!parts.is_empty()).then(|| format!(" {}", parts.join(" · ")))
 }

@@ -26,6 +26,7 @@ use crate::tui::text::age;
 use crate::tui::text::cells;
 use crate::tui::text::chop;
 use crate::tui::text::marked;
+use crate::tui::text::wrap;
 use crate::tui::text::wrap_at_most;
 use crate::tui::theme::Role;
 use crate::tui::view::cut;
@@ -34,6 +35,7 @@ use crate::tui::view::piece;
 use crate::tui::view::two_sided;
 use crate::tui::waiting::Body;
 use crate::tui::waiting::BodyLine;
+use crate::tui::waiting::Form;
 use crate::tui::waiting::Item;
 
 /// Rows of the list of waiting calls at most; the others are counted.
@@ -51,7 +53,7 @@ pub fn rows_needed(app: &App, width: u16, most: u16) -> u16 {
     let inner = usize::from(width).saturating_sub(2);
     let mut body = 0;
     for line in &item.body.lines {
-        body += body_rows(line, item.body.digits(), inner, app).len();
+        body += body_rows(&item.body, line, inner, app).len();
         if body >= BODY_ROWS_WANTED {
             break;
         }
@@ -194,8 +196,7 @@ pub(crate) fn body_view(
 ) -> (Vec<Line<'static>>, View, bool) {
     let height = usize::from(area.height);
     let width = usize::from(area.width);
-    let digits = body.digits();
-    let rows = |place: usize| body.lines.get(place).map(|line| body_rows(line, digits, width, app)).unwrap_or_default();
+    let rows = |place: usize| body.lines.get(place).map(|line| body_rows(body, line, width, app)).unwrap_or_default();
     let laid = lay(body.lines.len(), scroll, height, rows);
     let view = View { scroll: laid.scroll(), top: (laid.first, laid.row), height };
     let mut reached = 0;
@@ -210,16 +211,20 @@ pub(crate) fn body_view(
 }
 
 /// A line of a body: its number, a rule, its text. A row without a number goes on from the one above.
-pub(crate) fn body_rows(line: &BodyLine, digits: usize, width: usize, app: &App) -> Vec<Line<'static>> {
+pub(crate) fn body_rows(body: &Body, line: &BodyLine, width: usize, app: &App) -> Vec<Line<'static>> {
+    let digits = body.digits();
     let room = width.saturating_sub(digits + 4);
     let is_heading = line.number.is_none() && line.role == Role::Strong;
-    let pieces = chop(&line.text, room);
-    let row = |(place, text): (usize, &str)| {
+    let pieces = match body.form {
+        Form::Exact => chop(&line.text, room).into_iter().map(str::to_string).collect(),
+        Form::Prose => wrap(&line.text, room),
+    };
+    let row = |(place, text): (usize, String)| {
         let number = line.number.filter(|_| place == 0).map(|number| number.to_string()).unwrap_or_default();
         let rule = if is_heading { ' ' } else { '│' };
         let mut spans: Vec<Piece<'static>> =
             vec![piece(format!(" {number:>digits$} {rule} "), Role::Frame, app.palette)];
-        spans.extend(marked(text, line.role, app.palette));
+        spans.extend(marked(&text, line.role, app.palette));
         Line::from(cut(spans, width))
     };
     pieces.into_iter().enumerate().map(row).collect()
