@@ -1,1 +1,275 @@
-fn main() {}
+//! The program: parse, gather, pick a room, set the exit status.
+
+use std::io::Read;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use tiller::cli;
+use tiller::cli::Ask;
+use tiller::cli::Form;
+use tiller::cli::GoalText;
+use tiller::cli::Options;
+use tiller::cli::Output;
+use tiller::cli::Stop;
+use tiller::cli::Which;
+use tiller::config;
+use tiller::config::ConfigError;
+use tiller::config::Places;
+use tiller::config::Settings;
+use tiller::doctor;
+use tiller::domain::command::Command;
+use tiller::domain::event::OwnerMode;
+use tiller::domain::id::RunId;
+use tiller::domain::run::Run;
+use tiller::domain::summary::Listed;
+use tiller::domain::terms::Goal;
+use tiller::domain::visible::transcript;
+use tiller::headless;
+use tiller::headless::Session;
+use tiller::headless::Style;
+use tiller::headless::exit;
+use tiller::headless::output;
+use tiller::headless::show;
+use tiller::launch;
+use tiller::launch::Ground;
+use tiller::launch::Seat;
+use tiller::logging;
+use tiller::order;
+use tiller::rehearsal;
+use tiller::rooms;
+use tiller::store::StoreError;
+use tiller::tools::guard;
+
+fn main() -> ExitCode {
+    let mut words = std::env::args_os();
+    let is_guard = words.nth(1).is_some_and(|word| word == guard::WORD);
+    if is_guard {
+        return guard::main(words);
+    }
+    match cli::parse(std::env::args_os()) {
+        Err(Stop::Shown(text)) => {
+            output::put(&text);
+            ExitCode::SUCCESS
+        }
+        Err(Stop::Usage(text)) => {
+            output::put_aside(&text);
+            ExitCode::from(exit::USAGE)
+        }
+        Ok(ask) => carry_out(ask),
+    }
+}
+
+fn carry_out(ask: Ask) -> ExitCode {
+    // Without a provider of encryption a client can't be built; it is set once, before any is.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let result = runtime.context("the program can't start its tasks; nothing was done").and_then(|runtime| {
+        let result = runtime.block_on(act(ask));
+        // A read of the terminal may still wait for a key; it must not keep the program.
+        runtime.shutdown_background();
+        result
+    });
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            output::put_aside(&format!("tiller: {}\n", transcript(&format!("{error:#}"))));
+            ExitCode::from(code_of(&error))
+        }
+    }
+}
+
+/// The exit status of an error (docs/ENGINE.md §16.3).
+fn code_of(error: &anyhow::Error) -> u8 {
+    if let Some(StoreError::Locked { .. }) = error.downcast_ref() {
+        return exit::LOCKED;
+    }
+    if error.downcast_ref::<ConfigError>().is_some() {
+        return exit::CONFIGURATION;
+    }
+    exit::USAGE
+}
+
+async fn act(ask: Ask) -> anyhow::Result<u8> {
+    let places = Places::of_user().map_err(anyhow::Error::msg)?;
+    let options = match &ask {
+        Ask::Open(options) | Ask::Start { options, .. } => options.clone(),
+        Ask::Resume { .. }
+        | Ask::Runs(_)
+        | Ask::Show { .. }
+        | Ask::Rehearse { .. }
+        | Ask::Doctor
+        | Ask::Order { .. } => Options::default(),
+    };
+    let settings = settings(&places, &options);
+    if ask == Ask::Doctor {
+        let (text, is_whole) = doctor::report(&doctor::examine(&places, settings.as_ref()).await);
+        output::put(&text);
+        return Ok(if is_whole { 0 } else { exit::CONFIGURATION });
+    }
+    let mode = if matches!(ask, Ask::Order { .. } | Ask::Runs(_) | Ask::Show { .. }) {
+        OwnerMode::Records
+    } else {
+        OwnerMode::Drives
+    };
+    let ground = Ground::new(places, settings?, mode)?;
+    let _log = log(&ground);
+    match ask {
+        Ask::Open(options) => open(&ground, &options).await,
+        Ask::Start { goal, options } => {
+            let terms = ground.terms(read_goal(goal)?, options.workspace.as_deref())?;
+            let seat = ground.start(launch::new_id()?, terms).await?;
+            watch(&ground, seat, options.output, None).await
+        }
+        Ask::Rehearse { script, output } => {
+            let seat = rehearse(&ground, script.as_deref()).await?;
+            watch(&ground, seat, output, None).await
+        }
+        Ask::Resume { which, output } => {
+            let id = pick(&ground, which)?;
+            let seat = ground.open(&id).await?;
+            watch(&ground, seat, output, Some(Command::Resume)).await
+        }
+        Ask::Runs(form) => {
+            let all = ground.home.list()?;
+            output::put(&match form {
+                Form::Text => show::runs(&all, ground.clock.now()),
+                Form::Json => show::runs_json(&all),
+            });
+            Ok(0)
+        }
+        Ask::Show { run, form } => show_run(&ground, &run, form).await,
+        Ask::Order { run, order } => {
+            let run = order::carry_out(&ground, &run, order).await?;
+            output::put(&format!("recorded · {}", show::parting(&run)));
+            Ok(0)
+        }
+        Ask::Doctor => Ok(0),
+    }
+}
+
+fn settings(places: &Places, options: &Options) -> Result<Settings, ConfigError> {
+    let text = config::read_file(&places.config)?;
+    let file = text.as_deref().map(|text| (places.config.as_path(), text));
+    Settings::merge(file, &|name| std::env::var(name).ok(), options)
+}
+
+/// Starts the log. Without one the program still works; the person is told.
+fn log(ground: &Ground) -> Option<logging::Log> {
+    let level = std::env::var(logging::VARIABLE).ok();
+    match logging::start(&ground.places.state, level.as_deref()) {
+        Ok(log) => Some(log),
+        Err(why) => {
+            output::put_aside(&format!("tiller: {why}\n"));
+            None
+        }
+    }
+}
+
+fn read_goal(goal: GoalText) -> anyhow::Result<Goal> {
+    match goal {
+        GoalText::Typed(goal) => Ok(goal),
+        GoalText::StandardInput => {
+            let mut text = String::new();
+            std::io::stdin()
+                .take(launch::GOAL_MAX_BYTES)
+                .read_to_string(&mut text)
+                .context("the goal can't be read from standard input; nothing was started; it must be text in UTF-8")?;
+            Goal::try_from(text).map_err(anyhow::Error::msg)
+        }
+    }
+}
+
+/// Opens the screen on the list of runs, or prints the list where there is no screen.
+async fn open(ground: &Ground, options: &Options) -> anyhow::Result<u8> {
+    if options.output == Output::Fitting && launch::has_screen() {
+        return rooms::browse(ground, options).await;
+    }
+    output::put(&show::runs(&ground.home.list()?, ground.clock.now()));
+    Ok(0)
+}
+
+async fn rehearse(ground: &Ground, script: Option<&std::path::Path>) -> anyhow::Result<Seat> {
+    let id = launch::new_id()?;
+    let run_dir = ground.home.run_dir(&id);
+    let terms = rehearsal::terms(&run_dir, script, launch::tool_specs())?;
+    ground.start(id, terms).await
+}
+
+/// Shows a run in the fitting room until it is left.
+async fn watch(ground: &Ground, seat: Seat, output: Output, first: Option<Command>) -> anyhow::Result<u8> {
+    let style = match output {
+        Output::Fitting if launch::has_screen() => return rooms::watch(ground, seat, first).await,
+        Output::Fitting | Output::Plain => Style::fitting_lines(),
+        Output::Json => Style::Json,
+    };
+    let is_new = first.is_none();
+    let (id, run, client, parting) = seat.split();
+    // A new run is shown from its first record on.
+    let session = match is_new {
+        true => Session { client: client.from(launch::UNSEEN), id, run: None, style, first },
+        false => Session { client, id, run: Some(run), style, first },
+    };
+    let result = headless::run(session).await;
+    parting.wait().await;
+    Ok(exit::exit_code(&result?.status))
+}
+
+fn pick(ground: &Ground, which: Which) -> anyhow::Result<RunId> {
+    match which {
+        Which::Named(prefix) => Ok(ground.home.find(&prefix)?),
+        Which::Last => {
+            ground.home.latest()?.context("there is no run yet; start one with a goal, or `tiller rehearse`")
+        }
+        Which::Only => {
+            let open = |one: &Listed| match one {
+                Listed::Run { summary, .. } if !summary.status.is_end() => Some(summary.id.clone()),
+                Listed::Run { .. } | Listed::Damaged { .. } => None,
+            };
+            let mut unfinished: Vec<RunId> = ground.home.list()?.iter().filter_map(open).collect();
+            match (unfinished.pop(), unfinished.len()) {
+                (Some(id), 0) => Ok(id),
+                (None, _) => anyhow::bail!("no run is unfinished; `tiller runs` lists them all"),
+                (Some(_), others) => anyhow::bail!(
+                    "{} runs are unfinished; name one, or say --last; `tiller runs` lists them",
+                    others + 1
+                ),
+            }
+        }
+    }
+}
+
+/// Prints a run in full; one that another process holds, as its summary tells it.
+async fn show_run(ground: &Ground, prefix: &str, form: Form) -> anyhow::Result<u8> {
+    let id = ground.home.find(prefix)?;
+    let run: Run = match ground.take(&id).await {
+        Ok((run, journal)) => {
+            journal.close().await;
+            run
+        }
+        Err(error) => match error.downcast_ref::<StoreError>() {
+            Some(StoreError::Locked { holder, .. }) => {
+                let only: Vec<Listed> = ground.home.list()?.into_iter().filter(|one| is_named(one, &id)).collect();
+                output::put(&match form {
+                    Form::Text => {
+                        format!("held by {holder}; this is its summary\n{}", show::runs(&only, ground.clock.now()))
+                    }
+                    Form::Json => show::runs_json(&only),
+                });
+                return Ok(exit::LOCKED);
+            }
+            Some(_) | None => return Err(error),
+        },
+    };
+    output::put(&match form {
+        Form::Text => show::run(&run, &jiff::tz::TimeZone::system()),
+        Form::Json => show::run_json(&run),
+    });
+    Ok(0)
+}
+
+fn is_named(one: &Listed, id: &RunId) -> bool {
+    match one {
+        Listed::Run { summary, .. } => summary.id == *id,
+        Listed::Damaged { id: other, .. } => other == id,
+    }
+}

@@ -8,6 +8,10 @@ use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::money::Usage;
 use crate::domain::time::Span;
+use crate::domain::time::parse;
+
+/// The word for having no limit on an axis.
+pub const UNLIMITED: &str = "unlimited";
 
 /// A limit on one axis. Zero is not a limit; having none must be said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +72,35 @@ impl Axis {
             Axis::ToolCalls => "tool-calls",
             Axis::Tokens => "tokens",
             Axis::Cost => "cost",
+        }
+    }
+
+    /// The axis of a word.
+    pub fn parse(word: &str) -> Option<Axis> {
+        Axis::ALL.into_iter().find(|axis| axis.word() == word)
+    }
+
+    /// Reads a limit as a person writes it: dollars, a length of time, a count, or `unlimited`. Errors, in a
+    /// sentence without its end, when it is none of these or zero.
+    pub fn parse_limit(self, text: &str) -> Result<Limit, String> {
+        let text = text.trim();
+        if text == UNLIMITED {
+            return Ok(Limit::Unlimited);
+        }
+        let (amount, form) = match self {
+            Axis::Active => (parse(text).map(|span| span.0), "a time such as 30m, 2h or 1h30m"),
+            Axis::Cost => (MicroUsd::parse_dollars(text).map(|amount| amount.0), "dollars such as 5 or 0.50"),
+            Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens => {
+                (text.parse().ok(), "a whole number such as 50")
+            }
+        };
+        match amount {
+            None => Err(format!("the limit of {} must be {form}, or {UNLIMITED}", self.word())),
+            Some(0) => Err(format!(
+                "a limit of zero on {} would stop the run at once; write {UNLIMITED} to have none",
+                self.word()
+            )),
+            Some(most) => Ok(Limit::At(most)),
         }
     }
 
@@ -340,6 +373,26 @@ mod tests {
     fn reservation(call: u32, amount: u64) -> Reservation {
         let id = ReservationId { call: ModelCallId(call), attempt: 1 };
         Reservation { id, amount: MicroUsd(amount), tokens: 0, input: 0, bytes: 0 }
+    }
+
+    #[test]
+    fn limits_are_read_by_axis() {
+        assert_eq!(Axis::parse("time").map(|axis| axis.parse_limit("1h30m")), Some(Ok(Limit::At(5_400_000))));
+        assert_eq!(Axis::parse("cost").map(|axis| axis.parse_limit("$0.50")), Some(Ok(Limit::At(500_000))));
+        assert_eq!(Axis::parse("tool-calls").map(|axis| axis.parse_limit("7")), Some(Ok(Limit::At(7))));
+        assert_eq!(Axis::Tokens.parse_limit("unlimited"), Ok(Limit::Unlimited));
+        assert_eq!(Axis::parse("dollars"), None);
+        let refused = |axis: Axis, text: &str| axis.parse_limit(text).err().unwrap_or_default();
+        assert_eq!(
+            refused(Axis::Loops, "0"),
+            "a limit of zero on iterations would stop the run at once; write unlimited to have none"
+        );
+        assert_eq!(refused(Axis::Cost, "-1"), "the limit of cost must be dollars such as 5 or 0.50, or unlimited");
+        assert_eq!(
+            refused(Axis::Active, "5"),
+            "the limit of time must be a time such as 30m, 2h or 1h30m, or unlimited"
+        );
+        assert_eq!(refused(Axis::Tokens, "1e9"), "the limit of tokens must be a whole number such as 50, or unlimited");
     }
 
     #[test]

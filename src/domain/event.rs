@@ -273,6 +273,11 @@ pub enum Event {
         /// What it said.
         detail: String,
     },
+    /// A check was ended before it could tell; the checks are run again from the first.
+    CheckInterrupted {
+        /// Its number.
+        index: usize,
+    },
     /// A claim was judged.
     ClaimJudged {
         /// How.

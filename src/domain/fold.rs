@@ -114,6 +114,7 @@ impl Run {
             progress: Progress::default(),
             retry_at: None,
             trouble: None,
+            provider_waits: 0,
             control: None,
             interjections: Vec::new(),
             verdict: None,
@@ -188,6 +189,7 @@ impl Run {
                 self.end_model_call(*call)?;
                 self.learn(reply);
                 self.trouble = None;
+                self.provider_waits = 0;
                 match discarded {
                     None => self.accept(*call, reply, record),
                     Some(_) => self.discard(reply),
@@ -197,7 +199,11 @@ impl Run {
                 self.end_model_call(*call)?;
                 if failure.class != FailureClass::Cancelled {
                     self.iteration.failures += 1;
-                    self.trouble = Some(Trouble { class: failure.class, message: failure.message.clone() });
+                    self.trouble = Some(Trouble {
+                        class: failure.class,
+                        message: failure.message.clone(),
+                        retry_after: failure.retry_after,
+                    });
                 }
             }
             Event::RetryScheduled { at, why: _ } => self.retry_at = Some(*at),
@@ -266,6 +272,7 @@ impl Run {
                 self.iteration.claim = Some(claim);
             }
             Event::CheckStarted { index } => self.claim()?.stage = ClaimStage::Checking(*index),
+            Event::CheckInterrupted { index: _ } => self.claim()?.stage = ClaimStage::Passed(0),
             Event::AcceptanceChecked { index, passed, detail } => self.end_check(*index, *passed, detail)?,
             Event::ClaimJudged { verdict, text } => self.judge_claim(*verdict, text, record)?,
             Event::ProgressObserved { observation } => {
@@ -301,10 +308,29 @@ impl Run {
                     self.iteration.discards = 0;
                 }
                 ParkReason::EnginePanic => self.progress.recoveries = 0,
-                _ => {}
+                ParkReason::Approval
+                | ParkReason::OutcomeUnknown
+                | ParkReason::Question
+                | ParkReason::Budget(_)
+                | ParkReason::ContextExhausted
+                | ParkReason::Refused
+                | ParkReason::Credentials
+                | ParkReason::Billing
+                | ParkReason::Permission
+                | ParkReason::ModelConfig
+                | ParkReason::PriceUnknown
+                | ParkReason::RateLimited { .. }
+                | ParkReason::ProviderWait { .. }
+                | ParkReason::Storage
+                | ParkReason::Interrupted
+                | ParkReason::Paused
+                | ParkReason::Shutdown => {}
             }
             self.iteration.failures = 0;
             self.retry_at = None;
+        }
+        if let Status::Parked(ParkReason::ProviderWait { .. } | ParkReason::RateLimited { .. }) = status {
+            self.provider_waits += 1;
         }
         if *status != Status::Running {
             self.control = None;
@@ -428,7 +454,7 @@ impl Run {
                 one.state = CallState::Approved;
                 one.allowed = Some(by.clone());
             }
-            Decision::Deny(text) => one.state = CallState::Denied { text: text.clone() },
+            Decision::Deny(text) => one.state = CallState::Denied { by: by.clone(), text: text.clone() },
         }
         match (decision, by) {
             (Decision::AllowRun, By::Operator(_)) => {

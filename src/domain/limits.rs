@@ -83,6 +83,9 @@ pub const RETRY_AFTER_MAX: Span = Span::seconds(15 * 60);
 /// How long a run parked for its provider waits before it tries again by itself.
 pub const PROVIDER_WAIT: Span = Span::seconds(10 * 60);
 
+/// How often in a row it does so.
+pub const PROVIDER_WAITS: u32 = 6;
+
 /// Calls in one reply; more are a loop, not a plan.
 pub const CALLS_PER_REPLY: usize = 64;
 /// Reads that run side by side.
@@ -109,6 +112,29 @@ pub const ENTRIES_MAX: usize = 500;
 pub const SEARCH_FILES_MAX: usize = 50_000;
 /// Longest line that a search shows, in bytes.
 pub const SEARCH_LINE_MAX_BYTES: usize = 400;
+/// Longest path that a call may name, in bytes: what the system takes.
+pub const PATH_MAX_BYTES: usize = 4_096;
+/// Longest line that `read_file` shows whole, in bytes: longer ones are not written by hand.
+pub const READ_LINE_MAX_BYTES: usize = 2_000;
+/// Lines of context that a search shows at most, before and after a match each.
+pub const SEARCH_CONTEXT_MAX: usize = 10;
+/// Largest compiled form of a search pattern, in bytes: matching stays linear, and building it is bounded by this.
+pub const SEARCH_PATTERN_MAX_BYTES: usize = 4 * 1024 * 1024;
+/// Deepest listing of `list_dir`.
+pub const LIST_DEPTH_MAX: usize = 8;
+/// Longest shell line, in bytes: the kernel takes no longer argument.
+pub const COMMAND_MAX_BYTES: usize = 128 * 1024 - 1;
+/// Programs of the workspace that a shell line names are hashed up to so many bytes in all; beyond it, size and time
+/// of change stand for the content.
+pub const SCRIPTS_HASHED_BYTES: u64 = 32 * 1024 * 1024;
+/// A scrap of a program's output on its way to a screen, in bytes.
+pub const SCRAP_MAX_BYTES: usize = 4 * 1024;
+/// How long output is awaited when everything that could write it is gone.
+pub const PIPE_PATIENCE: Span = Span(250);
+/// How long a guard is awaited after it was told to end: its own ladder, and as much again.
+pub const GUARD_PATIENCE: Span = Span::seconds(8);
+/// How long a guard goes on killing what does not die: a program in an endless system call can't be killed.
+pub const GUARD_KILL_PATIENCE: Span = Span::seconds(5);
 /// Default time limit of a tool call.
 pub const TOOL_TIMEOUT: Span = Span::seconds(120);
 /// Longest time limit that a call may ask for.
@@ -126,11 +152,32 @@ pub const FIRST_BYTE_TIMEOUT: Span = Span::seconds(120);
 pub const STREAM_TIMEOUT: Span = Span::seconds(60);
 /// Longest error body that is read, in bytes.
 pub const ERROR_BODY_MAX_BYTES: usize = 64 * 1024;
+/// Longest single event of a stream, or reply that is not streamed, in bytes: a reply of the longest length with
+/// every byte escaped, and some room for what stands around it.
+pub const STREAM_EVENT_MAX_BYTES: usize = 8 * 1024 * 1024;
+/// Longest body of a reply, in bytes, whatever is in it (docs/ENGINE.md §14.5).
+pub const REPLY_BODY_MAX_BYTES: usize = 32 * 1024 * 1024;
+/// Calls that are read from one reply: room to show that there were too many, not room for an endless list.
+pub const CALLS_READ_MAX: usize = 4 * CALLS_PER_REPLY;
+/// Longest sentence of a provider that is repeated to the operator, in characters.
+pub const PROVIDER_SENTENCE_MAX_CHARS: usize = 400;
+
+/// Largest script of a scripted model, in bytes: hundreds of steps, read at once.
+pub const SCRIPT_MAX_BYTES: u64 = 1024 * 1024;
+/// Longest single wait that a script may ask for: longer than any timeout that it could test.
+pub const SCRIPT_WAIT_MAX: Span = Span::seconds(600);
 
 /// Largest value in the store: sled keeps larger pages in files that it does not sync (docs/JOURNAL.md).
 pub const VALUE_MAX_BYTES: usize = 4 * 1024;
 /// Longest record, in bytes, pieces counted together.
 pub const RECORD_MAX_BYTES: usize = 16 * 1024 * 1024;
+/// Largest file that is read from beside a store, in bytes: a summary, an owner, a draft, whose JSON can be six times
+/// as long as its text.
+pub const SIDE_FILE_MAX_BYTES: u64 = 512 * 1024;
+/// Requests that wait for the thread of a store: one writer and a few readers, each of whom waits for its answer.
+pub const STORE_REQUESTS: usize = 16;
+/// Page cache of one store, in bytes. Not a hard bound; a run is read from first to last once, then only appended to.
+pub const STORE_CACHE_BYTES: u64 = 8 * 1024 * 1024;
 /// How long a store's lock is tried for: it can outlive a killed process by some milliseconds.
 pub const LOCK_PATIENCE: Span = Span::seconds(2);
 /// Commits that fail are tried so often before the run parks for storage.
@@ -177,3 +224,21 @@ pub const RUNS_REFRESH: Span = Span::seconds(3);
 
 /// Records that a client is given at once: enough to catch up fast, little enough to draw between.
 pub const RECORDS_PER_UPDATE: usize = 256;
+/// Between two attempts at a commit that failed.
+pub const STORE_RETRY_WAIT: Span = Span(700);
+
+/// Longest configuration file, in bytes: far more than a person writes.
+pub const CONFIG_MAX_BYTES: u64 = 256 * 1024;
+/// Log files that are kept, one a day.
+pub const LOG_FILES: usize = 7;
+/// Log lines that wait for the disk; more are dropped, since a slow disk must not slow a run.
+pub const LOG_LINES: usize = 4_096;
+
+/// What lines show of a tool's or a check's output, in bytes: its head and its tail. The journal has more.
+pub const LINES_EXCERPT_BYTES: usize = 2 * 1024;
+/// Lines of a waiting call that are printed with its prompt: about a screenful.
+pub const PROMPT_LINES: usize = 40;
+/// Texts that wait to be printed where a reader is slow.
+pub const PRINTS: usize = 64;
+/// Typed lines that wait to be read.
+pub const TYPED_LINES: usize = 16;

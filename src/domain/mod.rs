@@ -3,6 +3,9 @@
 //! Nothing here does input or output, knows a clock, chance or the environment, or can hold a secret.
 //! `event.rs` is all that can happen; `run.rs` is the state that a journal of events folds to.
 
+// A new event must make the compiler point at every place that has to think about it.
+#![deny(clippy::wildcard_enum_match_arm)]
+
 pub mod approval;
 pub mod budget;
 pub mod command;

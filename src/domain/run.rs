@@ -4,12 +4,14 @@
 //! iteration live on in the conversation only.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rpds::VectorSync;
 
 use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::Control;
+use crate::domain::control;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Owner;
 use crate::domain::event::OwnerMode;
@@ -30,6 +32,7 @@ use crate::domain::status::Phase;
 use crate::domain::status::Status;
 use crate::domain::status::Verdict;
 use crate::domain::terms::Terms;
+use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
@@ -47,7 +50,7 @@ pub struct Run {
     /// When the run was created.
     pub created: Timestamp,
     /// What it was started with.
-    pub terms: std::sync::Arc<Terms>,
+    pub terms: Arc<Terms>,
     /// Where it stands.
     pub status: Status,
     /// Since when.
@@ -76,6 +79,8 @@ pub struct Run {
     pub retry_at: Option<Timestamp>,
     /// What the last failed model call met, until one succeeds.
     pub trouble: Option<Trouble>,
+    /// Times in a row that the run parked because its provider did not answer.
+    pub provider_waits: u32,
     /// A request to stop that is not honoured yet.
     pub control: Option<Control>,
     /// What the operator said and the model was not told yet.
@@ -187,6 +192,8 @@ pub struct Trouble {
     pub class: FailureClass,
     /// The sentence for the operator.
     pub message: String,
+    /// How long the provider asked to wait.
+    pub retry_after: Option<Span>,
 }
 
 /// Something that the operator said and the model was not told yet.
@@ -274,6 +281,15 @@ impl Run {
         self.status.is_end()
     }
 
+    /// What can be done about the reason for which the run is parked, in one line.
+    pub fn remedy(&self) -> Option<String> {
+        let Status::Parked(reason) = &self.status else { return None };
+        match (reason, &self.terms.model.key_variable) {
+            (ParkReason::Credentials, Some(variable)) => Some(format!("set {variable} to a valid key, then resume")),
+            _ => Some(reason.remedy().to_string()),
+        }
+    }
+
     /// Whether its owner turns the loop, and not only records.
     pub fn is_driven(&self) -> bool {
         self.owner.as_ref().is_some_and(|owner| owner.mode == OwnerMode::Drives)
@@ -297,6 +313,27 @@ impl Run {
         }
     }
 
+    /// Work calls whose reach is being found out.
+    pub fn unprepared(&self) -> impl Iterator<Item = &ToolCall> {
+        self.ordered_calls().filter(|call| call.state == CallState::Proposed && call.effect != EffectClass::Control)
+    }
+
+    /// The first open call in the model's order. A `finish` is answered last, so it is never the head.
+    pub fn head(&self) -> Option<&ToolCall> {
+        self.ordered_calls().find(|call| !call.is_closed() && call.tool != control::FINISH)
+    }
+
+    /// The `finish` call that counts: the last one.
+    pub fn open_finish(&self) -> Option<&ToolCall> {
+        self.ordered_calls().filter(|call| !call.is_closed() && call.tool == control::FINISH).last()
+    }
+
+    /// A `finish` call that is followed by another one.
+    pub fn superseded_finish(&self) -> Option<&ToolCall> {
+        let last = self.open_finish()?.id;
+        self.ordered_calls().find(|call| !call.is_closed() && call.tool == control::FINISH && call.id != last)
+    }
+
     /// Whether anything is in flight, as the journal says.
     pub fn is_busy(&self) -> bool {
         self.model_call.is_some() || self.running_calls().next().is_some() || self.running_check().is_some()
@@ -312,7 +349,7 @@ impl Run {
         match &call.state {
             CallState::Awaiting { .. } => Some(Waits::Decision),
             CallState::OutcomeUnknown { .. } if !self.settles_itself(call) => Some(Waits::Outcome),
-            CallState::Proposed if call.tool == crate::domain::control::ASK_OPERATOR => Some(Waits::Answer),
+            CallState::Proposed if call.tool == control::ASK_OPERATOR => Some(Waits::Answer),
             CallState::OutcomeUnknown { .. }
             | CallState::Proposed
             | CallState::Prepared
@@ -337,7 +374,9 @@ impl Run {
     pub fn deadline(&self) -> Option<Timestamp> {
         match &self.status {
             Status::Running => self.retry_at,
-            Status::Parked(ParkReason::RateLimited { until } | ParkReason::ProviderWait { until }) => Some(*until),
+            Status::Parked(ParkReason::RateLimited { until } | ParkReason::ProviderWait { until }) => {
+                (self.provider_waits <= limits::PROVIDER_WAITS).then_some(*until)
+            }
             Status::Queued | Status::Parked(_) | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => None,
         }
     }

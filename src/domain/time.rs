@@ -57,9 +57,48 @@ pub fn human(span: Span) -> String {
     }
 }
 
+/// Reads a span as people write it: `90s`, `30m`, `2h`, `1h30m`. Units go from large to small, each at most once.
+pub fn parse(text: &str) -> Option<Span> {
+    let mut rest = text.trim();
+    let mut total_ms: u64 = 0;
+    for (unit, unit_ms) in [("h", 3_600_000), ("m", 60_000), ("s", 1_000)] {
+        let digits = rest.len() - rest.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+        let (number, after) = rest.split_at(digits);
+        let Some(after) = after.strip_prefix(unit) else { continue };
+        let part_ms = number.parse::<u64>().ok()?.checked_mul(unit_ms)?;
+        total_ms = total_ms.checked_add(part_ms)?;
+        rest = after;
+    }
+    (rest.is_empty() && !text.trim().is_empty()).then_some(Span(total_ms))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spans_are_read_as_they_are_written() {
+        let read: Vec<Option<u64>> = [
+            "90s",
+            "30m",
+            "2h",
+            "1h30m",
+            " 1h05m09s ",
+            "",
+            "h",
+            "5",
+            "30m1h",
+            "2h2h",
+            "1.5h",
+            "-1s",
+            "99999999999999h",
+        ]
+        .iter()
+        .map(|text| parse(text).map(|span| span.0 / 1_000))
+        .collect();
+        let some = [90, 1_800, 7_200, 5_400, 3_909].map(Some);
+        assert_eq!((&read[..5], &read[5..]), (&some[..], &[None; 8][..]));
+    }
 
     #[test]
     fn spans_read_well() {

@@ -271,7 +271,9 @@ pub enum CallState {
     Approved,
     /// Someone denied it; the model is not told yet.
     Denied {
-        /// The operator's words, or the rule's.
+        /// Who.
+        by: By,
+        /// Their words, possibly empty.
         text: String,
     },
     /// It was started and has not ended.

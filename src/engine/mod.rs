@@ -1,3 +1,6 @@
 //! Floor 4: the only place that owns tasks, time and order.
 
+pub mod clock;
+pub mod driver;
 pub mod handle;
+pub mod tasks;

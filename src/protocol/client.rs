@@ -47,6 +47,11 @@ impl Client {
         Client { id, seen, head: handle.head(), deltas: handle.deltas(), reader: handle.reader(), handle }
     }
 
+    /// The same hold, from the record after `seen` on.
+    pub fn from(self, seen: Seq) -> Client {
+        Client { seen, ..self }
+    }
+
     /// Sends a command. The answer comes after it is durable; a refusal changes nothing.
     pub async fn submit(&self, command: Command) -> Result<Seq, Refusal> {
         self.handle.submit(command, self.id.clone()).await
@@ -55,6 +60,11 @@ impl Client {
     /// A sender that can be moved into a task of its own, so that a screen never waits for an answer.
     pub fn sender(&self) -> Sender {
         Sender { id: self.id.clone(), handle: self.handle.clone() }
+    }
+
+    /// Whether there are records that this client was not given yet.
+    pub fn is_behind(&self) -> bool {
+        self.seen < *self.head.borrow()
     }
 
     /// The next update. Records come before deltas. May be dropped and called again.

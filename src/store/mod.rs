@@ -1,4 +1,19 @@
 //! Floor 3: the journal on disk. Nothing above this folder knows the word sled.
+//!
+//! `place.rs` is the way in: the state directory and the runs in it. `sled.rs` is a journal on disk, `memory.rs` one
+//! in memory with the same contract (docs/JOURNAL.md, "On disk"). This file must not do input or output.
+
+pub mod memory;
+pub mod place;
+pub mod sled;
+
+mod anchor;
+mod before;
+mod codec;
+mod database;
+mod files;
+mod owner;
+mod trees;
 
 use std::path::PathBuf;
 
@@ -63,6 +78,27 @@ pub enum StoreError {
         found: Seq,
         /// The last stored one.
         stored: Seq,
+    },
+    /// A record longer than `limits::RECORD_MAX_BYTES`: whatever made it should have cut it, so nothing was written.
+    #[error("record {seq} has {bytes} bytes, which is too long; nothing was written; this is a bug of tiller")]
+    TooLong {
+        /// The record.
+        seq: Seq,
+        /// Its length as JSON.
+        bytes: usize,
+    },
+    /// The journal was let go by its owner in this process.
+    #[error("the journal of run {0} is closed; nothing was read or written; open the run again")]
+    Closed(RunId),
+    /// Others could read or change what is in the state directory.
+    #[error("{path} {why}; nothing was opened; {fix}")]
+    Exposed {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+        /// What to do.
+        fix: String,
     },
 }
 

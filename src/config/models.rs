@@ -1,0 +1,153 @@
+//! From the name of a model to all that a run must know of it: where it is, which variable holds the key, what it
+//! costs. A model that nobody knows the price of is refused, because its budget could not be kept.
+
+use std::collections::BTreeSet;
+
+use crate::config::ConfigError;
+use crate::config::Origin;
+use crate::config::Settings;
+use crate::config::keys::nearest;
+use crate::config::keys::split_model;
+use crate::config::value::is_loopback;
+use crate::domain::limits;
+use crate::domain::model::Dialect;
+use crate::domain::model::ModelSpec;
+use crate::domain::money::Price;
+
+/// A provider that needs no configuration.
+pub struct BuiltIn {
+    /// Its name, before the `/` of a model.
+    pub name: &'static str,
+    /// Where it is.
+    pub base_url: &'static str,
+    /// The variable that holds its key.
+    pub key: Option<&'static str>,
+}
+
+/// The providers that are known without configuration, all of one dialect.
+pub const PROVIDERS: &[BuiltIn] = &[
+    BuiltIn { name: OPENAI, base_url: "https://api.openai.com/v1", key: Some("OPENAI_API_KEY") },
+    BuiltIn { name: "ollama", base_url: "http://127.0.0.1:11434/v1", key: None },
+    BuiltIn { name: "llamacpp", base_url: "http://127.0.0.1:8080/v1", key: None },
+    BuiltIn { name: "vllm", base_url: "http://127.0.0.1:8000/v1", key: None },
+    BuiltIn { name: "lmstudio", base_url: "http://127.0.0.1:1234/v1", key: None },
+];
+
+/// The provider whose prices are known.
+const OPENAI: &str = "openai";
+/// The provider that reads its replies from a file: `scripted/PATH`.
+pub(crate) const SCRIPTED: &str = "scripted";
+
+/// What is known of a model without configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// What it costs.
+    pub price: Price,
+    /// Its context window, in tokens.
+    pub window: u64,
+    /// The most output that it gives, in tokens.
+    pub max_output: u64,
+}
+
+impl Settings {
+    /// All that is to be known of a model, `provider/model`. `known` tells what is known of a model of OpenAI by
+    /// its name on the wire. Errors when the provider is unknown, or nobody knows what the model costs.
+    pub fn model_spec(&self, name: &str, known: &dyn Fn(&str) -> Option<Known>) -> Result<ModelSpec, ConfigError> {
+        let fail = |problem: String| ConfigError { origin: self.model_origin(name), problem };
+        let (provider, model) = split_model(name).map_err(fail)?;
+        if provider == SCRIPTED {
+            return Ok(scripted(name, model));
+        }
+        let built_in = PROVIDERS.iter().find(|one| one.name == provider);
+        let address = self.text(&["providers", provider, "base_url"]).or(built_in.map(|one| one.base_url));
+        let address = address.ok_or_else(|| fail(self.unknown_provider(provider)))?;
+        let is_built_in = built_in.is_some_and(|one| one.base_url == address);
+        let known = if provider == OPENAI && is_built_in { known(model) } else { None };
+        let free = is_loopback(address).then_some(Price::FREE);
+        let price = match self.price(name)?.or(free).or(known.map(|one| one.price)) {
+            Some(price) => price,
+            None => {
+                return Err(fail(format!(
+                    "nobody knows what {name} costs, so its budget can't be kept; set models.\"{name}\".price in \
+                     tiller.toml"
+                )));
+            }
+        };
+        let key = self.text(&["providers", provider, "key"]).or(built_in.and_then(|one| one.key));
+        let window = self.number(&["models", name, "window"]);
+        let window = window.or(known.map(|one| one.window)).unwrap_or(limits::WINDOW_TOKENS);
+        let most = known.map_or(u64::MAX, |one| one.max_output).min(limits::OUTPUT_TOKENS);
+        let max_output = self.number(&["models", name, "max_output"]).unwrap_or(most);
+        if max_output >= window {
+            return Err(fail(format!(
+                "{name} may give {max_output} tokens of output and its window has {window}, which leaves nothing for \
+                 input; set models.\"{name}\".max_output lower or models.\"{name}\".window higher in tiller.toml"
+            )));
+        }
+        Ok(ModelSpec {
+            name: name.to_string(),
+            dialect: Dialect::Openai,
+            address: address.to_string(),
+            model: model.to_string(),
+            key_variable: key.map(ToString::to_string),
+            window,
+            max_output,
+            price: Some(price),
+        })
+    }
+
+    /// Where the name of a model was written, if it is the one that is set.
+    fn model_origin(&self, name: &str) -> Origin {
+        if self.model() == Some(name) { self.origin(&["model"]) } else { Origin::Chosen }
+    }
+
+    fn unknown_provider(&self, provider: &str) -> String {
+        let configured = self.values.keys().filter(|path| path.first().is_some_and(|first| first == "providers"));
+        let configured = configured.filter_map(|path| path.get(1).map(String::as_str));
+        let names: BTreeSet<&str> = PROVIDERS
+            .iter()
+            .map(|one| one.name)
+            .chain([SCRIPTED])
+            .chain(configured)
+            .filter(|one| *one != provider)
+            .collect();
+        let hint = match nearest(provider, names.iter().copied()) {
+            Some(near) => format!("did you mean \"{near}\"? Else"),
+            None => format!("known are {};", names.iter().copied().collect::<Vec<_>>().join(", ")),
+        };
+        format!("there is no provider \"{provider}\"; {hint} set providers.{provider}.base_url in tiller.toml")
+    }
+
+    fn price(&self, name: &str) -> Result<Option<Price>, ConfigError> {
+        let part = |part: &str| self.number(&["models", name, "price", part]);
+        let parts = ["input", "output", "cache_read", "cache_write"];
+        match (part("input"), part("output")) {
+            (Some(input), Some(output)) => Ok(Some(Price {
+                input,
+                output,
+                cache_read: part("cache_read").unwrap_or(input),
+                cache_write: part("cache_write").unwrap_or(input),
+            })),
+            (None, _) | (_, None) => match parts.iter().find(|one| part(one).is_some()) {
+                None => Ok(None),
+                Some(one) => Err(ConfigError {
+                    origin: self.origin(&["models", name, "price", one]),
+                    problem: format!("models.\"{name}\".price needs both input and output; write the missing one"),
+                }),
+            },
+        }
+    }
+}
+
+fn scripted(name: &str, path: &str) -> ModelSpec {
+    ModelSpec {
+        name: name.to_string(),
+        dialect: Dialect::Scripted,
+        address: path.to_string(),
+        model: SCRIPTED.to_string(),
+        key_variable: None,
+        window: limits::WINDOW_TOKENS,
+        max_output: limits::OUTPUT_TOKENS,
+        price: Some(Price::FREE),
+    }
+}

@@ -1,0 +1,147 @@
+//! Values of the configuration: from TOML or from text to what is meant, or to the sentence that says what is expected.
+//! A value that may be a key is never repeated.
+
+use std::net::IpAddr;
+
+use reqwest::Url;
+use toml::Spanned;
+use toml::de::DeValue;
+
+use crate::config::keys::Holds;
+use crate::config::keys::split_model;
+use crate::domain::budget::Axis;
+use crate::domain::budget::Limit;
+use crate::domain::limits;
+use crate::domain::money::MicroUsd;
+
+/// A value as it is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// A text.
+    Text(String),
+    /// A list of texts.
+    List(Vec<String>),
+    /// A limit.
+    Limit(Limit),
+    /// Tokens, or micro-dollars per million tokens.
+    Number(u64),
+}
+
+/// Reads a value of the file. Errors with what is expected.
+pub(crate) fn from_toml(holds: Holds, value: &Spanned<DeValue<'_>>) -> Result<Value, String> {
+    let expected = |found: &str| Err(format!("expected {}, found {found}", holds.form()));
+    match (holds, value.get_ref()) {
+        (Holds::Lines | Holds::Variables, DeValue::Array(items)) => {
+            let texts: Option<Vec<String>> =
+                items.iter().map(|item| item.get_ref().as_str().map(ToString::to_string)).collect();
+            match (holds, texts) {
+                (_, None) => expected("a list with something else in it"),
+                (Holds::Lines, Some(texts)) => lines(&texts),
+                (_, Some(texts)) => variables(texts),
+            }
+        }
+        (Holds::Lines | Holds::Variables, other) => expected(kind(other)),
+        (_, DeValue::String(text)) => from_text(holds, text),
+        (Holds::Limit(Axis::Cost) | Holds::Dollars, DeValue::Float(number)) => {
+            Err(format!("money is written in quotes, so that it is exact; write \"{}\"", number.as_str()))
+        }
+        (Holds::Limit(Axis::Active), other) => expected(kind(other)),
+        (Holds::Limit(_) | Holds::Tokens | Holds::Dollars, DeValue::Integer(number)) => {
+            match i64::from_str_radix(number.as_str(), number.radix()) {
+                Ok(number) => from_text(holds, &number.to_string()),
+                Err(_) => expected("a number that is too large"),
+            }
+        }
+        (_, other) => expected(kind(other)),
+    }
+}
+
+fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a point",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// Reads a value of the environment, the command line, or a text of the file. Errors with what is expected.
+pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
+    let expected = || format!("expected {}", holds.form());
+    match holds {
+        Holds::Model => split_model(text).map(|_| Value::Text(text.to_string())),
+        Holds::Text if text.len() > limits::SAY_MAX_BYTES => {
+            Err(format!("it is longer than {} bytes; put it in a file and name the file", limits::SAY_MAX_BYTES))
+        }
+        Holds::Text => Ok(Value::Text(text.to_string())),
+        Holds::Lines => lines(&[text.to_string()]),
+        Holds::Variables => variables(vec![text.to_string()]),
+        Holds::Variable if is_variable(text) => Ok(Value::Text(text.to_string())),
+        // What stands here may be the key itself: it is never repeated.
+        Holds::Variable => Err(format!(
+            "expected {}; what is written is not shown, because it may be the key itself; if it is, take it out of the \
+             file and put it in the environment",
+            holds.form()
+        )),
+        Holds::Address => address(text).map(Value::Text),
+        Holds::Resume if ["ask", "auto"].contains(&text) => Ok(Value::Text(text.to_string())),
+        Holds::Resume => Err(expected()),
+        Holds::Limit(axis) => axis.parse_limit(text).map(Value::Limit),
+        Holds::Tokens => match text.parse() {
+            Ok(tokens) if tokens > 0 => Ok(Value::Number(tokens)),
+            Ok(_) | Err(_) => Err(expected()),
+        },
+        Holds::Dollars => MicroUsd::parse_dollars(text).map(|price| Value::Number(price.0)).ok_or_else(expected),
+    }
+}
+
+/// Shell lines. Errors when one is empty.
+pub(crate) fn lines(texts: &[String]) -> Result<Value, String> {
+    match texts.iter().any(|text| text.trim().is_empty()) {
+        true => Err("a check is empty, and an empty line always succeeds; write a command or leave it out".to_string()),
+        false => Ok(Value::List(texts.to_vec())),
+    }
+}
+
+fn variables(names: Vec<String>) -> Result<Value, String> {
+    match names.iter().all(|name| is_variable(name)) {
+        true => Ok(Value::List(names)),
+        false => Err(format!("expected {}; only the names, never NAME=value", Holds::Variables.form())),
+    }
+}
+
+/// Whether a text is the name of an environment variable, and can't be taken for a key. Keys have small letters,
+/// other signs, or a long row of letters and digits.
+fn is_variable(text: &str) -> bool {
+    let starts = text.bytes().next().is_some_and(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    let named = text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
+    starts && named && text.len() <= 64 && text.split('_').all(|word| word.len() <= 20)
+}
+
+fn address(text: &str) -> Result<String, String> {
+    // The address is not repeated: it may hold a password.
+    let url =
+        Url::parse(text).map_err(|error| format!("it is not a URL ({error}); expected {}", Holds::Address.form()))?;
+    if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
+        return Err(
+            "a base URL may hold no user, password, question mark or #; put the key in the environment".to_string()
+        );
+    }
+    match url.scheme() {
+        "https" => Ok(text.trim_end_matches('/').to_string()),
+        "http" if is_loopback(text) => Ok(text.trim_end_matches('/').to_string()),
+        "http" => Err("plain http is for this machine only, since others could read along; write https".to_string()),
+        _ => Err(format!("expected {}", Holds::Address.form())),
+    }
+}
+
+/// Whether an address is on this machine.
+pub(crate) fn is_loopback(address: &str) -> bool {
+    let Ok(url) = Url::parse(address) else { return false };
+    let host = url.host_str().unwrap_or_default();
+    let number = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || number.is_ok_and(|number| number.is_loopback())
+}

@@ -1,0 +1,244 @@
+//! `tiller doctor`: what a run needs, looked at one by one. Each line says OK, PARTIAL or MISSING, and what to do.
+
+use std::net::TcpStream;
+use std::net::ToSocketAddrs;
+use std::path::Path;
+use std::process::Command;
+use std::process::Stdio;
+use std::time::Duration;
+use std::time::Instant;
+
+use reqwest::Url;
+
+use crate::config::ConfigError;
+use crate::config::Places;
+use crate::config::Settings;
+use crate::domain::event::OwnerMode;
+use crate::domain::limits;
+use crate::domain::model::Dialect;
+use crate::domain::model::ModelSpec;
+use crate::domain::summary::Listed;
+use crate::domain::visible::transcript;
+use crate::launch;
+use crate::launch::Ground;
+use crate::machine;
+use crate::model;
+use crate::model::http;
+use crate::rehearsal;
+use crate::store::Journal;
+use crate::store::place::Home;
+use crate::tools::guard;
+
+/// How something stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// As it should.
+    Ok,
+    /// It works, with less than there could be.
+    Partial,
+    /// It is not there, or does not work.
+    Missing,
+}
+
+/// One line of the report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was looked at.
+    pub what: &'static str,
+    /// How it stands.
+    pub standing: Standing,
+    /// What was found, and what to do about it.
+    pub text: String,
+}
+
+/// Looks at everything. Nothing leaves this machine: of an address elsewhere only its form is looked at.
+pub async fn examine(places: &Places, settings: Result<&Settings, &ConfigError>) -> Vec<Finding> {
+    let mut all = vec![configuration(places, settings), state(places)];
+    if let Ok(settings) = settings {
+        all.extend(model(places, settings));
+    }
+    all.extend([store(places).await, runs(places), guard(), sandbox(), terminal()]);
+    all
+}
+
+/// The report as text, and whether nothing is missing.
+pub fn report(all: &[Finding]) -> (String, bool) {
+    let line = |one: &Finding| {
+        let word = match one.standing {
+            Standing::Ok => "OK",
+            Standing::Partial => "PARTIAL",
+            Standing::Missing => "MISSING",
+        };
+        format!("{word:<8} {:<14} {}\n", one.what, transcript(&one.text))
+    };
+    let is_whole = all.iter().all(|one| one.standing != Standing::Missing);
+    (all.iter().map(line).collect(), is_whole)
+}
+
+fn finding(what: &'static str, standing: Standing, text: impl Into<String>) -> Finding {
+    Finding { what, standing, text: text.into() }
+}
+
+fn configuration(places: &Places, settings: Result<&Settings, &ConfigError>) -> Finding {
+    let path = places.config.display();
+    match settings {
+        Err(error) => finding("configuration", Standing::Missing, error.to_string()),
+        Ok(_) if places.config.exists() => finding("configuration", Standing::Ok, path.to_string()),
+        Ok(_) => finding("configuration", Standing::Ok, format!("{path} does not exist; everything is as built in")),
+    }
+}
+
+fn state(places: &Places) -> Finding {
+    let made = Home::new(places.state.clone(), launch::owner(OwnerMode::Records));
+    match made {
+        Ok(_) => finding("state", Standing::Ok, format!("{}, open to you only", places.state.display())),
+        Err(error) => finding("state", Standing::Missing, error.to_string()),
+    }
+}
+
+/// A journal is made, written and thrown away beside the real ones, on the same disk.
+async fn store(places: &Places) -> Finding {
+    match try_store(&places.state).await {
+        Ok(took) if took > Duration::from_millis(50) => finding(
+            "store",
+            Standing::Partial,
+            format!("a record is durable after {took:?}; the disk is slow, so is each step"),
+        ),
+        Ok(took) => finding("store", Standing::Ok, format!("a record is durable after {took:?}")),
+        Err(error) => finding("store", Standing::Missing, format!("{error:#}")),
+    }
+}
+
+async fn try_store(state: &Path) -> anyhow::Result<Duration> {
+    let scratch = tempfile::Builder::new()
+        .prefix("doctor-")
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
+        .tempdir_in(state)?;
+    let home = Home::new(scratch.path().to_path_buf(), launch::owner(OwnerMode::Records))?;
+    let terms = rehearsal::terms(scratch.path(), None, Vec::new())?;
+    let first = machine::create(terms, Default::default());
+    let mut second = first.clone();
+    second.seq = first.seq.next();
+    let mut journal = home.create(&launch::new_id()?, &[first]).await?;
+    let begun = Instant::now();
+    journal.append(vec![second]).await?;
+    let took = begun.elapsed();
+    journal.close().await;
+    Ok(took)
+}
+
+fn runs(places: &Places) -> Finding {
+    let listed = Home::new(places.state.clone(), launch::owner(OwnerMode::Records)).and_then(|home| home.list());
+    match listed {
+        Err(error) => finding("runs", Standing::Missing, error.to_string()),
+        Ok(all) => {
+            let damaged: Vec<String> = all
+                .iter()
+                .filter_map(|one| match one {
+                    Listed::Damaged { id, why } => Some(format!("{id}: {why}")),
+                    Listed::Run { .. } => None,
+                })
+                .collect();
+            match damaged.as_slice() {
+                [] => finding("runs", Standing::Ok, format!("{} in all, none damaged", all.len())),
+                some => {
+                    finding("runs", Standing::Partial, format!("{} in all; damaged: {}", all.len(), some.join("; ")))
+                }
+            }
+        }
+    }
+}
+
+fn model(places: &Places, settings: &Settings) -> Vec<Finding> {
+    if settings.model().is_none() {
+        let text =
+            "none is named; `tiller rehearse` needs none; else set model in tiller.toml, TILLER_MODEL or --model";
+        return vec![finding("model", Standing::Missing, text)];
+    }
+    let spec = Ground::new(places.clone(), settings.clone(), OwnerMode::Records).and_then(|ground| ground.model_spec());
+    let spec = match spec {
+        Ok(spec) => spec,
+        Err(error) => return vec![finding("model", Standing::Missing, format!("{error:#}"))],
+    };
+    let ready = match model::open(&spec) {
+        Ok(_) => finding("model", Standing::Ok, format!("{}, window {} tokens", spec.name, spec.window)),
+        Err(error) => finding("model", Standing::Missing, error.to_string()),
+    };
+    [ready].into_iter().chain(endpoint(&spec)).collect()
+}
+
+/// Whether a server on this machine answers. Servers elsewhere are not called.
+fn endpoint(spec: &ModelSpec) -> Option<Finding> {
+    if spec.dialect != Dialect::Openai {
+        return None;
+    }
+    let url = Url::parse(&spec.address).ok()?;
+    if !http::is_loopback(&url) {
+        return Some(finding(
+            "endpoint",
+            Standing::Ok,
+            "not on this machine; it is called when a run starts, not before",
+        ));
+    }
+    let address =
+        (url.host_str()?.trim_matches(['[', ']']), url.port_or_known_default()?).to_socket_addrs().ok()?.next()?;
+    let reached = TcpStream::connect_timeout(&address, Duration::from_millis(limits::CONNECT_TIMEOUT.0));
+    Some(match reached {
+        Ok(_) => finding("endpoint", Standing::Ok, format!("{address} answers")),
+        Err(error) => {
+            finding("endpoint", Standing::Missing, format!("{address} does not answer ({error}); start the server"))
+        }
+    })
+}
+
+/// A child is run under the guard, as every call is.
+fn guard() -> Finding {
+    let run = || -> std::io::Result<bool> {
+        let program = std::env::current_exe()?;
+        let mut child = Command::new(program)
+            .args([guard::WORD, "--", "/bin/sh", "-c", "exit 7"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let held = child.stdin.take();
+        let status = child.wait()?;
+        drop(held);
+        Ok(status.code() == Some(7))
+    };
+    match run() {
+        Ok(true) => finding("guard", Standing::Ok, "children run under it and end with it"),
+        Ok(false) => {
+            finding("guard", Standing::Missing, "a child under it did not end as it should; calls can't be run safely")
+        }
+        Err(error) => finding("guard", Standing::Missing, format!("it can't be started ({error}); calls can't be run")),
+    }
+}
+
+fn sandbox() -> Finding {
+    finding("sandbox", Standing::Partial, "none in this version: a command that you allow has your full rights")
+}
+
+fn terminal() -> Finding {
+    let term = std::env::var("TERM").unwrap_or_default();
+    if !launch::has_screen() {
+        return finding(
+            "terminal",
+            Standing::Partial,
+            "no terminal, or one without a screen: runs print lines (--plain)",
+        );
+    }
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|one| !one.is_empty());
+    let is_utf8 = locale.as_deref().is_some_and(|name| name.to_lowercase().replace('-', "").contains("utf8"));
+    match is_utf8 {
+        true => finding("terminal", Standing::Ok, term),
+        false => finding(
+            "terminal",
+            Standing::Partial,
+            format!("{term}; the locale is not UTF-8, so lines and marks may look odd"),
+        ),
+    }
+}

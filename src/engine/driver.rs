@@ -1,0 +1,194 @@
+//! The only async loop: one task per run, one input at a time. Append, adopt, publish, start; in that order.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+use tokio::sync::mpsc;
+use tokio::sync::oneshot;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::domain::budget::Axis;
+use crate::domain::command::Refusal;
+use crate::domain::event::Owner;
+use crate::domain::event::Record;
+use crate::domain::id::Seq;
+use crate::domain::limits;
+use crate::domain::run::Run;
+use crate::domain::status::ParkReason;
+use crate::domain::summary::Summary;
+use crate::domain::time::Now;
+use crate::domain::time::Span;
+use crate::domain::time::Timestamp;
+use crate::engine::clock::Clock;
+use crate::engine::handle::Asked;
+use crate::engine::handle::Handle;
+use crate::engine::tasks::Tasks;
+use crate::machine::Input;
+use crate::machine::turn;
+use crate::model::Model;
+use crate::store::Journal;
+use crate::store::StoreError;
+use crate::tools::Toolbox;
+
+/// What a run is driven with.
+pub struct World {
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// The tools.
+    pub tools: Toolbox,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// Told of every change of the run worth a line in a list. Must not block for long.
+    pub on_change: Box<dyn FnMut(&Summary) + Send>,
+}
+
+/// A run that is being driven.
+pub struct Driven {
+    /// A hold on it. When the last one is dropped, the driver stops.
+    pub handle: Handle,
+    /// The driver. Ends when the last hold is dropped and what was under way has ended.
+    pub task: JoinHandle<()>,
+}
+
+/// Takes a run and starts to drive it. `problems` stand against starting it, first things first.
+pub fn start(run: Run, journal: impl Journal, world: World, owner: Owner, problems: Vec<ParkReason>) -> Driven {
+    let (inbox, asked) = mpsc::channel(limits::INBOX);
+    let (head_sender, head) = watch::channel(run.seq);
+    let (deltas, _) = broadcast::channel(limits::DELTAS);
+    let halted = Arc::new(OnceLock::new());
+    let handle = Handle { inbox, head, deltas: deltas.clone(), reader: journal.reader(), halted: halted.clone() };
+    let driver = Driver {
+        active: ActiveTime { base: Span(run.pool.used(Axis::Active)), since: None },
+        tasks: Tasks::new(world.model, world.tools, deltas),
+        run,
+        journal,
+        clock: world.clock,
+        on_change: world.on_change,
+        head: head_sender,
+    };
+    let task = tokio::spawn(async move {
+        if let Err(why) = driver.drive(asked, Input::Recovered { owner, problems }).await {
+            tracing::error!(%why, "the engine stopped");
+            let _ = halted.set(why);
+        }
+    });
+    Driven { handle, task }
+}
+
+struct Driver<J> {
+    run: Run,
+    journal: J,
+    tasks: Tasks,
+    clock: Arc<dyn Clock>,
+    on_change: Box<dyn FnMut(&Summary) + Send>,
+    head: watch::Sender<Seq>,
+    active: ActiveTime,
+}
+
+type Answer = oneshot::Sender<Result<Seq, Refusal>>;
+
+impl<J: Journal> Driver<J> {
+    /// Turns until the last hold is dropped. The error says why it stopped before.
+    async fn drive(mut self, mut inbox: mpsc::Receiver<Asked>, first: Input) -> Result<(), String> {
+        let mut result = self.take(first, None).await;
+        while result.is_ok() {
+            let (input, answer) = tokio::select! {
+                biased;
+                asked = inbox.recv() => match asked {
+                    Some(Asked { command, client, answer }) => (Input::Command(command, client), Some(answer)),
+                    None => break,
+                },
+                outcome = self.tasks.next() => (Input::Outcome(outcome), None),
+                () = wait_until(&self.clock, self.run.deadline()) => (Input::Tick, None),
+            };
+            result = self.take(input, answer).await;
+        }
+        self.tasks.stop(limits::LEAVE_PATIENCE).await;
+        result
+    }
+
+    /// One input. The error stops the run in memory; on disk it stays as it was.
+    async fn take(&mut self, input: Input, answer: Option<Answer>) -> Result<(), String> {
+        let now = Now { at: self.clock.now(), active: self.active.at(self.clock.mono()) };
+        let turned = match turn(&self.run, &input, now) {
+            Ok(turned) => turned,
+            Err(refusal) => {
+                let halts = matches!(refusal, Refusal::Broken(_)).then(|| refusal.to_string());
+                reply(answer, Err(refusal));
+                return halts.map_or(Ok(()), Err);
+            }
+        };
+        if let Err(error) = self.append(&turned.records).await {
+            let why = error.to_string();
+            reply(answer, Err(Refusal::Storage(why.clone())));
+            return Err(why);
+        }
+        let changed = turned.run.status != self.run.status || turned.run.iteration.n != self.run.iteration.n;
+        self.run = turned.run;
+        self.active.turn(now.active, self.clock.mono(), self.run.is_running());
+        self.head.send_replace(self.run.seq);
+        reply(answer, Ok(self.run.seq));
+        for effect in turned.effects {
+            self.tasks.start(effect);
+        }
+        if changed {
+            (self.on_change)(&Summary::of(&self.run));
+        }
+        Ok(())
+    }
+
+    /// Makes the records durable. A failing disk is tried again for a moment.
+    async fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let mut failures = 0;
+        loop {
+            match self.journal.append(records.to_vec()).await {
+                Ok(()) => return Ok(()),
+                Err(error) => {
+                    failures += 1;
+                    tracing::warn!(%error, failures, "the journal could not be written");
+                    if failures >= limits::STORE_RETRIES {
+                        return Err(error);
+                    }
+                    tokio::time::sleep(Duration::from_millis(limits::STORE_RETRY_WAIT.0)).await;
+                }
+            }
+        }
+    }
+}
+
+fn reply(answer: Option<Answer>, with: Result<Seq, Refusal>) {
+    if let Some(answer) = answer {
+        // The asker may have gone; the journal knows the answer.
+        let _ = answer.send(with);
+    }
+}
+
+async fn wait_until(clock: &Arc<dyn Clock>, deadline: Option<Timestamp>) {
+    match deadline {
+        Some(at) => clock.sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// How long the run has been running in all, by the monotonic clock of this process.
+struct ActiveTime {
+    base: Span,
+    since: Option<Span>,
+}
+
+impl ActiveTime {
+    fn at(&self, mono: Span) -> Span {
+        self.since.map_or(self.base, |since| self.base.plus(Span(mono.0.saturating_sub(since.0))))
+    }
+
+    fn turn(&mut self, active: Span, mono: Span, is_running: bool) {
+        self.base = active;
+        self.since = is_running.then_some(mono);
+    }
+}

@@ -1,0 +1,205 @@
+//! What is in flight in this process. Every task that is started gives exactly one outcome, whatever happens to it.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::broadcast;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::id::CallId;
+use crate::domain::model::Delta;
+use crate::domain::model::FailureClass;
+use crate::domain::model::ModelFailure;
+use crate::domain::model::ModelRequest;
+use crate::domain::model::Received;
+use crate::domain::terms::Check;
+use crate::domain::time::Span;
+use crate::domain::tool::EffectClass;
+use crate::domain::tool::Facts;
+use crate::domain::tool::OutcomeKind;
+use crate::domain::tool::Permit;
+use crate::domain::tool::Probe;
+use crate::domain::tool::Problem;
+use crate::domain::tool::ProblemKind;
+use crate::domain::tool::ToolCall;
+use crate::domain::tool::ToolOutcome;
+use crate::machine::Outcome;
+use crate::machine::effect::Effect;
+use crate::model::Model;
+use crate::tools::Executed;
+use crate::tools::Reins;
+use crate::tools::Toolbox;
+
+/// The tasks of one run.
+pub struct Tasks {
+    model: Arc<dyn Model>,
+    tools: Toolbox,
+    deltas: broadcast::Sender<Delta>,
+    set: JoinSet<Outcome>,
+    flying: Vec<Flying>,
+}
+
+/// Something that can be ended.
+struct Flying {
+    cancel: CancellationToken,
+    /// Whether it gets the grace of a graceful cancel.
+    has_outside_effects: bool,
+}
+
+impl Tasks {
+    /// No task yet.
+    pub fn new(model: Arc<dyn Model>, tools: Toolbox, deltas: broadcast::Sender<Delta>) -> Self {
+        Tasks { model, tools, deltas, set: JoinSet::new(), flying: Vec::new() }
+    }
+
+    /// Starts a piece of work.
+    pub fn start(&mut self, effect: Effect) {
+        match effect {
+            Effect::Prepare(calls) => {
+                let tools = self.tools.clone();
+                let ids: Vec<CallId> = calls.iter().map(|call| call.id).collect();
+                self.spawn(prepare(tools, calls), move || Outcome::Prepared(ids.into_iter().map(unprepared).collect()));
+            }
+            Effect::CallModel(request) => {
+                let cancel = self.fly(EffectClass::Read);
+                let (model, deltas, call) = (self.model.clone(), self.deltas.clone(), request.call);
+                self.spawn(ask(model, *request, deltas, cancel), move || Outcome::Model { call, result: Err(broke()) });
+            }
+            Effect::RunTool(permit) => {
+                let cancel = self.fly(permit.call().effect);
+                let reins = Reins { deltas: self.deltas.clone(), cancel };
+                let call = permit.call().id;
+                let failed = ToolOutcome::not_run(OutcomeKind::Failed, "the tool broke down; this is a bug of tiller");
+                self.spawn(execute(self.tools.clone(), *permit, reins), move || Outcome::Tool {
+                    call,
+                    outcome: failed,
+                });
+            }
+            Effect::RunCheck { index, check } => {
+                let reins = Reins { deltas: self.deltas.clone(), cancel: self.fly(EffectClass::Read) };
+                let detail = "the check broke down; this is a bug of tiller".to_string();
+                self.spawn(verify(self.tools.clone(), index, check, reins), move || Outcome::Check {
+                    index,
+                    passed: false,
+                    detail,
+                });
+            }
+            Effect::Probe { call, facts } => {
+                let tools = self.tools.clone();
+                let probe = async move { Outcome::Probed { call, probe: tools.probe(&facts).await } };
+                self.spawn(probe, move || Outcome::Probed { call, probe: Probe::Unknown });
+            }
+            Effect::EndWork { grace } => self.end_work(grace),
+        }
+    }
+
+    /// The next outcome; waits for ever when nothing is in flight.
+    pub async fn next(&mut self) -> Outcome {
+        loop {
+            match self.set.join_next().await {
+                Some(Ok(outcome)) => {
+                    self.flying.retain(|one| !one.cancel.is_cancelled());
+                    return outcome;
+                }
+                // A task can't panic (see `spawn`), and is aborted only together with this set.
+                Some(Err(_)) => {}
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Ends all that is under way and waits until it has ended, but not for ever.
+    pub async fn stop(mut self, patience: Span) {
+        self.end_work(Span(0));
+        let all_ended = async { while self.set.join_next().await.is_some() {} };
+        // What did not end in time has an unknown outcome, as after a crash.
+        let _ = tokio::time::timeout(Duration::from_millis(patience.0), all_ended).await;
+    }
+
+    fn fly(&mut self, effect: EffectClass) -> CancellationToken {
+        let cancel = CancellationToken::new();
+        let has_outside_effects = effect == EffectClass::External;
+        self.flying.push(Flying { cancel: cancel.clone(), has_outside_effects });
+        cancel
+    }
+
+    fn end_work(&mut self, grace: Span) {
+        for one in &self.flying {
+            let cancel = one.cancel.clone();
+            if one.has_outside_effects && grace > Span(0) {
+                tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_millis(grace.0)).await;
+                    cancel.cancel();
+                });
+            } else {
+                cancel.cancel();
+            }
+        }
+    }
+
+    /// Runs a piece of work; should it panic, `fallback` is its outcome.
+    fn spawn(
+        &mut self,
+        work: impl Future<Output = Outcome> + Send + 'static,
+        fallback: impl FnOnce() -> Outcome + Send + 'static,
+    ) {
+        self.set.spawn(async move {
+            match AssertUnwindSafe(work).catch_unwind().await {
+                Ok(outcome) => outcome,
+                Err(_) => fallback(),
+            }
+        });
+    }
+}
+
+async fn prepare(tools: Toolbox, calls: Vec<ToolCall>) -> Outcome {
+    let mut facts = Vec::new();
+    for call in &calls {
+        facts.push((call.id, tools.prepare(call).await));
+    }
+    Outcome::Prepared(facts)
+}
+
+fn unprepared(call: CallId) -> (CallId, Facts) {
+    let text = "what the call would touch could not be found out; nothing was run; this is a bug of tiller".to_string();
+    (call, Facts { problem: Some(Problem { kind: ProblemKind::Impossible, text }), ..Facts::default() })
+}
+
+async fn ask(
+    model: Arc<dyn Model>,
+    request: ModelRequest,
+    deltas: broadcast::Sender<Delta>,
+    cancel: CancellationToken,
+) -> Outcome {
+    let call = request.call;
+    let result = model.call(request, deltas, cancel).await;
+    Outcome::Model { call, result: result.map(Box::new).map_err(Box::new) }
+}
+
+fn broke() -> Box<ModelFailure> {
+    // Nobody knows whether the provider took the request, so it is charged as taken.
+    let received = Received { accepted: true, ..Received::default() };
+    let message = "the adapter broke down; this is a bug of tiller".to_string();
+    Box::new(ModelFailure { class: FailureClass::Unknown, message, retry_after: None, received })
+}
+
+async fn execute(tools: Toolbox, permit: Permit, reins: Reins) -> Outcome {
+    let call = permit.call().id;
+    match tools.execute(permit, reins).await {
+        Executed::Ended(outcome) => Outcome::Tool { call, outcome },
+        Executed::Drifted(why) => Outcome::Drifted { call, why },
+    }
+}
+
+async fn verify(tools: Toolbox, index: usize, check: Check, reins: Reins) -> Outcome {
+    let cancel = reins.cancel.clone();
+    let (passed, detail) = tools.check(&check, reins).await;
+    if cancel.is_cancelled() && !passed {
+        return Outcome::CheckEnded { index };
+    }
+    Outcome::Check { index, passed, detail }
+}

@@ -1,0 +1,110 @@
+//! The exit status: what a script learns from how a run was left (docs/ENGINE.md §16.3).
+
+use crate::domain::status::ParkReason;
+use crate::domain::status::Status;
+
+/// The command line can't be meant.
+pub const USAGE: u8 = 2;
+/// The configuration can't be used: as a run that is parked for its model or its key.
+pub const CONFIGURATION: u8 = 13;
+/// Another process holds the run.
+pub const LOCKED: u8 = 30;
+
+/// The exit status for a run that was left like this.
+pub fn exit_code(status: &Status) -> u8 {
+    match status {
+        Status::Completed(_) => 0,
+        Status::Failed(_) => 20,
+        Status::Cancelled => 21,
+        Status::Parked(reason) => parked(reason),
+        // The engine stopped before it could park the run; it is recovered when it is opened again.
+        Status::Queued | Status::Running => 14,
+    }
+}
+
+fn parked(reason: &ParkReason) -> u8 {
+    match reason {
+        ParkReason::Approval => 10,
+        ParkReason::Budget(_) => 11,
+        ParkReason::Stalled(_) | ParkReason::Verification => 12,
+        ParkReason::Credentials
+        | ParkReason::Billing
+        | ParkReason::Permission
+        | ParkReason::ModelConfig
+        | ParkReason::PriceUnknown => 13,
+        ParkReason::OutcomeUnknown
+        | ParkReason::Question
+        | ParkReason::DenyBreaker
+        | ParkReason::ContextExhausted
+        | ParkReason::ModelOutput
+        | ParkReason::Refused
+        | ParkReason::RateLimited { .. }
+        | ParkReason::ProviderWait { .. }
+        | ParkReason::Storage
+        | ParkReason::Interrupted
+        | ParkReason::Paused
+        | ParkReason::Shutdown
+        | ParkReason::EnginePanic => 14,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::budget::Axis;
+    use crate::domain::status::Detector;
+    use crate::domain::status::Failure;
+    use crate::domain::status::Finish;
+    use crate::domain::time::Timestamp;
+
+    #[test]
+    fn every_way_to_leave_has_its_code() {
+        let until = Timestamp(0);
+        let parked = |reasons: &[ParkReason]| {
+            let mut codes: Vec<u8> = reasons.iter().map(|reason| exit_code(&Status::Parked(reason.clone()))).collect();
+            codes.dedup();
+            codes
+        };
+        assert_eq!(parked(&[ParkReason::Approval]), [10]);
+        assert_eq!(parked(&Axis::ALL.map(ParkReason::Budget)), [11]);
+        let stalled = [Detector::NoProgress, Detector::Repeat].map(ParkReason::Stalled);
+        assert_eq!(parked(&[&stalled[..], &[ParkReason::Verification]].concat()), [12]);
+        assert_eq!(
+            parked(&[
+                ParkReason::Credentials,
+                ParkReason::Billing,
+                ParkReason::Permission,
+                ParkReason::ModelConfig,
+                ParkReason::PriceUnknown,
+            ]),
+            [13]
+        );
+        assert_eq!(
+            parked(&[
+                ParkReason::OutcomeUnknown,
+                ParkReason::Question,
+                ParkReason::DenyBreaker,
+                ParkReason::ContextExhausted,
+                ParkReason::ModelOutput,
+                ParkReason::Refused,
+                ParkReason::RateLimited { until },
+                ParkReason::ProviderWait { until },
+                ParkReason::Storage,
+                ParkReason::Interrupted,
+                ParkReason::Paused,
+                ParkReason::Shutdown,
+                ParkReason::EnginePanic,
+            ]),
+            [14]
+        );
+        let ends = [
+            Status::Completed(Finish::Verified),
+            Status::Completed(Finish::AcceptedUnverified),
+            Status::Failed(Failure::Protocol),
+            Status::Cancelled,
+            Status::Running,
+            Status::Queued,
+        ];
+        assert_eq!(ends.map(|status| exit_code(&status)), [0, 0, 20, 21, 14, 14]);
+    }
+}

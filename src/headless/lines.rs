@@ -1,0 +1,323 @@
+//! Records as lines for people and screen readers: each begins with a mark in words, untrusted text stands behind a
+//! gutter. Pure: a record and the run that it led to in, text out.
+
+use jiff::tz::TimeZone;
+
+use crate::domain::approval::By;
+use crate::domain::approval::Decision;
+use crate::domain::approval::Resolution;
+use crate::domain::budget::Axis;
+use crate::domain::budget::Basis;
+use crate::domain::budget::Limit;
+use crate::domain::command::Cancel;
+use crate::domain::command::Control;
+use crate::domain::command::Pause;
+use crate::domain::event::ClaimVerdict;
+use crate::domain::event::Event;
+use crate::domain::event::Finding;
+use crate::domain::event::Record;
+use crate::domain::id::CallId;
+use crate::domain::limits;
+use crate::domain::plan::Plan;
+use crate::domain::plan::TodoStatus;
+use crate::domain::run::Run;
+use crate::domain::status::Action;
+use crate::domain::status::ParkReason;
+use crate::domain::status::Status;
+use crate::domain::status::Verdict;
+use crate::domain::terms::Terms;
+use crate::domain::text::excerpt;
+use crate::domain::time::human;
+use crate::domain::tool::Facts;
+use crate::domain::tool::OutcomeKind;
+use crate::domain::tool::Probe;
+use crate::domain::tool::ToolOutcome;
+use crate::headless::text::block;
+use crate::headless::text::clock;
+use crate::headless::text::title;
+
+/// The lines of a record, each with its line break; nothing for a record that tells a person nothing. `run` is the
+/// run with the record taken in.
+pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
+    match &record.event {
+        Event::RunCreated { terms } => created(run, terms),
+        Event::StatusChanged { status, by: _ } => status_line(status, zone),
+        Event::ControlRequested { control, by: _ } => format!("[asked] {}\n", control_phrase(*control)),
+        Event::Recovered { findings } => recovered(findings),
+        Event::IterationStarted { n, phase } => format!("[iteration {n}] {}\n", phase.word()),
+        Event::InterjectionQueued { id, text, by: _ } => {
+            format!("[you] {id}, told at the next iteration\n{}", block(text))
+        }
+        Event::InterjectionDelivered { id } => format!("[you] {id} was told\n"),
+        Event::BudgetSettled { id, charge } => match charge.basis {
+            Basis::Unverified => format!("[spend] {} of {} can't be verified and counts\n", charge.amount, id.call),
+            Basis::Reported | Basis::NotAccepted | Basis::Partial | Basis::Estimated => String::new(),
+        },
+        Event::BudgetRaised { axis, limit, by: _ } => {
+            format!("[limit] {} is now {}\n", axis.word(), limit_phrase(*axis, *limit))
+        }
+        Event::ModelCallStarted { call, attempt, .. } => match attempt {
+            1 => format!("[model] {call} asked\n"),
+            _ => format!("[model] {call} asked again, attempt {attempt}\n"),
+        },
+        Event::ModelCallFinished { reply, discarded: Some(why), .. } => {
+            format!("[model] the reply is not used: {}\n{}", title(why), block(&reply.text))
+        }
+        Event::ModelCallFinished { reply, discarded: None, .. } => match reply.text.trim() {
+            "" => String::new(),
+            text => format!("[model] says\n{}", block(text)),
+        },
+        Event::ModelCallFailed { failure, .. } => format!("[model] failed: {}\n", title(&failure.message)),
+        Event::RetryScheduled { at, why } => format!("[model] tried again at {}: {}\n", clock(*at, zone), title(why)),
+        Event::ToolCallProposed { call, tool, arguments, .. } => {
+            format!("[call {call}] asked for: {} {}\n", title(tool), title(arguments))
+        }
+        Event::ToolCallPrepared { call, facts } => prepared(*call, facts),
+        Event::ApprovalRequested { call, why, digest } => {
+            format!("[call {call}] waits for your decision: {} · digest {}\n", title(why), digest.short())
+        }
+        Event::ApprovalDecided { call, decision, by, .. } => decided(*call, decision, by),
+        Event::ApprovalInvalidated { call, why } => {
+            format!("[call {call}] is looked at anew, earlier decisions do not hold: {}\n", title(why))
+        }
+        Event::ToolCallStarted { call, attempt } => match attempt {
+            1 => format!("[call {call}] runs: {}\n", call_title(run, *call)),
+            _ => format!("[call {call}] runs again, attempt {attempt}: {}\n", call_title(run, *call)),
+        },
+        Event::ToolCallFinished { call, outcome } => finished(*call, outcome),
+        Event::ToolCallProbed { call, probe } => format!("[call {call}] its traces say: {}\n", probe_phrase(*probe)),
+        Event::ToolOutcomeResolved { call, resolution, by: _ } => {
+            format!("[call {call}] you say: {}\n", resolution_phrase(resolution))
+        }
+        Event::QuestionAnswered { call, text, by: _ } => format!("[call {call}] you answered\n{}", block(text)),
+        Event::PlanUpdated { plan } => plan_lines(plan),
+        Event::DoneClaimed { summary, .. } => {
+            format!("[claim] the goal is reached, says the model\n{}", block(summary))
+        }
+        Event::CheckStarted { index } => format!("[check {}] runs: {}\n", index + 1, check_title(run, *index)),
+        Event::AcceptanceChecked { index, passed: true, .. } => format!("[check {}] passed\n", index + 1),
+        Event::AcceptanceChecked { index, passed: false, detail } => {
+            format!("[check {}] failed\n{}", index + 1, block(&excerpt(detail, limits::LINES_EXCERPT_BYTES)))
+        }
+        Event::CheckInterrupted { index } => format!("[check {}] was ended; it is run again\n", index + 1),
+        Event::ClaimJudged { verdict, text } => format!("[claim] {}\n{}", claim_phrase(*verdict), block(text)),
+        Event::StallDetected { detector, diagnosis } => format!("[stall] {}\n{}", detector.phrase(), block(diagnosis)),
+        Event::IterationClosed { n, verdict } => closed(*n, verdict, run),
+        Event::OwnerAcquired { .. } | Event::BudgetReserved { .. } | Event::ProgressObserved { .. } => String::new(),
+    }
+}
+
+/// A status with what can be done about it.
+pub fn status_line(status: &Status, zone: &TimeZone) -> String {
+    match status {
+        Status::Parked(reason) => {
+            let until = match reason {
+                ParkReason::RateLimited { until } | ParkReason::ProviderWait { until } => {
+                    format!(" until {}", clock(*until, zone))
+                }
+                _ => String::new(),
+            };
+            format!("[parked] {}{until}\n  what to do: {}\n", reason.phrase(), reason.remedy())
+        }
+        Status::Completed(finish) => format!("[completed] {}\n", finish.phrase()),
+        Status::Failed(failure) => format!("[failed] {}\n", failure.phrase()),
+        Status::Queued | Status::Running | Status::Cancelled => format!("[{}]\n", status.word()),
+    }
+}
+
+/// The head of a run: what it was started with.
+pub fn created(run: &Run, terms: &Terms) -> String {
+    let mut text = format!("[run {}]{}\n{}", run.id, rehearsal(terms), block(terms.goal.as_str()));
+    text += &format!("  folder: {}\n", title(&terms.workspace));
+    text += &format!("  model: {}\n", title(&terms.model.name));
+    let limits: Vec<String> = Axis::ALL
+        .iter()
+        .map(|axis| format!("{} {}", axis.word(), limit_phrase(*axis, terms.limits.on(*axis))))
+        .collect();
+    text += &format!("  limits at start: {}\n", limits.join(", "));
+    for (index, check) in terms.checks.iter().enumerate() {
+        text += &format!("  check {}: {}\n", index + 1, title(check.title()));
+    }
+    text
+}
+
+fn rehearsal(terms: &Terms) -> &'static str {
+    if terms.rehearsal { " a rehearsal: scripted model, pretended money" } else { "" }
+}
+
+/// The plan, a todo a line, each with its mark in words.
+pub fn plan_lines(plan: &Plan) -> String {
+    let (done, all) = plan.score();
+    let mut text = format!("[plan {}] {done} of {all} done\n", plan.revision);
+    for todo in &plan.todos {
+        let indent = if todo.parent.is_some() { "    " } else { "  " };
+        let mark = match todo.status {
+            TodoStatus::Pending => "to do",
+            TodoStatus::InProgress => "now",
+            TodoStatus::Done => "done",
+            TodoStatus::Blocked => "blocked",
+            TodoStatus::Dropped => "dropped",
+        };
+        let note = if todo.note.is_empty() { String::new() } else { format!(" ({})", title(&todo.note)) };
+        text += &format!("{indent}({mark}) {}: {}{note}\n", title(&todo.id.0), title(&todo.title));
+    }
+    text
+}
+
+/// What was spent, against its limits, in one line without its end.
+pub fn spend(run: &Run) -> String {
+    let part = |axis: Axis| {
+        let limit = limit_phrase(axis, run.pool.limits().on(axis));
+        format!("{} {} of {limit}", axis.word(), axis.show(run.pool.used(axis)))
+    };
+    let axes = [Axis::Cost, Axis::Tokens, Axis::Loops, Axis::ModelCalls, Axis::ToolCalls, Axis::Active];
+    let mut text = axes.map(part).join(", ");
+    if let Some(held) = run.pool.reserved() {
+        text += &format!("; {} held for {}", held.amount, held.id.call);
+    }
+    text
+}
+
+/// A limit for people.
+pub fn limit_phrase(axis: Axis, limit: Limit) -> String {
+    match limit {
+        Limit::At(most) => axis.show(most),
+        Limit::Unlimited => "UNLIMITED".to_string(),
+    }
+}
+
+fn control_phrase(control: Control) -> &'static str {
+    match control {
+        Control::Pause(Pause::AfterTool) => "pause when what runs has ended",
+        Control::Pause(Pause::Now) => "pause now",
+        Control::Leave => "leave",
+        Control::Cancel(Cancel::Graceful) => "cancel",
+        Control::Cancel(Cancel::Now) => "cancel now",
+    }
+}
+
+fn recovered(findings: &[Finding]) -> String {
+    let mut text = "[recovered] the process before this one ended while the run was running\n".to_string();
+    for finding in findings {
+        text += &match finding {
+            Finding::ModelCallLost(call) => format!("  model call {call} is lost; its worst case counts as spent\n"),
+            Finding::ToolCallLost(call) => format!("  call {call} may or may not have happened\n"),
+            Finding::CheckLost(index) => format!("  check {} is run again\n", index + 1),
+        };
+    }
+    text
+}
+
+fn prepared(call: CallId, facts: &Facts) -> String {
+    match &facts.problem {
+        Some(problem) => format!("[call {call}] can't be run: {}\n", title(&problem.text)),
+        None => format!("[call {call}] looked at: {}: {}\n", title(&facts.reach), title(&facts.title)),
+    }
+}
+
+fn decided(call: CallId, decision: &Decision, by: &By) -> String {
+    let by = match by {
+        By::Operator(client) => format!("you ({})", title(&client.0)),
+        By::Rule(name) => format!("the rule {}", title(name)),
+    };
+    match decision {
+        Decision::AllowOnce => format!("[call {call}] allowed once by {by}\n"),
+        Decision::AllowRun => format!("[call {call}] allowed until the run ends by {by}\n"),
+        Decision::Deny(text) => format!("[call {call}] denied by {by}\n{}", block(text)),
+    }
+}
+
+fn finished(call: CallId, outcome: &ToolOutcome) -> String {
+    let took = match outcome.kind {
+        OutcomeKind::Done | OutcomeKind::Failed | OutcomeKind::TimedOut => {
+            format!(" after {}, {} bytes", human(outcome.took), outcome.bytes)
+        }
+        OutcomeKind::Cancelled | OutcomeKind::Denied | OutcomeKind::NotRun(_) | OutcomeKind::Unknown => String::new(),
+    };
+    let text = block(&excerpt(&outcome.text, limits::LINES_EXCERPT_BYTES));
+    format!("[call {call}] {}{took}\n{text}", outcome.kind.word())
+}
+
+fn probe_phrase(probe: Probe) -> &'static str {
+    match probe {
+        Probe::Done => "it happened",
+        Probe::NotDone => "it did not happen",
+        Probe::Unknown => "it can't be told",
+    }
+}
+
+fn resolution_phrase(resolution: &Resolution) -> String {
+    match resolution {
+        Resolution::Happened(text) if text.is_empty() => "it happened".to_string(),
+        Resolution::Happened(text) => format!("it happened: {}", title(text)),
+        Resolution::NotHappened => "it did not happen".to_string(),
+        Resolution::RunAgain => "run it again".to_string(),
+        Resolution::Skip => "go on without knowing".to_string(),
+    }
+}
+
+fn claim_phrase(verdict: ClaimVerdict) -> &'static str {
+    match verdict {
+        ClaimVerdict::Verified => "verified: all checks passed",
+        ClaimVerdict::Unverified => "taken at its word: there are no checks",
+        ClaimVerdict::Rejected => "rejected",
+        ClaimVerdict::Postponed => "not judged, because you have spoken",
+    }
+}
+
+fn closed(n: u32, verdict: &Verdict, run: &Run) -> String {
+    let action = match &verdict.action {
+        Action::Continue => "goes on".to_string(),
+        Action::Replan => "a new plan is due".to_string(),
+        Action::Park(reason) => format!("parks: {}", reason.phrase()),
+        Action::Complete(finish) => format!("ends: {}", finish.phrase()),
+        Action::Fail(failure) => format!("fails: {}", failure.phrase()),
+    };
+    format!("[iteration {n}] closed, {action}\n[spend] {} in this iteration; {}\n", run.iteration.spent, spend(run))
+}
+
+fn call_title(run: &Run, call: CallId) -> String {
+    run.calls.get(&call).map(|call| format!("{} {}", title(&call.tool), title(&call.title()))).unwrap_or_default()
+}
+
+fn check_title(run: &Run, index: usize) -> String {
+    run.terms.checks.get(index).map(|check| title(check.title())).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+
+    use super::*;
+    use crate::domain::approval::Decision;
+    use crate::domain::command::Command;
+    use crate::domain::id::CallId;
+    use crate::headless::fixture::Desk;
+    use crate::headless::fixture::asks_for;
+    use crate::headless::fixture::finishes;
+    use crate::headless::fixture::plans;
+
+    /// All lines of a journal.
+    fn told(desk: &Desk) -> String {
+        let records = desk.records.lock().unwrap();
+        let mut run = Run::begin(desk.run.id.clone(), &records[0]).unwrap();
+        let mut text = lines(&records[0], &run, &TimeZone::UTC);
+        for record in &records[1..] {
+            run.apply(record).unwrap();
+            text += &lines(record, &run, &TimeZone::UTC);
+        }
+        text
+    }
+
+    #[test]
+    fn a_run_reads_like_this() {
+        let mut desk = Desk::new(vec![plans(), asks_for("run_command", "make \u{1b}[2J\n[completed] ha"), finishes()]);
+        desk.recover();
+        let digest = desk.run.calls[&CallId(2)].digest().unwrap();
+        let decision = Decision::AllowOnce;
+        desk.order(Command::Interject { text: "mind\nthe gap".to_string() });
+        desk.order(Command::Decide { call: CallId(2), digest: digest.clone(), decision });
+        let expected = include_str!("../../tests/fixtures/plain.txt").replace("DIGEST", digest.short());
+        assert_eq!(told(&desk), expected);
+    }
+}

@@ -1,0 +1,186 @@
+//! Orders given by hand to a run: from what a person typed to a command that fits the run, and the other way round,
+//! the lines to type that decide what waits.
+
+use crate::domain::approval::Decision;
+use crate::domain::approval::Resolution;
+use crate::domain::command::Command;
+use crate::domain::id::CallId;
+use crate::domain::run::Run;
+use crate::domain::run::Waits;
+use crate::domain::status::ParkReason;
+use crate::domain::status::Status;
+use crate::domain::tool::ToolCall;
+use crate::policy::claim;
+
+/// A decision about a call, if it waits for one and the digest is the one it has. Errors with a sentence.
+pub fn decide(run: &Run, call: CallId, digest: &str, decision: Decision) -> Result<Command, String> {
+    let one = waiting(run, call, Waits::Decision)?;
+    match one.digest() {
+        Some(whole) if whole.is_written(digest) => Ok(Command::Decide { call, digest: whole, decision }),
+        Some(_) | None => Err(format!(
+            "call {call} is not what {digest} stands for; nothing was decided; `tiller show {}` shows what it is now",
+            run.id.short()
+        )),
+    }
+}
+
+/// What became of a call, if that is not known. Errors with a sentence.
+pub fn resolve(run: &Run, call: CallId, resolution: Resolution) -> Result<Command, String> {
+    waiting(run, call, Waits::Outcome)?;
+    Ok(Command::Resolve { call, resolution })
+}
+
+/// An answer to the question that waits. Errors with a sentence when there is none.
+pub fn answer(run: &Run, text: String) -> Result<Command, String> {
+    let asked = run.waiting().into_iter().find(|(_, waits)| *waits == Waits::Answer);
+    match asked {
+        Some((call, _)) => Ok(Command::Answer { call: call.id, text }),
+        None => Err(format!(
+            "run {id} has asked nothing; nothing was sent; to tell it something, use `tiller say {id} TEXT`",
+            id = run.id.short()
+        )),
+    }
+}
+
+fn waiting(run: &Run, call: CallId, wanted: Waits) -> Result<&ToolCall, String> {
+    let found = run.waiting().into_iter().find(|(one, waits)| one.id == call && *waits == wanted);
+    found.map(|(one, _)| one).ok_or_else(|| {
+        let what = match wanted {
+            Waits::Decision => "a decision",
+            Waits::Outcome => "word of its outcome",
+            Waits::Answer => "an answer",
+        };
+        let id = run.id.short();
+        format!(
+            "call {call} of run {id} does not wait for {what}; nothing changed; `tiller show {id}` shows what waits"
+        )
+    })
+}
+
+/// The question of a call of `ask_operator`; its raw arguments where they hold none.
+pub fn question(call: &ToolCall) -> String {
+    claim::question(&call.arguments).unwrap_or_else(|_| call.arguments.clone())
+}
+
+/// The lines to type that decide a call.
+pub fn deciding(run: &Run, call: &ToolCall, waits: Waits) -> Vec<String> {
+    let (id, name) = (run.id.short(), call.id);
+    match waits {
+        Waits::Decision => {
+            let digest = call.digest();
+            let digest = digest.as_ref().map_or("DIGEST", |digest| digest.short());
+            vec![format!("tiller approve {id} {name} {digest}"), format!("tiller deny {id} {name} {digest} \"why\"")]
+        }
+        Waits::Outcome => vec![format!("tiller resolve {id} {name} happened|not|again|skip")],
+        Waits::Answer => vec![format!("tiller answer {id} \"the answer\"")],
+    }
+}
+
+/// The lines to type, in order, that get a run further; none when it has ended.
+pub fn further(run: &Run) -> Vec<String> {
+    let id = run.id.short();
+    let reason = match &run.status {
+        Status::Parked(reason) => Some(reason),
+        Status::Queued | Status::Running => None,
+        Status::Completed(_) | Status::Failed(_) | Status::Cancelled => return Vec::new(),
+    };
+    let mut lines: Vec<String> =
+        run.waiting().into_iter().flat_map(|(call, waits)| deciding(run, call, waits)).collect();
+    match reason {
+        Some(ParkReason::Budget(axis)) => lines.push(format!("tiller raise {id} {} LIMIT", axis.word())),
+        Some(ParkReason::Stalled(_) | ParkReason::Verification | ParkReason::DenyBreaker | ParkReason::Refused) => {
+            lines.push(format!("tiller say {id} \"what to do\""))
+        }
+        Some(
+            ParkReason::Approval
+            | ParkReason::OutcomeUnknown
+            | ParkReason::Question
+            | ParkReason::ContextExhausted
+            | ParkReason::ModelOutput
+            | ParkReason::Credentials
+            | ParkReason::Billing
+            | ParkReason::Permission
+            | ParkReason::ModelConfig
+            | ParkReason::PriceUnknown
+            | ParkReason::RateLimited { .. }
+            | ParkReason::ProviderWait { .. }
+            | ParkReason::Storage
+            | ParkReason::Interrupted
+            | ParkReason::Paused
+            | ParkReason::Shutdown
+            | ParkReason::EnginePanic,
+        )
+        | None => {}
+    }
+    lines.push(format!("tiller resume {id}"));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::domain::budget::Axis;
+    use crate::headless::fixture::Desk;
+    use crate::headless::fixture::asks_for;
+    use crate::headless::fixture::asks_operator;
+    use crate::headless::fixture::plans;
+
+    fn desk(reply: crate::headless::fixture::Reply) -> Desk {
+        let mut desk = Desk::new(vec![plans(), reply]);
+        desk.recover();
+        desk
+    }
+
+    #[test]
+    fn a_decision_needs_the_call_and_its_digest() {
+        let run = desk(asks_for("run_command", "make")).run;
+        let digest = run.calls[&CallId(2)].digest().unwrap();
+        let allow = |call: u32, text: &str| decide(&run, CallId(call), text, Decision::AllowOnce);
+        let whole = Command::Decide { call: CallId(2), digest: digest.clone(), decision: Decision::AllowOnce };
+        assert_eq!(allow(2, digest.short()), Ok(whole));
+        assert_eq!(
+            allow(2, "00000000"),
+            Err("call c2 is not what 00000000 stands for; nothing was decided; `tiller show 777777` shows what it is now"
+                .to_string())
+        );
+        assert_eq!(
+            allow(1, digest.short()),
+            Err(
+                "call c1 of run 777777 does not wait for a decision; nothing changed; `tiller show 777777` shows what \
+                 waits"
+                    .to_string()
+            )
+        );
+        assert!(resolve(&run, CallId(2), Resolution::Skip).unwrap_err().contains("word of its outcome"));
+        assert_eq!(
+            answer(&run, "blue".to_string()),
+            Err("run 777777 has asked nothing; nothing was sent; to tell it something, use `tiller say 777777 TEXT`"
+                .to_string())
+        );
+    }
+
+    #[test]
+    fn an_answer_finds_its_question() {
+        let run = desk(asks_operator("red or blue?")).run;
+        assert_eq!(answer(&run, "red".to_string()), Ok(Command::Answer { call: CallId(2), text: "red".to_string() }));
+        assert_eq!(further(&run), ["tiller answer 777777 \"the answer\"", "tiller resume 777777"]);
+    }
+
+    #[test]
+    fn each_reason_has_its_lines() {
+        let mut run = desk(asks_for("run_command", "make")).run;
+        let digest = run.calls[&CallId(2)].digest().unwrap();
+        let approve = format!("tiller approve 777777 c2 {}", digest.short());
+        let deny = format!("tiller deny 777777 c2 {} \"why\"", digest.short());
+        assert_eq!(further(&run), [&approve, &deny, "tiller resume 777777"]);
+        run.calls.clear();
+        run.status = Status::Parked(ParkReason::Budget(Axis::Cost));
+        assert_eq!(further(&run), ["tiller raise 777777 cost LIMIT", "tiller resume 777777"]);
+        run.status = Status::Parked(ParkReason::Verification);
+        assert_eq!(further(&run), ["tiller say 777777 \"what to do\"", "tiller resume 777777"]);
+        run.status = Status::Cancelled;
+        assert!(further(&run).is_empty());
+    }
+}

@@ -1,0 +1,66 @@
+//! Printing without ever holding up the run: a thread of its own writes, because a slow reader of a pipe can block
+//! it for as long as it likes. A reader that has gone is told of, never a panic.
+
+use std::io::Write;
+
+use tokio::sync::mpsc;
+use tokio::sync::oneshot;
+
+use crate::domain::limits;
+
+/// Prints texts in order.
+pub struct Printer {
+    texts: mpsc::Sender<String>,
+    done: oneshot::Receiver<()>,
+}
+
+impl Printer {
+    /// A printer to `out`, flushed after each text.
+    pub fn start(mut out: Box<dyn Write + Send>) -> Printer {
+        let (texts, mut waiting) = mpsc::channel::<String>(limits::PRINTS);
+        let (told, done) = oneshot::channel();
+        std::thread::spawn(move || {
+            while let Some(text) = waiting.blocking_recv() {
+                if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+                    // Dropping the receiver is how the other side learns of it.
+                    return;
+                }
+            }
+            // Nobody waits where the run was left in a hurry.
+            let _ = told.send(());
+        });
+        Printer { texts, done }
+    }
+
+    /// Prints a text once there is room for it. Nothing happens when nobody reads any more.
+    pub async fn print(&self, text: String) {
+        if !text.is_empty() {
+            // Whether somebody reads is told by `lost`, in one place.
+            let _ = self.texts.send(text).await;
+        }
+    }
+
+    /// Returns when nobody reads any more.
+    pub async fn lost(&self) {
+        self.texts.closed().await;
+    }
+
+    /// Returns when all is printed, or nobody reads any more.
+    pub async fn finish(self) {
+        drop(self.texts);
+        // An error says that the thread ended early: nobody reads.
+        let _ = self.done.await;
+    }
+}
+
+/// Prints a text to standard output at once. A reader that has gone is no error: there is nobody to tell.
+pub fn put(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Prints a text to standard error at once.
+pub fn put_aside(text: &str) {
+    let mut out = std::io::stderr().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

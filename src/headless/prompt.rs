@@ -1,0 +1,325 @@
+//! What is asked of a person line by line, and what a typed line means as an answer. Pure: the run, the line and the
+//! moments in, a command or a text out.
+//!
+//! A decision holds for the call that was printed, in full, before the line was typed: an early line decides nothing,
+//! and a call that was printed only in part can't be allowed.
+
+use std::time::Duration;
+use std::time::Instant;
+
+use crate::domain::approval::Decision;
+use crate::domain::approval::Resolution;
+use crate::domain::command::Command;
+use crate::domain::id::CallId;
+use crate::domain::limits;
+use crate::domain::run::Run;
+use crate::domain::run::Waits;
+use crate::domain::tool::CallState;
+use crate::domain::tool::Digest;
+use crate::domain::tool::ToolCall;
+use crate::headless::orders::question;
+use crate::headless::text::block;
+use crate::headless::text::exact_block;
+use crate::headless::text::title;
+
+/// Something that a person was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompt {
+    call: CallId,
+    waits: Waits,
+    digest: Option<Digest>,
+    /// The whole call, as it is decided about.
+    whole: String,
+    /// What was not printed yet, in lines.
+    unseen: usize,
+    asked_at: Instant,
+}
+
+/// What a typed line means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// A command for the run.
+    Command(Command),
+    /// Nothing yet; this is said to the person.
+    Reply(String),
+    /// Nothing at all.
+    Nothing,
+}
+
+impl Prompt {
+    /// What the run waits for first, as a prompt with its text; nothing when it waits for nobody.
+    pub fn of(run: &Run, now: Instant) -> Option<(Prompt, String)> {
+        let (call, waits) = run.waiting().into_iter().next()?;
+        let whole = whole(call, waits);
+        let count = whole.lines().count();
+        let unseen = count.saturating_sub(limits::PROMPT_LINES);
+        let digest = call.digest();
+        let mut text = head(call, waits, digest.as_ref());
+        text.extend(whole.lines().take(limits::PROMPT_LINES).flat_map(|line| [line, "\n"]));
+        if unseen > 0 {
+            text += &format!("  … {unseen} more lines; v shows all of it, and only then can it be allowed\n");
+        }
+        text += question_line(waits);
+        Some((Prompt { call: call.id, waits, digest, whole, unseen, asked_at: now }, text))
+    }
+
+    /// Whether this is what the run still waits for first, unchanged.
+    pub fn holds(&self, run: &Run) -> bool {
+        run.waiting()
+            .first()
+            .is_some_and(|(call, waits)| call.id == self.call && *waits == self.waits && call.digest() == self.digest)
+    }
+
+    /// What a line means as an answer. `at` is when it was typed.
+    pub fn read(&mut self, line: &str, at: Instant, now: Instant) -> Meaning {
+        if at < self.asked_at + Duration::from_millis(limits::KEY_GUARD.0) {
+            return self.again("that came too early to be an answer to this; nothing was decided");
+        }
+        match self.waits {
+            Waits::Decision => self.read_decision(line.trim(), now),
+            Waits::Outcome => self.read_outcome(line.trim(), now),
+            Waits::Answer if line.trim().is_empty() => self.again("an empty line is no answer; nothing was sent"),
+            Waits::Answer => Meaning::Command(Command::Answer { call: self.call, text: line.trim().to_string() }),
+        }
+    }
+
+    fn read_decision(&mut self, line: &str, now: Instant) -> Meaning {
+        let (word, words) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        match (word, words.trim()) {
+            ("y" | "a", "") if self.unseen > 0 => self.again("look at the whole call first: v; nothing was decided"),
+            ("y", "") => self.decide(Decision::AllowOnce),
+            ("a", "") => self.decide(Decision::AllowRun),
+            ("n", "") => self.decide(Decision::Deny(String::new())),
+            ("d", "") => self.again("say why after the d; nothing was decided"),
+            ("d", why) => self.decide(Decision::Deny(why.to_string())),
+            ("v", "") => self.show(now),
+            ("", _) | (_, "") => self.again("that is none of these; nothing was decided"),
+            _ => Meaning::Command(Command::Interject { text: line.to_string() }),
+        }
+    }
+
+    fn read_outcome(&mut self, line: &str, now: Instant) -> Meaning {
+        let (word, words) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let resolved = |resolution| Meaning::Command(Command::Resolve { call: self.call, resolution });
+        match (word, words.trim()) {
+            ("h", text) => resolved(Resolution::Happened(text.to_string())),
+            ("n", "") => resolved(Resolution::NotHappened),
+            ("r", "") if self.unseen > 0 => self.again("look at the whole call first: v; nothing was decided"),
+            ("r", "") => resolved(Resolution::RunAgain),
+            ("s", "") => resolved(Resolution::Skip),
+            ("v", "") => self.show(now),
+            ("", _) | (_, "") => self.again("that is none of these; nothing was decided"),
+            _ => Meaning::Command(Command::Interject { text: line.to_string() }),
+        }
+    }
+
+    fn decide(&self, decision: Decision) -> Meaning {
+        match &self.digest {
+            Some(digest) => Meaning::Command(Command::Decide { call: self.call, digest: digest.clone(), decision }),
+            None => self.again("it is not known yet what the call would touch; nothing was decided"),
+        }
+    }
+
+    fn show(&mut self, now: Instant) -> Meaning {
+        self.unseen = 0;
+        self.asked_at = now;
+        Meaning::Reply(format!("{}{}", self.whole, question_line(self.waits)))
+    }
+
+    fn again(&self, why: &str) -> Meaning {
+        Meaning::Reply(format!("{why}\n{}", question_line(self.waits)))
+    }
+}
+
+/// What a line means while nothing is asked: words for the agent. A single letter is a late answer, not words.
+pub fn read_unasked(line: &str) -> Meaning {
+    let line = line.trim();
+    match line.chars().count() {
+        0 => Meaning::Nothing,
+        1 => Meaning::Reply("nothing waits for a decision; nothing was sent\n".to_string()),
+        _ => Meaning::Command(Command::Interject { text: line.to_string() }),
+    }
+}
+
+/// The whole of a call that waits, behind the gutter.
+pub fn whole(call: &ToolCall, waits: Waits) -> String {
+    let preview = call.facts.as_ref().map(|facts| facts.preview.as_str()).filter(|preview| !preview.is_empty());
+    match waits {
+        Waits::Answer => block(&question(call)),
+        Waits::Decision | Waits::Outcome => exact_block(preview.unwrap_or(&call.arguments)),
+    }
+}
+
+/// What stands above the whole of a call that waits.
+pub fn head(call: &ToolCall, waits: Waits, digest: Option<&Digest>) -> String {
+    let mark = match waits {
+        Waits::Decision => "decision needed",
+        Waits::Outcome => "outcome unknown",
+        Waits::Answer => return format!("[question] {} asks\n", call.id),
+    };
+    let mut text = format!("[{mark}] {} {}: {}\n", call.id, title(&call.tool), title(&call.title()));
+    if let CallState::Awaiting { why } = &call.state {
+        text += &format!("  why it is asked: {}\n", title(why));
+    }
+    if let Some(facts) = &call.facts {
+        text += &format!("  what it reaches: {}\n", title(&facts.reach));
+        text.extend(facts.binding.iter().map(|bound| format!("  bound to: {}\n", title(bound))));
+    }
+    if let Some(digest) = digest {
+        text += &format!("  digest: {}\n", digest.short());
+    }
+    text
+}
+
+fn question_line(waits: Waits) -> &'static str {
+    match waits {
+        Waits::Decision => "allow this call? [y once / a for the run / n no / d WORDS no, because / v view]\n",
+        Waits::Outcome => "what became of it? [h happened / n did not / r run it again / s skip / v view]\n",
+        Waits::Answer => "your answer, in one line:\n",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+
+    use super::*;
+    use crate::headless::fixture::Desk;
+    use crate::headless::fixture::asks_for;
+    use crate::headless::fixture::asks_operator;
+    use crate::headless::fixture::plans;
+
+    /// A run that waits, and what is asked about it.
+    fn waiting(desk: Desk) -> (Run, Prompt, String, Instant) {
+        let now = Instant::now();
+        let (prompt, text) = Prompt::of(&desk.run, now).unwrap();
+        (desk.run, prompt, text, now)
+    }
+
+    fn decision(command: &str) -> Desk {
+        let mut desk = Desk::new(vec![plans(), asks_for("run_command", command)]);
+        desk.recover();
+        desk
+    }
+
+    fn question() -> Desk {
+        let mut desk = Desk::new(vec![plans(), asks_operator("red\nor blue?")]);
+        desk.recover();
+        desk
+    }
+
+    fn lost() -> Desk {
+        let mut desk = decision("send it");
+        let digest = desk.run.calls[&CallId(2)].digest().unwrap();
+        desk.order_and_die(Command::Decide { call: CallId(2), digest, decision: Decision::AllowOnce });
+        desk.recover();
+        desk
+    }
+
+    /// What lines mean, each typed late enough, as short words.
+    fn check(desk: Desk, cases: &[(&str, &str)]) {
+        let (_, prompt, _, now) = waiting(desk);
+        let late = now + Duration::from_secs(1);
+        for (line, expected) in cases {
+            let meaning = match prompt.clone().read(line, late, late) {
+                Meaning::Command(Command::Decide { call: CallId(2), decision, .. }) => format!("{decision:?}"),
+                Meaning::Command(Command::Resolve { call: CallId(2), resolution }) => format!("{resolution:?}"),
+                Meaning::Command(Command::Answer { call: CallId(2), text }) => format!("answer {text}"),
+                Meaning::Command(Command::Interject { text }) => format!("say {text}"),
+                Meaning::Command(other) => panic!("{other:?}"),
+                Meaning::Reply(text) => text.lines().next().unwrap_or_default().to_string(),
+                Meaning::Nothing => "nothing".to_string(),
+            };
+            assert_eq!(meaning, *expected, "for {line:?}");
+        }
+    }
+
+    #[test]
+    fn a_decision_is_one_letter() {
+        let none = "that is none of these; nothing was decided";
+        check(
+            decision("make"),
+            &[
+                ("y", "AllowOnce"),
+                (" a ", "AllowRun"),
+                ("n", "Deny(\"\")"),
+                ("d  use the test database", "Deny(\"use the test database\")"),
+                ("d", "say why after the d; nothing was decided"),
+                ("v", "  | $ make"),
+                ("yes", none),
+                ("Y", none),
+                ("", none),
+                ("yes please", "say yes please"),
+            ],
+        );
+    }
+
+    #[test]
+    fn an_outcome_is_told() {
+        check(
+            lost(),
+            &[
+                ("h", "Happened(\"\")"),
+                ("h it was sent", "Happened(\"it was sent\")"),
+                ("n", "NotHappened"),
+                ("r", "RunAgain"),
+                ("s", "Skip"),
+                ("v", "  | $ send it"),
+                ("y", "that is none of these; nothing was decided"),
+                ("wait a moment", "say wait a moment"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_question_takes_any_line() {
+        check(
+            question(),
+            &[(" y ", "answer y"), ("blue", "answer blue"), (" ", "an empty line is no answer; nothing was sent")],
+        );
+        let (_, _, text, _) = waiting(question());
+        assert_eq!(text, "[question] c2 asks\n  | red\n  | or blue?\nyour answer, in one line:\n");
+    }
+
+    #[test]
+    fn early_lines_decide_nothing() {
+        let (_, mut prompt, _, now) = waiting(decision("make"));
+        for early in [now, now + Duration::from_millis(499)] {
+            let Meaning::Reply(text) = prompt.read("y", early, early) else { panic!("it was decided") };
+            assert!(text.starts_with("that came too early"), "{text}");
+        }
+        assert!(matches!(prompt.read("y", now + Duration::from_millis(500), now), Meaning::Command(_)));
+    }
+
+    #[test]
+    fn a_long_call_is_seen_in_full_before_it_is_allowed() {
+        let (_, mut prompt, text, now) = waiting(decision(&"line\n".repeat(100)));
+        assert!(text.contains("  … 60 more lines; v shows all of it, and only then can it be allowed\n"), "{text}");
+        let late = now + Duration::from_secs(1);
+        for line in ["y", "a"] {
+            let Meaning::Reply(text) = prompt.read(line, late, late) else { panic!("it was decided") };
+            assert!(text.starts_with("look at the whole call first: v; nothing was decided"), "{text}");
+        }
+        assert!(matches!(prompt.clone().read("n", late, late), Meaning::Command(_)));
+        let Meaning::Reply(shown) = prompt.read("v", late, late) else { panic!("it was decided") };
+        assert_eq!(shown.lines().count(), 101);
+        assert!(matches!(prompt.read("y", late, late), Meaning::Reply(_)), "typed before it was shown");
+        let later = late + Duration::from_secs(1);
+        assert!(matches!(prompt.read("y", later, later), Meaning::Command(_)));
+    }
+
+    #[test]
+    fn a_prompt_holds_for_its_call_only() {
+        let (run, prompt, _, _) = waiting(decision("make"));
+        assert!(prompt.holds(&run));
+        assert!(!prompt.holds(&decision("make all").run), "other bytes");
+        assert!(!prompt.holds(&question().run));
+    }
+
+    #[test]
+    fn unasked_words_are_for_the_agent() {
+        assert_eq!(read_unasked(" "), Meaning::Nothing);
+        assert!(matches!(read_unasked("y"), Meaning::Reply(_)));
+        assert_eq!(read_unasked("go on "), Meaning::Command(Command::Interject { text: "go on".to_string() }));
+    }
+}

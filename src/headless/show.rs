@@ -1,0 +1,252 @@
+//! Runs as text: one in full, all of them as a list, and both as JSON for programs. Pure.
+
+use jiff::tz::TimeZone;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::domain::budget::Axis;
+use crate::domain::money::MicroUsd;
+use crate::domain::run::Run;
+use crate::domain::run::Waits;
+use crate::domain::status::Status;
+use crate::domain::summary::Listed;
+use crate::domain::summary::Summary;
+use crate::domain::time::Timestamp;
+use crate::domain::tool::ToolCall;
+use crate::headless::lines::created;
+use crate::headless::lines::limit_phrase;
+use crate::headless::lines::plan_lines;
+use crate::headless::lines::spend;
+use crate::headless::lines::status_line;
+use crate::headless::orders::deciding;
+use crate::headless::orders::further;
+use crate::headless::orders::question;
+use crate::headless::prompt::head;
+use crate::headless::prompt::whole;
+use crate::headless::text::ago;
+use crate::headless::text::block;
+use crate::headless::text::clock;
+use crate::headless::text::title;
+
+/// A run in full: what it is for, where it stands and why, what waits, and the lines to type.
+pub fn run(run: &Run, zone: &TimeZone) -> String {
+    let mut text = opening(run, zone);
+    text += &format!("[spend] {}\n", spend(run));
+    if run.pool.unverified() > MicroUsd(0) {
+        text += &format!("  {} of it can't be verified\n", run.pool.unverified());
+    }
+    if let Some(trouble) = &run.trouble {
+        text += &format!("[model] failed last: {}\n", title(&trouble.message));
+    }
+    if let Some(diagnosis) = &run.diagnosis {
+        text += &format!("[stall] nothing moved\n{}", block(diagnosis));
+    }
+    for said in &run.interjections {
+        text += &format!("[you] {}, not told yet\n{}", said.id, block(&said.text));
+    }
+    for (call, waits) in run.waiting() {
+        text += &head(call, waits, call.digest().as_ref());
+        text += &whole(call, waits);
+    }
+    text + &to_type(run)
+}
+
+/// A run as it is found: its head, its status and its plan.
+pub fn opening(run: &Run, zone: &TimeZone) -> String {
+    let status = status_line(&run.status, zone);
+    let since = format!("  since {}, iteration {}\n", clock(run.status_since, zone), run.iteration.n);
+    format!("{}{status}{since}{}", created(run, &run.terms), plan_lines(&run.plan))
+}
+
+/// The last words about a run that is left: how it stands, and what gets it further.
+pub fn parting(run: &Run) -> String {
+    let phrase = match &run.status {
+        Status::Parked(reason) => format!("parked ({})", reason.phrase()),
+        Status::Completed(finish) => format!("completed ({})", finish.phrase()),
+        Status::Failed(failure) => format!("failed ({})", failure.phrase()),
+        Status::Queued | Status::Running | Status::Cancelled => run.status.word().to_string(),
+    };
+    format!("run {} is {phrase} · {} spent\n{}", run.id.short(), run.pool.spent(), to_type(run))
+}
+
+fn to_type(run: &Run) -> String {
+    let further = further(run);
+    if further.is_empty() {
+        return String::new();
+    }
+    let lines: String = further.iter().map(|line| format!("  {line}\n")).collect();
+    format!("to go on, type:\n{lines}")
+}
+
+/// A run in full, as one JSON object.
+pub fn run_json(run: &Run) -> String {
+    let axes: serde_json::Map<String, Value> = Axis::ALL
+        .iter()
+        .map(|axis| {
+            (axis.word().to_string(), json!({"used": run.pool.used(*axis), "limit": run.pool.limits().on(*axis)}))
+        })
+        .collect();
+    let (reason, remedy) = match &run.status {
+        Status::Parked(reason) => (Some(reason.phrase()), Some(reason.remedy())),
+        Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => (None, None),
+    };
+    let waiting: Vec<Value> = run.waiting().into_iter().map(|(call, waits)| waiting_json(run, call, waits)).collect();
+    let whole = json!({
+        "summary": Summary::of(run),
+        "goal": run.terms.goal.as_str(),
+        "reason": reason,
+        "remedy": remedy,
+        "plan": run.plan,
+        "axes": axes,
+        "reserved": run.pool.reserved(),
+        "unverified": run.pool.unverified(),
+        "waiting": waiting,
+        "further": further(run),
+    });
+    format!("{whole}\n")
+}
+
+fn waiting_json(run: &Run, call: &ToolCall, waits: Waits) -> Value {
+    let waits_for = match waits {
+        Waits::Decision => "decision",
+        Waits::Outcome => "outcome",
+        Waits::Answer => "answer",
+    };
+    json!({
+        "call": call.id.to_string(),
+        "waits_for": waits_for,
+        "tool": call.tool,
+        "arguments": call.arguments,
+        "title": call.title(),
+        "question": (waits == Waits::Answer).then(|| question(call)),
+        "digest": call.digest(),
+        "facts": call.facts,
+        "commands": deciding(run, call, waits),
+    })
+}
+
+/// All runs as a table, in the order given.
+pub fn runs(all: &[Listed], now: Timestamp) -> String {
+    if all.is_empty() {
+        return "there are no runs; `tiller \"GOAL\"` starts one\n".to_string();
+    }
+    let heading = ["RUN", "STATUS", "WHEN", "SPENT", "ITERATIONS", "WAITING", "GOAL"].map(ToString::to_string);
+    let rows: Vec<[String; 7]> = std::iter::once(heading).chain(all.iter().map(|one| row(one, now))).collect();
+    let widths: Vec<usize> =
+        (0..7).map(|column| rows.iter().map(|row| cell(row, column).chars().count()).max().unwrap_or(0)).collect();
+    rows.iter().map(|row| table_line(row, &widths)).collect()
+}
+
+fn row(listed: &Listed, now: Timestamp) -> [String; 7] {
+    match listed {
+        Listed::Run { summary, held_by } => {
+            let held = held_by.map_or(String::new(), |process| format!(", held by process {process}"));
+            let rehearsal = if summary.rehearsal { " (rehearsal)" } else { "" };
+            [
+                summary.id.short().to_string(),
+                format!("{}{held}{rehearsal}", summary.status.phrase()),
+                ago(now.since(summary.updated)),
+                format!("{} of {}", summary.spent, limit_phrase(Axis::Cost, summary.cost_limit)),
+                summary.iterations.to_string(),
+                summary.waiting.to_string(),
+                title(&summary.goal),
+            ]
+        }
+        Listed::Damaged { id, why } => {
+            let none = String::new;
+            [id.short().to_string(), "damaged".to_string(), none(), none(), none(), none(), title(why)]
+        }
+    }
+}
+
+fn cell(row: &[String; 7], column: usize) -> &str {
+    row.get(column).map(String::as_str).unwrap_or_default()
+}
+
+fn table_line(row: &[String; 7], widths: &[usize]) -> String {
+    let cells: String =
+        row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}  ", width = *width)).collect();
+    format!("{}\n", cells.trim_end())
+}
+
+/// All runs, one JSON object a line.
+pub fn runs_json(all: &[Listed]) -> String {
+    all.iter()
+        .map(|listed| match listed {
+            Listed::Run { summary, held_by } => format!("{}\n", json!({"summary": summary, "held_by": held_by})),
+            Listed::Damaged { id, why } => format!("{}\n", json!({"damaged": id, "why": why})),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::domain::command::Command;
+    use crate::domain::id::CallId;
+    use crate::domain::id::RUN_ID_LENGTH;
+    use crate::domain::id::RunId;
+    use crate::domain::time::Span;
+    use crate::headless::fixture::Desk;
+    use crate::headless::fixture::NOW;
+    use crate::headless::fixture::asks_for;
+    use crate::headless::fixture::plans;
+
+    fn waiting() -> Run {
+        let mut desk = Desk::new(vec![plans(), asks_for("run_command", "make \u{202e}\n[completed] ha")]);
+        desk.recover();
+        desk.order(Command::Interject { text: "mind the gap".to_string() });
+        desk.run
+    }
+
+    #[test]
+    fn a_run_is_shown_in_full() {
+        let shown = waiting();
+        let digest = shown.calls[&CallId(2)].digest().unwrap();
+        let expected = include_str!("../../tests/fixtures/show.txt").replace("DIGEST", digest.short());
+        assert_eq!(run(&shown, &TimeZone::UTC), expected);
+    }
+
+    #[test]
+    fn json_has_the_same() {
+        let shown = waiting();
+        let json: Value = serde_json::from_str(&run_json(&shown)).unwrap();
+        let digest = shown.calls[&CallId(2)].digest().unwrap();
+        assert_eq!(json.pointer("/waiting/0/digest"), Some(&json!(digest.0)));
+        assert_eq!(json.pointer("/waiting/0/waits_for"), Some(&json!("decision")));
+        assert_eq!(json.pointer("/waiting/0/facts/preview"), Some(&json!("$ make \u{202e}\n[completed] ha")));
+        assert_eq!(json.pointer("/reason"), Some(&json!("waiting for approval")));
+        assert_eq!(json.pointer("/axes/cost/limit/at"), Some(&json!(5_000_000)));
+        assert_eq!(json.pointer("/further/2"), Some(&json!("tiller resume 777777")));
+    }
+
+    #[test]
+    fn runs_are_a_table() {
+        assert_eq!(runs(&[], NOW.at), "there are no runs; `tiller \"GOAL\"` starts one\n");
+        let summary = Box::new(Summary::of(&waiting()));
+        let free =
+            Summary { cost_limit: crate::domain::budget::Limit::Unlimited, rehearsal: true, ..(*summary).clone() };
+        let all = [
+            Listed::Run { summary, held_by: Some(4711) },
+            Listed::Run { summary: Box::new(free), held_by: None },
+            Listed::Damaged { id: RunId::from_entropy([9; RUN_ID_LENGTH]), why: "record 3\nis gone".to_string() },
+        ];
+        let table = "\
+RUN     STATUS                                             WHEN        SPENT               ITERATIONS  WAITING  GOAL
+777777  parked: waiting for approval, held by process 4711  2 min ago  $0.00 of $5.00      2           1        make it
+777777  parked: waiting for approval (rehearsal)            2 min ago  $0.00 of UNLIMITED  2           1        make it
+999999  damaged                                                                                                 record 3 is gone
+";
+        let squeezed = |text: &str| text.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        let drawn = runs(&all, NOW.at.plus(Span::seconds(130)));
+        assert_eq!(squeezed(&drawn), squeezed(table));
+        let goals: Vec<Option<usize>> = drawn.lines().map(|line| line.find("make it").or(line.find("GOAL"))).collect();
+        assert_eq!((goals[0], goals[1]), (goals[1], goals[2]));
+        let lines = runs_json(&all);
+        let json: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(json[0].pointer("/held_by"), Some(&json!(4711)));
+        assert_eq!(json[2].pointer("/damaged"), Some(&json!("999999999999")));
+    }
+}

@@ -1,0 +1,83 @@
+//! Untrusted text in lines: every string that is not compiled in passes through here before it is printed.
+//!
+//! A text of several lines stands behind a gutter, so that nothing in it can pass for a line of tiller's own.
+
+use jiff::tz::TimeZone;
+
+use crate::domain::time::Span;
+use crate::domain::time::Timestamp;
+use crate::domain::visible;
+
+/// What stands before each line of an untrusted text.
+const GUTTER: &str = "  | ";
+/// Longest title in a line, in characters.
+const TITLE_MAX_CHARS: usize = 120;
+
+/// Untrusted text inside a line of ours: one line, cut where it is long.
+pub fn title(text: &str) -> String {
+    visible::title(text, TITLE_MAX_CHARS)
+}
+
+/// Untrusted text as lines behind the gutter, each with its line break; nothing for an empty text.
+pub fn block(text: &str) -> String {
+    behind_gutter(&visible::transcript(text))
+}
+
+/// As `block`, for text that is decided about: nothing is left out, and no two texts look alike.
+pub fn exact_block(text: &str) -> String {
+    let shown = visible::approval(text);
+    let line_end = format!("{}\n", visible::MARK_LF);
+    // The gutter shows where a line ends, so the marks that say the same are not repeated; but the last one stays,
+    // since nothing else shows whether the last line has an end.
+    let (lines, last) = shown.strip_suffix(&line_end).map_or((shown.as_str(), ""), |rest| (rest, visible::MARK_LF));
+    behind_gutter(&(lines.replace(&line_end, "\n") + last))
+}
+
+fn behind_gutter(text: &str) -> String {
+    text.lines().map(|line| format!("{GUTTER}{line}").trim_end().to_string() + "\n").collect()
+}
+
+/// A time of day with its date, for people.
+pub fn clock(at: Timestamp, zone: &TimeZone) -> String {
+    let milliseconds = i64::try_from(at.0).unwrap_or(i64::MAX);
+    match jiff::Timestamp::from_millisecond(milliseconds) {
+        Ok(time) => time.to_zoned_datetime(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Err(_) => "an unknown time".to_string(),
+    }
+}
+
+/// How long ago something was, in one unit.
+pub fn ago(span: Span) -> String {
+    let seconds = span.0 / 1_000;
+    match (seconds, seconds / 60, seconds / 3_600, seconds / 86_400) {
+        (0..10, ..) => "just now".to_string(),
+        (_, 0, ..) => format!("{seconds} s ago"),
+        (_, minutes, 0, _) => format!("{minutes} min ago"),
+        (_, _, hours, 0) => format!("{hours} h ago"),
+        (_, _, _, days) => format!("{days} d ago"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_passes_for_a_line_of_ours() {
+        assert_eq!(block("a\n[parked] x\u{1b}[2J\r\n"), "  | a\n  | [parked] x⟦ESC⟧[2J\n");
+        assert_eq!(block(""), "");
+        assert_eq!(exact_block("a\nb\t\u{202e}c"), "  | a\n  | b⟦TAB⟧⟦U+202E⟧c\n");
+        assert_eq!(exact_block("a\n\n"), "  | a\n  | ⟦LF⟧\n");
+        assert_eq!(exact_block("a\n"), "  | a⟦LF⟧\n");
+        assert_eq!(exact_block("a"), "  | a\n");
+        assert_eq!(title("a\n[parked]"), "a [parked]");
+    }
+
+    #[test]
+    fn times_read_well() {
+        let agos = [3, 40, 240, 7_500, 200_000].map(|seconds| ago(Span::seconds(seconds)));
+        assert_eq!(agos, ["just now", "40 s ago", "4 min ago", "2 h ago", "2 d ago"]);
+        assert_eq!(clock(Timestamp(1_700_000_000_000), &TimeZone::UTC), "2023-11-14 22:13:20");
+        assert_eq!(clock(Timestamp(u64::MAX), &TimeZone::UTC), "an unknown time");
+    }
+}

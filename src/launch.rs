@@ -1,0 +1,345 @@
+//! The roof: gathers what a run is started with, takes runs from the store, and starts to drive them.
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use async_trait::async_trait;
+use nix::unistd::AccessFlags;
+use tokio::sync::broadcast;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Places;
+use crate::config::Settings;
+use crate::config::models::Known;
+use crate::domain::event::Owner;
+use crate::domain::event::OwnerMode;
+use crate::domain::event::Record;
+use crate::domain::id::ClientId;
+use crate::domain::id::RUN_ID_LENGTH;
+use crate::domain::id::RunId;
+use crate::domain::id::Seq;
+use crate::domain::limits;
+use crate::domain::model::Delta;
+use crate::domain::model::Dialect;
+use crate::domain::model::FailureClass;
+use crate::domain::model::ModelFailure;
+use crate::domain::model::ModelReply;
+use crate::domain::model::ModelRequest;
+use crate::domain::model::ModelSpec;
+use crate::domain::model::Received;
+use crate::domain::run::Run;
+use crate::domain::status::ParkReason;
+use crate::domain::summary::Summary;
+use crate::domain::terms::Goal;
+use crate::domain::terms::Terms;
+use crate::domain::time::Now;
+use crate::domain::tool::ToolSpec;
+use crate::engine::clock::Clock;
+use crate::engine::clock::SystemClock;
+use crate::engine::driver;
+use crate::engine::driver::Driven;
+use crate::engine::driver::World;
+use crate::machine;
+use crate::model;
+use crate::model::Model;
+use crate::model::ModelError;
+use crate::model::prices;
+use crate::model::script::Script;
+use crate::protocol::client::Client;
+use crate::rehearsal;
+use crate::store::place::Home;
+use crate::store::sled::SledJournal;
+use crate::tools::Scene;
+use crate::tools::Toolbox;
+
+/// What every run of this process shares.
+pub struct Ground {
+    /// Where things are kept.
+    pub places: Places,
+    /// The configuration.
+    pub settings: Settings,
+    /// The runs.
+    pub home: Home,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// A run that this process drives.
+pub struct Seat {
+    /// Its name.
+    pub id: RunId,
+    /// The run as it was when it was taken.
+    pub run: Run,
+    /// The hold on it, from the record after `run` on.
+    pub client: Client,
+    driven: Driven,
+    summaries: JoinHandle<()>,
+}
+
+impl Ground {
+    /// Takes the state directory for this process.
+    pub fn new(places: Places, settings: Settings, mode: OwnerMode) -> anyhow::Result<Ground> {
+        let home = Home::new(places.state.clone(), owner(mode))?;
+        Ok(Ground { places, settings, home, clock: Arc::new(SystemClock::start()) })
+    }
+
+    /// The model by this name, or the configured one. Refused when nobody knows what it costs.
+    pub fn model_spec(&self) -> anyhow::Result<ModelSpec> {
+        let known = |name: &str| {
+            let entry = prices::lookup(name)?;
+            Some(Known { price: entry.price, window: entry.window, max_output: entry.max_output })
+        };
+        let mut spec = self.settings.model_spec(self.settings.required_model()?, &known)?;
+        if spec.dialect == Dialect::Scripted {
+            let path = std::path::absolute(&spec.address)?;
+            spec.price = Some(Script::load(&path)?.price());
+            spec.address = path.to_string_lossy().into_owned();
+        }
+        Ok(spec)
+    }
+
+    /// The terms of a new run in this folder.
+    pub fn terms(&self, goal: Goal, workspace: Option<&Path>) -> anyhow::Result<Terms> {
+        let workspace = workspace_at(workspace.unwrap_or(Path::new(".")), &self.places)?;
+        let spec = self.model_spec()?;
+        Ok(Terms {
+            goal,
+            tools: tool_specs(),
+            workspace: as_text(&workspace)?,
+            limits: self.settings.limits(),
+            checks: self.settings.checks(),
+            model: spec,
+            instructions: self.settings.instructions().to_string(),
+            rehearsal: false,
+        })
+    }
+
+    /// Makes a new run, durably, and drives it.
+    pub async fn start(&self, id: RunId, terms: Terms) -> anyhow::Result<Seat> {
+        let first = machine::create(terms, Now { at: self.clock.now(), ..Now::default() });
+        let journal = self.home.create(&id, std::slice::from_ref(&first)).await?;
+        let run = Run::begin(id, &first)?;
+        self.home.write_summary(&Summary::of(&run))?;
+        self.drive(run, journal)
+    }
+
+    /// Takes a run from the store and drives it; it stays parked until it is told to resume.
+    pub async fn open(&self, id: &RunId) -> anyhow::Result<Seat> {
+        let (run, journal) = self.take(id).await?;
+        self.drive(run, journal)
+    }
+
+    /// Takes a run from the store, to read it or to record a command.
+    pub async fn take(&self, id: &RunId) -> anyhow::Result<(Run, SledJournal)> {
+        let opened = self.home.open(id).await?;
+        let run = fold(id, &opened.records)?;
+        Ok((run, opened.journal))
+    }
+
+    fn drive(&self, run: Run, journal: SledJournal) -> anyhow::Result<Seat> {
+        let id = run.id.clone();
+        let workspace = PathBuf::from(&run.terms.workspace);
+        if run.terms.rehearsal {
+            rehearsal::lay_out(&self.home.run_dir(&id))?;
+        }
+        let mut problems = Vec::new();
+        let model: Arc<dyn Model> = match model::open(&run.terms.model) {
+            Ok(model) => model,
+            Err(error) => {
+                let unready = Unready::new(&error);
+                problems.push(unready.reason());
+                Arc::new(unready)
+            }
+        };
+        let (summary, summaries) = self.keep_summaries(&run);
+        let world = World {
+            model,
+            tools: Toolbox::new(self.scene(Some(&id), &workspace)?),
+            clock: self.clock.clone(),
+            on_change: Box::new(move |now| {
+                summary.send_replace(now.clone());
+            }),
+        };
+        let seen = run.seq;
+        let driven = driver::start(run.clone(), journal, world, owner(OwnerMode::Drives), problems);
+        let client = Client::new(ClientId("operator".to_string()), driven.handle.clone(), seen);
+        Ok(Seat { id, run, client, driven, summaries })
+    }
+
+    /// Writes the newest summary whenever there is one, off the engine's task.
+    fn keep_summaries(&self, run: &Run) -> (watch::Sender<Summary>, JoinHandle<()>) {
+        let (sender, mut newest) = watch::channel(Summary::of(run));
+        let home = self.home.clone();
+        let task = tokio::spawn(async move {
+            let mut open = true;
+            while open {
+                open = newest.changed().await.is_ok();
+                let (home, summary) = (home.clone(), newest.borrow_and_update().clone());
+                let written = tokio::task::spawn_blocking(move || home.write_summary(&summary)).await;
+                if let Ok(Err(error)) = written {
+                    tracing::warn!(%error, "a summary could not be written; the list shows an older one");
+                }
+            }
+        });
+        (sender, task)
+    }
+
+    /// Where the calls of a run act. Nothing may touch what tiller itself keeps.
+    fn scene(&self, id: Option<&RunId>, workspace: &Path) -> anyhow::Result<Scene> {
+        let state = self.places.state.canonicalize().unwrap_or(self.places.state.clone());
+        let config = self.places.config.parent().map(Path::to_path_buf).unwrap_or_default();
+        let off_limits = match id.filter(|_| workspace.starts_with(&state)) {
+            // A rehearsal works inside its run's directory.
+            Some(id) => vec![state.join("log"), state.join("runs").join(id.as_str()).join("store"), config],
+            None => vec![state, config],
+        };
+        Ok(Scene {
+            workspace: workspace.to_path_buf(),
+            off_limits,
+            program: std::env::current_exe().context("our own program can't be found, so no call could be guarded")?,
+            passed_variables: self.settings.pass_variables().to_vec(),
+        })
+    }
+}
+
+impl Seat {
+    /// Lets go of the run: what is under way is ended, and the store is free for others when this returns.
+    pub async fn leave(self) {
+        let Seat { client, driven, summaries, .. } = self;
+        drop(client);
+        leave(driven, summaries).await;
+    }
+
+    /// The hold on the run, and the rest, for a room that consumes the hold.
+    pub fn split(self) -> (RunId, Run, Client, Parting) {
+        (self.id, self.run, self.client, Parting { driven: self.driven, summaries: self.summaries })
+    }
+}
+
+/// What must still be waited for after a room has let go of a run.
+pub struct Parting {
+    driven: Driven,
+    summaries: JoinHandle<()>,
+}
+
+impl Parting {
+    /// Waits until all has ended and the store is free.
+    pub async fn wait(self) {
+        leave(self.driven, self.summaries).await;
+    }
+}
+
+async fn leave(driven: Driven, summaries: JoinHandle<()>) {
+    drop(driven.handle);
+    // Both end by themselves once nobody holds the run; a task that broke down has ended, too.
+    let _ = driven.task.await;
+    let _ = summaries.await;
+}
+
+/// The state that a journal folds to.
+pub fn fold(id: &RunId, records: &[Record]) -> anyhow::Result<Run> {
+    Run::fold(id, records)
+        .with_context(|| format!("run {id} can't be read by this version of tiller; it was not opened"))
+}
+
+/// What the model is told of the tools, wherever they will act.
+pub fn tool_specs() -> Vec<ToolSpec> {
+    let nowhere = Scene {
+        workspace: PathBuf::new(),
+        off_limits: Vec::new(),
+        program: PathBuf::new(),
+        passed_variables: Vec::new(),
+    };
+    Toolbox::new(nowhere).specs()
+}
+
+/// A name for a new run.
+pub fn new_id() -> anyhow::Result<RunId> {
+    let mut bytes = [0; RUN_ID_LENGTH];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| anyhow::anyhow!("the system gives no random numbers ({error}); nothing was started"))?;
+    Ok(RunId::from_entropy(bytes))
+}
+
+/// This process, as a run's owner.
+pub fn owner(mode: OwnerMode) -> Owner {
+    let host = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
+    Owner { pid: std::process::id(), host, version: env!("CARGO_PKG_VERSION").to_string(), mode }
+}
+
+/// Whether a person sits at a terminal that can show the screen.
+pub fn has_screen() -> bool {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !dumb
+}
+
+/// The folder of a run, made absolute and without links. It must exist, be a folder, and be writable.
+fn workspace_at(path: &Path, places: &Places) -> anyhow::Result<PathBuf> {
+    let shown = path.display();
+    let folder =
+        path.canonicalize().with_context(|| format!("the workspace {shown} can't be used; nothing was started"))?;
+    anyhow::ensure!(folder.is_dir(), "the workspace {shown} is not a folder; nothing was started; name a folder");
+    nix::unistd::access(&folder, AccessFlags::W_OK | AccessFlags::R_OK | AccessFlags::X_OK).with_context(|| {
+        format!("the workspace {shown} can't be written; nothing was started; change its rights or name another")
+    })?;
+    let state = places.state.canonicalize().unwrap_or(places.state.clone());
+    anyhow::ensure!(
+        !folder.starts_with(&state),
+        "the workspace {shown} lies where tiller keeps its own files; nothing was started; name another folder"
+    );
+    Ok(folder)
+}
+
+fn as_text(path: &Path) -> anyhow::Result<String> {
+    let text = path.to_str().with_context(|| {
+        format!("the workspace {} has a name that is not UTF-8; nothing was started; rename it", path.display())
+    })?;
+    Ok(text.to_string())
+}
+
+/// Stands in for a model that can't be asked: every request says why, and costs nothing.
+struct Unready {
+    class: FailureClass,
+    message: String,
+}
+
+impl Unready {
+    fn new(error: &ModelError) -> Self {
+        let class = match error {
+            ModelError::NoKey { .. } | ModelError::BadKey { .. } => FailureClass::MissingCredentials,
+            ModelError::Script { .. } | ModelError::Address { .. } | ModelError::Tls(_) => FailureClass::ModelConfig,
+        };
+        Unready { class, message: error.to_string() }
+    }
+
+    fn reason(&self) -> ParkReason {
+        match self.class {
+            FailureClass::MissingCredentials => ParkReason::Credentials,
+            _ => ParkReason::ModelConfig,
+        }
+    }
+}
+
+#[async_trait]
+impl Model for Unready {
+    async fn call(
+        &self,
+        _request: ModelRequest,
+        _deltas: broadcast::Sender<Delta>,
+        _cancel: CancellationToken,
+    ) -> Result<ModelReply, ModelFailure> {
+        let (class, message) = (self.class, self.message.clone());
+        Err(ModelFailure { class, message, retry_after: None, received: Received::default() })
+    }
+}
+
+/// Where a client starts when it has seen nothing.
+pub const UNSEEN: Seq = Seq(0);
+
+/// The longest goal that is read from standard input, in bytes: four a character, and one more to see that it is over.
+pub const GOAL_MAX_BYTES: u64 = limits::GOAL_MAX_CHARS as u64 * 4 + 1;

@@ -1,0 +1,73 @@
+//! A claim of being finished, looked into one step at a time; it fails closed (docs/ENGINE.md §7.6).
+
+use crate::domain::event::ClaimVerdict;
+use crate::domain::event::Event;
+use crate::domain::limits;
+use crate::domain::run::Claim;
+use crate::domain::run::ClaimStage;
+use crate::domain::run::Run;
+use crate::domain::text::excerpt;
+use crate::domain::tool::ToolCall;
+use crate::machine::advance;
+use crate::policy::claim;
+use crate::policy::progress;
+
+/// The next step, if there is a claim that is not judged. All other calls of the reply have ended before.
+pub fn step(run: &Run) -> Option<Vec<Event>> {
+    let Some(made) = &run.iteration.claim else { return begin(run) };
+    match &made.stage {
+        ClaimStage::Judged(_) => None,
+        ClaimStage::Checking(_) => None,
+        ClaimStage::CheckFailed { index, detail } => Some(check_failed(run, made, *index, detail)),
+        ClaimStage::Passed(passed) => Some(go_on(run, made, *passed)),
+    }
+}
+
+/// Makes a claim out of the `finish` call, or of one text-only turn too many.
+fn begin(run: &Run) -> Option<Vec<Event>> {
+    if let Some(call) = run.open_finish() {
+        return Some(match claim::read::<claim::Finish>(&call.arguments) {
+            Ok(finish) => {
+                let evidence: String = finish.evidence.iter().map(|line| format!("\n- {line}")).collect();
+                let claimed =
+                    Event::DoneClaimed { call: Some(call.id), summary: format!("{}{evidence}", finish.summary) };
+                let dropped = claim::without_not_needed(&run.plan, &finish).map(|plan| Event::PlanUpdated { plan });
+                [claimed].into_iter().chain(dropped).collect()
+            }
+            Err(error) => vec![advance::invalid(call, error)],
+        });
+    }
+    let reply = run.iteration.reply.as_ref()?;
+    let one_too_many = progress::is_text_only(run) && run.progress.text_only >= limits::NUDGES && !reply.is_refusal;
+    one_too_many.then(|| vec![Event::DoneClaimed { call: None, summary: reply.text.clone() }])
+}
+
+fn go_on(run: &Run, made: &Claim, passed: usize) -> Vec<Event> {
+    if !run.interjections.is_empty() {
+        let text = "not judged: the operator has spoken; their words come next.";
+        return judged(run, made, ClaimVerdict::Postponed, text.to_string());
+    }
+    if let Some(objection) = claim::objection(run).filter(|_| passed == 0) {
+        return judged(run, made, ClaimVerdict::Rejected, objection);
+    }
+    if passed < run.terms.checks.len() {
+        return vec![Event::CheckStarted { index: passed }];
+    }
+    match passed {
+        0 => judged(run, made, ClaimVerdict::Unverified, "accepted; there were no checks.".to_string()),
+        _ => judged(run, made, ClaimVerdict::Verified, format!("verified: all checks passed ({passed}).")),
+    }
+}
+
+fn check_failed(run: &Run, made: &Claim, index: usize, detail: &str) -> Vec<Event> {
+    let name = run.terms.checks.get(index).map_or("", |check| check.title());
+    let text = format!("not finished: the check `{name}` failed:\n{}", excerpt(detail, limits::RESULT_MAX_BYTES / 2));
+    judged(run, made, ClaimVerdict::Rejected, text)
+}
+
+/// The verdict, and the answer to `finish` where there is one.
+fn judged(run: &Run, made: &Claim, verdict: ClaimVerdict, text: String) -> Vec<Event> {
+    let call: Option<&ToolCall> = made.call.and_then(|id| run.calls.get(&id)).filter(|call| !call.is_closed());
+    let answer = call.map(|call| advance::done(call, text.clone()));
+    [Event::ClaimJudged { verdict, text }].into_iter().chain(answer).collect()
+}

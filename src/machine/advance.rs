@@ -1,0 +1,320 @@
+//! What the loop does next, judged from where the run stands; empty means: wait for an input. It reads top to bottom
+//! like the loop one would write by hand, but holds no program counter: it is asked again after every group.
+
+use crate::domain::approval::By;
+use crate::domain::approval::Decision;
+use crate::domain::budget::Axis;
+use crate::domain::command::Control;
+use crate::domain::control;
+use crate::domain::event::Event;
+use crate::domain::fold;
+use crate::domain::limits;
+use crate::domain::plan::PlanSource;
+use crate::domain::run::ClaimStage;
+use crate::domain::run::Run;
+use crate::domain::status::Action;
+use crate::domain::status::ParkReason;
+use crate::domain::status::Phase;
+use crate::domain::status::Status;
+use crate::domain::status::Verdict;
+use crate::domain::time::Now;
+use crate::domain::tool::CallState;
+use crate::domain::tool::EffectClass;
+use crate::domain::tool::OutcomeKind;
+use crate::domain::tool::Problem;
+use crate::domain::tool::ProblemKind;
+use crate::domain::tool::ToolCall;
+use crate::domain::tool::ToolOutcome;
+use crate::machine::acceptance;
+use crate::policy::claim;
+use crate::policy::context;
+use crate::policy::ending;
+use crate::policy::permission;
+use crate::policy::permission::Judgement;
+use crate::policy::planning;
+use crate::policy::progress;
+use crate::policy::retry;
+use crate::policy::spending;
+
+/// The next group of events.
+pub fn advance(run: &Run, now: Now) -> Vec<Event> {
+    if run.is_ended() {
+        return Vec::new();
+    }
+    // 1. What the operator asked for comes first. What is in flight ends before the status changes.
+    match run.control.map(|control| honour(run, control)) {
+        Some(Honoured::Do(group)) => return group,
+        Some(Honoured::Wait) => return Vec::new(),
+        Some(Honoured::NotYet) | None => {}
+    }
+    if !run.is_running() || !run.is_driven() {
+        return Vec::new();
+    }
+    // 2. All calls of a reply are prepared together, then judged together, before any of them runs.
+    if run.unprepared().next().is_some() {
+        return Vec::new();
+    }
+    if let Some(group) = judge_all(run) {
+        return group;
+    }
+    // 3. In the model's order: what needs no execution is answered, reads start side by side, anything else alone.
+    if let Some(group) = answer_without_running(run) {
+        return group;
+    }
+    if let Some(call) = startable(run) {
+        return vec![Event::ToolCallStarted { call: call.id, attempt: call.attempts + 1 }];
+    }
+    if run.is_busy() || run.retry_at.is_some_and(|at| now.at < at) {
+        return Vec::new();
+    }
+    // 4. What only a person can clear parks the run; the iteration stays open.
+    if let Some(waits) = run.head().map(|call| run.waits(call)) {
+        return waits.map(|waits| parked(waits.reason())).unwrap_or_default();
+    }
+    // 5. A claim of being finished is looked into.
+    if let Some(group) = acceptance::step(run) {
+        return group;
+    }
+    // 6. The iteration is answered: observe, judge, close.
+    if run.iteration.is_open && run.iteration.reply.is_some() {
+        return close(run);
+    }
+    // 7. The next iteration, or the model call of this one.
+    if !run.iteration.is_open {
+        return open(run);
+    }
+    ask_model(run, now)
+}
+
+/// What honouring a request to stop comes to.
+enum Honoured {
+    /// These events.
+    Do(Vec<Event>),
+    /// Something in flight must end first.
+    Wait,
+    /// Something outranks it.
+    NotYet,
+}
+
+fn honour(run: &Run, control: Control) -> Honoured {
+    if run.is_busy() {
+        return Honoured::Wait;
+    }
+    match control {
+        Control::Cancel(_) => {
+            let closing = run.ordered_calls().filter(|call| !call.is_closed()).map(cancelled);
+            let ended = Event::StatusChanged { status: Status::Cancelled, by: None };
+            Honoured::Do(closing.chain([ended]).collect())
+        }
+        // A claim whose checks have all passed outranks a pause: nothing would be left to pause.
+        Control::Pause(_) | Control::Leave if has_passed_all(run) => Honoured::NotYet,
+        Control::Pause(_) => Honoured::Do(parked(ParkReason::Paused)),
+        // What waits for the operator anyway keeps saying what it waits for.
+        Control::Leave => {
+            let waits = run.head().and_then(|call| run.waits(call));
+            Honoured::Do(parked(waits.map_or(ParkReason::Shutdown, |waits| waits.reason())))
+        }
+    }
+}
+
+fn has_passed_all(run: &Run) -> bool {
+    let all = run.terms.checks.len();
+    if !run.iteration.is_open {
+        return false;
+    }
+    match run.iteration.claim.as_ref().map(|claim| &claim.stage) {
+        Some(ClaimStage::Passed(passed)) => *passed == all && all > 0,
+        Some(ClaimStage::Judged(_)) => true,
+        Some(ClaimStage::Checking(_) | ClaimStage::CheckFailed { .. }) | None => false,
+    }
+}
+
+/// How an open call ends when the run is cancelled (docs/ENGINE.md §10.4).
+fn cancelled(call: &ToolCall) -> Event {
+    let (kind, text) = match call.state {
+        CallState::OutcomeUnknown { .. } => (OutcomeKind::Unknown, "outcome unknown; the run was cancelled"),
+        CallState::Proposed
+        | CallState::Prepared
+        | CallState::Awaiting { .. }
+        | CallState::Approved
+        | CallState::Denied { .. }
+        | CallState::Running
+        | CallState::Closed(_) => (OutcomeKind::Cancelled, "cancelled by operator before start"),
+    };
+    Event::ToolCallFinished { call: call.id, outcome: ToolOutcome::not_run(kind, text) }
+}
+
+fn parked(reason: ParkReason) -> Vec<Event> {
+    vec![Event::StatusChanged { status: Status::Parked(reason), by: None }]
+}
+
+/// The judgement on every prepared call, as one group.
+fn judge_all(run: &Run) -> Option<Vec<Event>> {
+    let mut taken = permission::already_taken(run);
+    let mut group = Vec::new();
+    for call in run.ordered_calls().filter(|call| call.state == CallState::Prepared) {
+        let (Some(facts), Some(digest)) = (&call.facts, call.digest()) else { continue };
+        let by_rule = |rule: &str, decision| Event::ApprovalDecided {
+            call: call.id,
+            digest: digest.clone(),
+            decision,
+            by: By::Rule(rule.to_string()),
+        };
+        let judgement = permission::judge(run, call, facts, taken);
+        taken += u64::from(matches!(judgement, Judgement::Allow(_) | Judgement::Ask(_)));
+        group.push(match judgement {
+            Judgement::Allow(rule) => by_rule(rule, Decision::AllowOnce),
+            Judgement::Deny { rule, text } => by_rule(rule, Decision::Deny(text)),
+            Judgement::Ask(why) => Event::ApprovalRequested { call: call.id, why, digest },
+            Judgement::NotRun(problem) => not_run(call, problem),
+        });
+    }
+    (!group.is_empty()).then_some(group)
+}
+
+fn not_run(call: &ToolCall, problem: Problem) -> Event {
+    let outcome = ToolOutcome::not_run(OutcomeKind::NotRun(problem.kind), problem.text);
+    Event::ToolCallFinished { call: call.id, outcome }
+}
+
+/// Answers the head call, if that needs no execution.
+fn answer_without_running(run: &Run) -> Option<Vec<Event>> {
+    if let Some(superseded) = run.superseded_finish() {
+        return Some(vec![done(superseded, "superseded by a later finish in the same turn".to_string())]);
+    }
+    let call = run.head()?;
+    match (&call.state, call.tool.as_str()) {
+        (CallState::Denied { by, text }, _) => {
+            let told = match by {
+                By::Operator(_) => permission::denial(text),
+                By::Rule(_) => text.clone(),
+            };
+            let outcome = ToolOutcome::not_run(OutcomeKind::Denied, told);
+            Some(vec![Event::ToolCallFinished { call: call.id, outcome }])
+        }
+        (CallState::Proposed, control::UPDATE_PLAN) => Some(match planning::accept(&run.plan, &call.arguments) {
+            Ok(accepted) => {
+                let answer = accepted.answer();
+                vec![Event::PlanUpdated { plan: accepted.plan }, done(call, answer)]
+            }
+            Err(error) => vec![invalid(call, error)],
+        }),
+        (CallState::Proposed, control::NOTE) => Some(match claim::read::<claim::Note>(&call.arguments) {
+            Ok(_) => vec![done(call, "noted".to_string())],
+            Err(error) => vec![invalid(call, error)],
+        }),
+        (CallState::Proposed, control::ASK_OPERATOR) => {
+            claim::question(&call.arguments).err().map(|error| vec![invalid(call, error)])
+        }
+        _ => None,
+    }
+}
+
+/// The result of a control call that worked.
+pub fn done(call: &ToolCall, text: String) -> Event {
+    Event::ToolCallFinished { call: call.id, outcome: ToolOutcome::not_run(OutcomeKind::Done, text) }
+}
+
+/// The result of a control call whose arguments do not fit.
+pub fn invalid(call: &ToolCall, text: String) -> Event {
+    not_run(call, Problem { kind: ProblemKind::InvalidArguments, text })
+}
+
+/// The next call that may start: the first open one, or a read that follows only running reads.
+fn startable(run: &Run) -> Option<&ToolCall> {
+    let mut running_reads = 0;
+    for call in run.ordered_calls().filter(|call| !call.is_closed()) {
+        let may_start = call.state == CallState::Approved
+            || (matches!(call.state, CallState::OutcomeUnknown { .. })
+                && call.effect != EffectClass::WriteFile
+                && run.settles_itself(call));
+        match (call.effect, may_start) {
+            (EffectClass::Read, true) if running_reads < limits::CONCURRENT_READS => return Some(call),
+            (_, true) if running_reads == 0 => return Some(call),
+            (EffectClass::Read, false) if call.state == CallState::Running => running_reads += 1,
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Observes, judges and closes the iteration.
+fn close(run: &Run) -> Vec<Event> {
+    let seen = progress::observe(run);
+    let mut after = run.progress.clone();
+    after.take(&seen);
+    let stalled = progress::stall(run, &seen, &after);
+    let verdict = ending::verdict(run, &after, stalled.as_ref().map(|(detector, _)| *detector));
+    let mut group = Vec::new();
+    if run.iteration.phase == Phase::Decompose
+        && run.plan.source == PlanSource::Seed
+        && run.decomposes >= limits::DECOMPOSE_ATTEMPTS
+    {
+        group.push(Event::PlanUpdated { plan: fold::fallback(&run.plan) });
+    }
+    group.push(Event::ProgressObserved { observation: Box::new(seen) });
+    group.extend(stalled.map(|(detector, diagnosis)| Event::StallDetected { detector, diagnosis }));
+    group.push(Event::IterationClosed { n: run.iteration.n, verdict: verdict.clone() });
+    group.extend(status_after(&verdict).map(|status| Event::StatusChanged { status, by: None }));
+    group
+}
+
+fn status_after(verdict: &Verdict) -> Option<Status> {
+    match &verdict.action {
+        Action::Continue | Action::Replan => None,
+        Action::Park(reason) => Some(Status::Parked(reason.clone())),
+        Action::Complete(finish) => Some(Status::Completed(*finish)),
+        Action::Fail(failure) => Some(Status::Failed(*failure)),
+    }
+}
+
+/// Opens the next iteration and takes in what the operator said, if the budget bears one.
+fn open(run: &Run) -> Vec<Event> {
+    let phase = next_phase(run);
+    let spent = Axis::ALL.into_iter().find(|axis| run.pool.is_exhausted(*axis));
+    match spent {
+        Some(Axis::Loops) if phase == Phase::Decompose => {}
+        Some(axis) => return parked(ParkReason::Budget(axis)),
+        None => {}
+    }
+    let started = Event::IterationStarted { n: run.iteration.n + 1, phase };
+    let delivered = run.interjections.iter().map(|one| Event::InterjectionDelivered { id: one.id });
+    [started].into_iter().chain(delivered).collect()
+}
+
+/// What the next iteration is for (docs/ENGINE.md §4.1).
+fn next_phase(run: &Run) -> Phase {
+    if run.plan.source == PlanSource::Seed && run.decomposes < limits::DECOMPOSE_ATTEMPTS {
+        return Phase::Decompose;
+    }
+    // A diagnosis stands until a replan has answered it, also across a park.
+    if run.diagnosis.is_some() { Phase::Replan } else { Phase::Pursue }
+}
+
+/// Reserves the worst case and asks the model, or says why not.
+fn ask_model(run: &Run, now: Now) -> Vec<Event> {
+    if run.iteration.discards > limits::EMPTY_RESAMPLES {
+        return parked(ParkReason::ModelOutput);
+    }
+    let unanswered = run.trouble.as_ref().filter(|_| run.iteration.failures > 0 && run.retry_at.is_none());
+    if let Some(trouble) = unanswered {
+        return match retry::after(run, trouble, now) {
+            retry::Next::Retry(at) => vec![Event::RetryScheduled { at, why: trouble.message.clone() }],
+            retry::Next::Park(reason) => parked(reason),
+            retry::Next::Fail(failure) => vec![Event::StatusChanged { status: Status::Failed(failure), by: None }],
+        };
+    }
+    let request = context::assemble(run);
+    let reservation = spending::worst_case(run, &request);
+    if let Some(reason) = spending::refusal(run, &reservation, request.max_output) {
+        return parked(reason);
+    }
+    let digest = context::digest(&request);
+    let started = Event::ModelCallStarted {
+        call: request.call,
+        attempt: request.attempt,
+        digest,
+        max_output: request.max_output,
+    };
+    vec![Event::BudgetReserved { reservation }, started]
+}

@@ -1,0 +1,130 @@
+//! What the end of some work means: of a model call, a tool call, a check, a preparation, a probe.
+
+use crate::domain::budget::Charge;
+use crate::domain::command::Refusal;
+use crate::domain::event::Event;
+use crate::domain::id::CallId;
+use crate::domain::id::ModelCallId;
+use crate::domain::model::ModelFailure;
+use crate::domain::model::ModelReply;
+use crate::domain::money::Price;
+use crate::domain::run::Run;
+use crate::domain::tool::CallState;
+use crate::domain::tool::EffectClass;
+use crate::domain::tool::Facts;
+use crate::domain::tool::OutcomeKind;
+use crate::domain::tool::Probe;
+use crate::domain::tool::ToolOutcome;
+use crate::machine::Outcome;
+use crate::policy::charge;
+use crate::policy::reply;
+
+/// The events that an outcome means. `Stale` when it is of something that is not in flight any more.
+pub fn record(run: &Run, outcome: &Outcome) -> Result<Vec<Event>, Refusal> {
+    match outcome {
+        Outcome::Model { call, result } => model(run, *call, result),
+        Outcome::Prepared(facts) => Ok(prepared(run, facts)),
+        Outcome::Tool { call, outcome } => {
+            running(run, *call)?;
+            Ok(vec![Event::ToolCallFinished { call: *call, outcome: outcome.clone() }])
+        }
+        Outcome::Drifted { call, why } => {
+            running(run, *call)?;
+            Ok(vec![Event::ApprovalInvalidated { call: *call, why: why.clone() }])
+        }
+        Outcome::Check { index, passed, detail } => {
+            checking(run, *index)?;
+            Ok(vec![Event::AcceptanceChecked { index: *index, passed: *passed, detail: detail.clone() }])
+        }
+        Outcome::CheckEnded { index } => {
+            checking(run, *index)?;
+            Ok(vec![Event::CheckInterrupted { index: *index }])
+        }
+        Outcome::Probed { call, probe } => probed(run, *call, *probe),
+    }
+}
+
+fn running(run: &Run, call: CallId) -> Result<(), Refusal> {
+    let runs = run.calls.get(&call).is_some_and(|call| call.state == CallState::Running);
+    if runs { Ok(()) } else { Err(Refusal::Stale) }
+}
+
+fn checking(run: &Run, index: usize) -> Result<(), Refusal> {
+    if run.running_check() == Some(index) { Ok(()) } else { Err(Refusal::Stale) }
+}
+
+fn model(
+    run: &Run,
+    call: ModelCallId,
+    result: &Result<Box<ModelReply>, Box<ModelFailure>>,
+) -> Result<Vec<Event>, Refusal> {
+    let flying = run.model_call.filter(|flying| flying.id.call == call).ok_or(Refusal::Stale)?;
+    let held = run.pool.reserved().ok_or(Refusal::Stale)?;
+    let price = run.terms.model.price.unwrap_or(Price::FREE);
+    let settled = |charge: Charge| Event::BudgetSettled { id: flying.id, charge };
+    match result {
+        Err(failure) => Ok(vec![
+            Event::ModelCallFailed { call, failure: failure.clone() },
+            settled(charge::of_failure(failure, held, &price)),
+        ]),
+        Ok(got) => {
+            let discarded = reply::discarded(run, got);
+            let is_used = discarded.is_none();
+            let mut group = vec![
+                Event::ModelCallFinished { call, reply: got.clone(), discarded },
+                settled(charge::of_reply(got, held, &price)),
+            ];
+            if is_used {
+                group.extend(proposed(run, got));
+            }
+            Ok(group)
+        }
+    }
+}
+
+/// The calls of a reply, with ids of ours; those that can't be made are answered at once.
+fn proposed(run: &Run, got: &ModelReply) -> Vec<Event> {
+    let mut group = Vec::new();
+    // All calls first: the conversation has the whole reply before the first of its results.
+    let mut answers = Vec::new();
+    let mut id = run.next.call;
+    let mut wire_ids: Vec<String> = Vec::new();
+    for asked in reply::calls(got) {
+        let own = id.to_string();
+        let wire_id = if asked.id.is_empty() || wire_ids.contains(&asked.id) { own } else { asked.id.clone() };
+        // Some models write nothing where a tool needs no arguments.
+        let arguments = if asked.arguments.trim().is_empty() { "{}".to_string() } else { asked.arguments.clone() };
+        let effect = reply::effect(run, &asked.name).unwrap_or(EffectClass::External);
+        let problem = reply::problem(run, &asked.name, &arguments);
+        wire_ids.push(wire_id.clone());
+        group.push(Event::ToolCallProposed { call: id, wire_id, tool: asked.name.clone(), arguments, effect });
+        if let Some(problem) = problem {
+            let outcome = ToolOutcome::not_run(OutcomeKind::NotRun(problem.kind), problem.text);
+            answers.push(Event::ToolCallFinished { call: id, outcome });
+        }
+        id = id.next();
+    }
+    group.extend(answers);
+    group
+}
+
+fn prepared(run: &Run, facts: &[(CallId, Facts)]) -> Vec<Event> {
+    facts
+        .iter()
+        .filter(|(call, _)| run.calls.get(call).is_some_and(|call| call.state == CallState::Proposed))
+        .map(|(call, facts)| Event::ToolCallPrepared { call: *call, facts: Box::new(facts.clone()) })
+        .collect()
+}
+
+fn probed(run: &Run, id: CallId, probe: Probe) -> Result<Vec<Event>, Refusal> {
+    let waits = run.calls.get(&id).is_some_and(|call| call.state == CallState::OutcomeUnknown { probed: false });
+    if !waits {
+        return Err(Refusal::Stale);
+    }
+    let mut group = vec![Event::ToolCallProbed { call: id, probe }];
+    if probe == Probe::Done {
+        let text = "done; the process was interrupted, and the file was found as it was to become";
+        group.push(Event::ToolCallFinished { call: id, outcome: ToolOutcome::not_run(OutcomeKind::Done, text) });
+    }
+    Ok(group)
+}

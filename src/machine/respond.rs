@@ -1,0 +1,297 @@
+//! What an input means, as facts. It records what is so and decides nothing about what comes next.
+
+use crate::domain::approval::By;
+use crate::domain::approval::Decision;
+use crate::domain::approval::Resolution;
+use crate::domain::budget::Axis;
+use crate::domain::budget::Limit;
+use crate::domain::command::Command;
+use crate::domain::command::Control;
+use crate::domain::command::Refusal;
+use crate::domain::control;
+use crate::domain::event::Event;
+use crate::domain::event::Finding;
+use crate::domain::event::Owner;
+use crate::domain::event::OwnerMode;
+use crate::domain::id::CallId;
+use crate::domain::id::ClientId;
+use crate::domain::limits;
+use crate::domain::run::Run;
+use crate::domain::run::Waits;
+use crate::domain::status::ParkReason;
+use crate::domain::status::Status;
+use crate::domain::time::Now;
+use crate::domain::tool::CallState;
+use crate::domain::tool::Digest;
+use crate::domain::tool::OutcomeKind;
+use crate::domain::tool::ToolCall;
+use crate::domain::tool::ToolOutcome;
+use crate::machine::Input;
+use crate::machine::adopt;
+use crate::machine::outcome;
+use crate::policy::charge;
+use crate::policy::context;
+use crate::policy::permission;
+use crate::policy::spending;
+
+/// The events that an input means. A refusal means that it does not fit; nothing changed.
+pub fn respond(run: &Run, input: &Input, now: Now) -> Result<Vec<Event>, Refusal> {
+    match input {
+        Input::Recovered { owner, problems } => Ok(recovered(run, owner, problems, now)),
+        Input::Command(command, client) => obey(run, command, client),
+        Input::Outcome(outcome) => outcome::record(run, outcome),
+        Input::Tick => Ok(tick(run, now)),
+    }
+}
+
+/// A new owner; the one before is gone, and what became of its work is unknown (docs/ENGINE.md §10.7).
+fn recovered(run: &Run, owner: &Owner, problems: &[ParkReason], now: Now) -> Vec<Event> {
+    let mut group = vec![Event::OwnerAcquired { owner: owner.clone() }];
+    match &run.status {
+        Status::Queued => match (owner.mode, problems.first()) {
+            (OwnerMode::Records, _) => {}
+            (OwnerMode::Drives, Some(problem)) => group.push(status(Status::Parked(problem.clone()), None)),
+            (OwnerMode::Drives, None) => group.push(status(Status::Running, None)),
+        },
+        Status::Running => group.extend(interrupted(run, now)),
+        Status::Parked(_) | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => {}
+    }
+    group
+}
+
+/// What the death of a driving process means.
+fn interrupted(run: &Run, now: Now) -> Vec<Event> {
+    let model = run.model_call.map(|call| Finding::ModelCallLost(call.id.call));
+    let tools = run.running_calls().map(|call| Finding::ToolCallLost(call.id));
+    let check = run.running_check().map(Finding::CheckLost);
+    let findings = model.into_iter().chain(tools).chain(check).collect();
+    let mut group = vec![Event::Recovered { findings }];
+    if let Some(held) = run.pool.reserved() {
+        group.push(Event::BudgetSettled { id: held.id, charge: charge::of_crash(held) });
+    }
+    // A cancel that was recorded is completed, not undone.
+    if !matches!(run.control, Some(Control::Cancel(_))) {
+        let mut after = run.clone();
+        let fits = group.iter().all(|event| adopt(&mut after, event.clone(), now).is_ok());
+        let head = after.head().filter(|_| fits).and_then(|call| after.waits(call));
+        let reason = match head {
+            Some(waits) => waits.reason(),
+            None if after.progress.recoveries > limits::RECOVERIES => ParkReason::EnginePanic,
+            None => ParkReason::Interrupted,
+        };
+        group.push(status(Status::Parked(reason), None));
+    }
+    group
+}
+
+fn status(status: Status, by: Option<&ClientId>) -> Event {
+    Event::StatusChanged { status, by: by.cloned() }
+}
+
+/// A time was reached: a run that waited for its provider goes on.
+fn tick(run: &Run, now: Now) -> Vec<Event> {
+    let waited = matches!(run.status, Status::Parked(_)) && run.is_driven();
+    let reached = run.deadline().is_some_and(|at| at <= now.at);
+    if waited && reached { vec![status(Status::Running, None)] } else { Vec::new() }
+}
+
+fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    if run.is_ended() {
+        let asks_nothing = *command == Command::Leave;
+        return if asks_nothing { Ok(Vec::new()) } else { Err(Refusal::Ended(run.status.clone())) };
+    }
+    match command {
+        Command::Decide { call, digest, decision } => decide(run, *call, digest, decision, client),
+        Command::Resolve { call, resolution } => resolve(run, *call, resolution, client),
+        Command::Answer { call, text } => answer(run, *call, text, client),
+        Command::Interject { text } => interject(run, text, client),
+        Command::Pause(_) if !run.is_running() => Err(Refusal::NotRunning(run.status.clone())),
+        Command::Pause(pause) => Ok(request(run, Control::Pause(*pause), client)),
+        Command::Resume => resume(run, client),
+        Command::Cancel(cancel) => Ok(request(run, Control::Cancel(*cancel), client)),
+        Command::Raise { axis, limit } => raise(run, *axis, *limit, client),
+        Command::Leave if !run.is_running() => Ok(Vec::new()),
+        Command::Leave => Ok(request(run, Control::Leave, client)),
+    }
+}
+
+/// Records a request to stop, unless one at least as strong is recorded already.
+fn request(run: &Run, control: Control, client: &ClientId) -> Vec<Event> {
+    if run.control >= Some(control) {
+        return Vec::new();
+    }
+    vec![Event::ControlRequested { control, by: client.clone() }]
+}
+
+fn decide(
+    run: &Run,
+    id: CallId,
+    digest: &Digest,
+    decision: &Decision,
+    client: &ClientId,
+) -> Result<Vec<Event>, Refusal> {
+    let call = run.calls.get(&id).ok_or(Refusal::NoSuchCall(id))?;
+    match &call.state {
+        CallState::Awaiting { .. } => {}
+        CallState::Proposed | CallState::Prepared => return Err(Refusal::NoSuchCall(id)),
+        CallState::Approved
+        | CallState::Denied { .. }
+        | CallState::Running
+        | CallState::OutcomeUnknown { .. }
+        | CallState::Closed(_) => return Err(Refusal::AlreadyDecided(id)),
+    }
+    if call.digest().as_ref() != Some(digest) {
+        return Err(Refusal::BindingChanged(id));
+    }
+    let told = match decision {
+        Decision::Deny(words) => Decision::Deny(said(words, Empty::Fits)?),
+        Decision::AllowOnce | Decision::AllowRun => decision.clone(),
+    };
+    let by = By::Operator(client.clone());
+    let mut group = vec![Event::ApprovalDecided { call: id, digest: digest.clone(), decision: told, by }];
+    if *decision == Decision::AllowRun {
+        group.extend(twins(run, call));
+    }
+    if run.status == Status::Parked(ParkReason::Approval)
+        && run.is_driven()
+        && run.head().is_some_and(|head| head.id == id)
+    {
+        group.push(status(Status::Running, Some(client)));
+    }
+    Ok(group)
+}
+
+/// Other waiting calls that a grant for the run covers as well.
+fn twins(run: &Run, call: &ToolCall) -> Vec<Event> {
+    let covered = |other: &&ToolCall| {
+        other.id != call.id
+            && other.signature() == call.signature()
+            && matches!(other.state, CallState::Awaiting { .. })
+    };
+    run.ordered_calls()
+        .filter(covered)
+        .filter_map(|other| {
+            let by = By::Rule(permission::GRANTED.to_string());
+            Some(Event::ApprovalDecided { call: other.id, digest: other.digest()?, decision: Decision::AllowOnce, by })
+        })
+        .collect()
+}
+
+fn resolve(run: &Run, id: CallId, resolution: &Resolution, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    let call =
+        run.calls.get(&id).filter(|call| run.waits(call) == Some(Waits::Outcome)).ok_or(Refusal::NoSuchCall(id))?;
+    let mut group = vec![Event::ToolOutcomeResolved { call: id, resolution: resolution.clone(), by: client.clone() }];
+    let result = match resolution {
+        Resolution::Happened(text) => {
+            let words = said(text, Empty::Fits)?;
+            let told = if words.is_empty() {
+                "the operator says that it happened; its output is lost".to_string()
+            } else {
+                words
+            };
+            Some((OutcomeKind::Done, told))
+        }
+        Resolution::NotHappened => Some((OutcomeKind::Failed, "the operator says that it did not happen".to_string())),
+        Resolution::Skip => Some((OutcomeKind::Unknown, "outcome unknown, skipped by operator".to_string())),
+        Resolution::RunAgain => None,
+    };
+    group.extend(
+        result.map(|(kind, text)| Event::ToolCallFinished { call: id, outcome: ToolOutcome::not_run(kind, text) }),
+    );
+    let others = run.waiting().iter().any(|(other, waits)| *waits == Waits::Outcome && other.id != call.id);
+    if run.status == Status::Parked(ParkReason::OutcomeUnknown) && run.is_driven() && !others {
+        group.push(status(Status::Running, Some(client)));
+    }
+    Ok(group)
+}
+
+fn answer(run: &Run, id: CallId, text: &str, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    let call = run.calls.get(&id).filter(|call| call.tool == control::ASK_OPERATOR && !call.is_closed());
+    call.ok_or(Refusal::NoSuchCall(id))?;
+    let text = said(text, Empty::Refused)?;
+    let outcome = ToolOutcome::not_run(OutcomeKind::Done, text.clone());
+    let mut group = vec![
+        Event::QuestionAnswered { call: id, text, by: client.clone() },
+        Event::ToolCallFinished { call: id, outcome },
+    ];
+    if run.status == Status::Parked(ParkReason::Question) && run.is_driven() {
+        group.push(status(Status::Running, Some(client)));
+    }
+    Ok(group)
+}
+
+fn interject(run: &Run, text: &str, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    if run.interjections.len() >= limits::INTERJECTIONS_MAX {
+        return Err(Refusal::TooMany);
+    }
+    let text = said(text, Empty::Refused)?;
+    Ok(vec![Event::InterjectionQueued { id: run.next.interjection, text, by: client.clone() }])
+}
+
+/// Whether a text may be empty.
+#[derive(PartialEq)]
+enum Empty {
+    Fits,
+    Refused,
+}
+
+fn said(text: &str, empty: Empty) -> Result<String, Refusal> {
+    let text = text.trim();
+    if text.is_empty() && empty == Empty::Refused {
+        return Err(Refusal::Empty);
+    }
+    if text.len() > limits::SAY_MAX_BYTES {
+        return Err(Refusal::TooLong);
+    }
+    Ok(text.to_string())
+}
+
+/// Goes on, if what the run is parked for is cleared (docs/ENGINE.md §3.2, T7).
+fn resume(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    let Status::Parked(reason) = &run.status else { return Err(Refusal::NotParked(run.status.clone())) };
+    let not_cleared = match reason {
+        ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question => {
+            run.head().is_some_and(|call| run.waits(call).is_some())
+        }
+        ParkReason::Budget(axis) => run.pool.is_exhausted(*axis) || !bears_next(run, *axis),
+        ParkReason::ContextExhausted | ParkReason::PriceUnknown => true,
+        ParkReason::DenyBreaker
+        | ParkReason::Stalled(_)
+        | ParkReason::Verification
+        | ParkReason::ModelOutput
+        | ParkReason::Refused
+        | ParkReason::Credentials
+        | ParkReason::Billing
+        | ParkReason::Permission
+        | ParkReason::ModelConfig
+        | ParkReason::RateLimited { .. }
+        | ParkReason::ProviderWait { .. }
+        | ParkReason::Storage
+        | ParkReason::Interrupted
+        | ParkReason::Paused
+        | ParkReason::Shutdown
+        | ParkReason::EnginePanic => false,
+    };
+    if not_cleared {
+        return Err(Refusal::ReasonNotCleared(reason.clone()));
+    }
+    Ok(vec![status(Status::Running, Some(client))])
+}
+
+/// Whether the axis bears the worst case of the next request.
+fn bears_next(run: &Run, axis: Axis) -> bool {
+    let worst = spending::worst_case(run, &context::assemble(run));
+    run.pool.refuses(worst.amount, worst.tokens) != Some(axis)
+}
+
+fn raise(run: &Run, axis: Axis, limit: Limit, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    if limit == Limit::At(0) {
+        return Err(Refusal::BadLimit(format!("a limit of {} can't be zero; write unlimited for none", axis.word())));
+    }
+    let used = run.pool.used(axis);
+    if !limit.bears(used) {
+        let text = format!("{} is used already on {}", axis.show(used), axis.word());
+        return Err(Refusal::BadLimit(text));
+    }
+    Ok(vec![Event::BudgetRaised { axis, limit, by: client.clone() }])
+}

@@ -1,0 +1,139 @@
+//! What the model is told: the request of an iteration, drawn from the run alone.
+//!
+//! The system text and the conversation only grow at their end, so that a provider's cache serves them; what
+//! changes every time (the plan as it stands, the phase, notices) comes last.
+
+use crate::domain::budget::Axis;
+use crate::domain::budget::Limit;
+use crate::domain::control;
+use crate::domain::id::ModelCallId;
+use crate::domain::limits;
+use crate::domain::model::ModelRequest;
+use crate::domain::run::Run;
+use crate::domain::status::Phase;
+use crate::domain::text::sha256_hex;
+
+const SYSTEM: &str = include_str!("../../assets/prompts/system.md");
+const DECOMPOSE: &str = include_str!("../../assets/prompts/decompose.md");
+const PURSUE: &str = include_str!("../../assets/prompts/pursue.md");
+const REPLAN: &str = include_str!("../../assets/prompts/replan.md");
+
+/// The request that the run makes now, for its open iteration.
+pub fn assemble(run: &Run) -> ModelRequest {
+    let (call, attempt) = match run.iteration.model_call {
+        Some(last) => (last.call, last.attempt + 1),
+        None => (run.next.model_call, 1),
+    };
+    request(run, call, attempt, run.iteration.phase)
+}
+
+/// The request as it is on the wire right now: of the model call in flight.
+pub fn in_flight(run: &Run) -> Option<ModelRequest> {
+    let flying = run.model_call?;
+    Some(request(run, flying.id.call, flying.id.attempt, run.iteration.phase))
+}
+
+/// A short hash of what is asked, for the record. The conversation only grows, so its length stands for it.
+pub fn digest(request: &ModelRequest) -> String {
+    let text = format!("{}\0{}\0{}\0{}", request.system, request.entries.len(), request.closing, request.max_output);
+    sha256_hex(text.as_bytes())[..16].to_string()
+}
+
+fn request(run: &Run, call: ModelCallId, attempt: u32, phase: Phase) -> ModelRequest {
+    let mut tools = control::specs();
+    tools.extend(run.terms.tools.iter().cloned());
+    ModelRequest {
+        call,
+        attempt,
+        iteration: run.iteration.n,
+        phase,
+        system: system(run),
+        entries: run.transcript.entries().cloned().collect(),
+        closing: closing(run, phase),
+        tools,
+        max_output: run.iteration.max_output.unwrap_or(run.terms.model.max_output),
+    }
+}
+
+fn system(run: &Run) -> String {
+    let terms = &run.terms;
+    let checks = match terms.checks.as_slice() {
+        [] => "There are no checks; the operator reads your claim.".to_string(),
+        checks => {
+            let lines: Vec<String> =
+                checks.iter().map(|check| format!("- `{}` must exit with status 0", check.title())).collect();
+            format!("A claim of being finished is believed only when these hold:\n{}", lines.join("\n"))
+        }
+    };
+    let instructions =
+        if terms.instructions.is_empty() { String::new() } else { format!("\n\n{}", terms.instructions) };
+    format!(
+        "{SYSTEM}{instructions}\n\nYour folder: {}\n\nThe goal:\n{}\n\n{checks}\n",
+        terms.workspace,
+        terms.goal.as_str()
+    )
+}
+
+fn closing(run: &Run, phase: Phase) -> String {
+    let task = match phase {
+        Phase::Decompose => DECOMPOSE,
+        Phase::Pursue => PURSUE,
+        Phase::Replan => REPLAN,
+    };
+    let mut parts = Vec::new();
+    if phase != Phase::Decompose {
+        parts.push(format!("The plan as it stands:\n{}", run.plan.listing()));
+    }
+    if phase == Phase::Decompose && run.decomposes > 1 {
+        parts.push("Your last turn gave no usable plan.".to_string());
+    }
+    if let Some(diagnosis) = run.diagnosis.as_ref().filter(|_| phase == Phase::Replan) {
+        parts.push(format!("What was noticed: {diagnosis}"));
+    }
+    if run.progress.text_only > 0 {
+        parts.push(
+            "Your last turn called no tool. Call a tool to go on, or finish if the goal is reached; another turn of mere \
+             text will be taken as the claim that it is."
+                .to_string(),
+        );
+    }
+    if let Some(warning) = warning(run) {
+        parts.push(warning);
+    }
+    parts.extend(notices(run));
+    parts.push(task.trim().to_string());
+    parts.join("\n\n")
+}
+
+/// One short of a stall, the model is told what it repeats (docs/ENGINE.md §7.4).
+fn warning(run: &Run) -> Option<String> {
+    let repeat = run.progress.repeat.as_ref().filter(|repeat| repeat.count + 1 >= limits::STALL_REPEATS);
+    if let Some(repeat) = repeat {
+        return Some(format!(
+            "You made the same call with the same result {} times in a row: {}. Do something else.",
+            repeat.count, repeat.what.title
+        ));
+    }
+    (run.progress.idle + 1 == limits::STALL_WINDOW)
+        .then(|| format!("The last {} iterations moved nothing forward.", run.progress.idle))
+}
+
+/// Limits of which nine tenths are used.
+fn notices(run: &Run) -> Vec<String> {
+    let near = |axis: Axis| match run.pool.limits().on(axis) {
+        Limit::At(most) if run.pool.used(axis) >= most - most / 10 => Some((axis, most)),
+        Limit::At(_) | Limit::Unlimited => None,
+    };
+    Axis::ALL
+        .into_iter()
+        .filter_map(near)
+        .map(|(axis, most)| {
+            format!(
+                "Nearly used up: {}, {} of {}. Bring the work to a good end.",
+                axis.word(),
+                axis.show(run.pool.used(axis)),
+                axis.show(most)
+            )
+        })
+        .collect()
+}

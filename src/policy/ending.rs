@@ -1,0 +1,72 @@
+//! Is the run over, and why: the verdict on an iteration, with every axis that was true (docs/ENGINE.md §5).
+
+use crate::domain::event::ClaimVerdict;
+use crate::domain::limits;
+use crate::domain::progress::Progress;
+use crate::domain::run::ClaimStage;
+use crate::domain::run::Run;
+use crate::domain::status::Action;
+use crate::domain::status::Detector;
+use crate::domain::status::Finish;
+use crate::domain::status::Fired;
+use crate::domain::status::ParkReason;
+use crate::domain::status::Phase;
+use crate::domain::status::Verdict;
+use crate::policy::context;
+use crate::policy::spending;
+
+/// The verdict on the open iteration. `after` are the detector windows with the iteration taken in, `stalled` what
+/// they say. Cancel, pause and what waits for a person outrank it and are honoured before.
+pub fn verdict(run: &Run, after: &Progress, stalled: Option<Detector>) -> Verdict {
+    // In the order of precedence: the first one that is true decides.
+    let mut fired = Vec::new();
+    fired.extend(finish(run).map(Fired::Finish));
+    fired.extend((after.denials >= limits::DENIALS).then_some(Fired::DenyBreaker));
+    fired.extend((after.claims >= limits::CLAIMS).then_some(Fired::Verification));
+    let worst = spending::worst_case(run, &context::assemble(run));
+    fired.extend(spending::exhausted(run, &worst).into_iter().map(Fired::Budget));
+    let unusable = after.malformed >= limits::MALFORMED || after.invalid >= limits::INVALID_ARGUMENTS;
+    fired.extend(unusable.then_some(Fired::ModelOutput));
+    fired.extend(run.iteration.reply.as_ref().is_some_and(|reply| reply.is_refusal).then_some(Fired::Refused));
+    fired.extend(stalled.map(Fired::Stalled));
+    let action = fired.first().map_or(Action::Continue, |first| action(run, after, first));
+    Verdict { action, fired }
+}
+
+/// How the claim of this iteration completes the run, if it does.
+fn finish(run: &Run) -> Option<Finish> {
+    match run.iteration.claim.as_ref().map(|claim| &claim.stage) {
+        Some(ClaimStage::Judged(ClaimVerdict::Verified)) => Some(Finish::Verified),
+        Some(ClaimStage::Judged(ClaimVerdict::Unverified)) => Some(Finish::AcceptedUnverified),
+        Some(
+            ClaimStage::Judged(ClaimVerdict::Rejected | ClaimVerdict::Postponed)
+            | ClaimStage::Passed(_)
+            | ClaimStage::Checking(_)
+            | ClaimStage::CheckFailed { .. },
+        )
+        | None => None,
+    }
+}
+
+fn action(run: &Run, after: &Progress, first: &Fired) -> Action {
+    match first {
+        Fired::Finish(finish) => Action::Complete(*finish),
+        Fired::DenyBreaker => Action::Park(ParkReason::DenyBreaker),
+        Fired::Verification => Action::Park(ParkReason::Verification),
+        Fired::Budget(axis) => Action::Park(ParkReason::Budget(*axis)),
+        Fired::ModelOutput => Action::Park(ParkReason::ModelOutput),
+        Fired::Refused => Action::Park(ParkReason::Refused),
+        Fired::Stalled(detector) => {
+            if may_replan(run, after) {
+                Action::Replan
+            } else {
+                Action::Park(ParkReason::Stalled(*detector))
+            }
+        }
+    }
+}
+
+/// Whether a replan is left: a cap for the run. A replan that stalls by itself changed nothing, again.
+fn may_replan(run: &Run, after: &Progress) -> bool {
+    run.iteration.phase != Phase::Replan && after.replans < limits::REPLANS
+}

@@ -1,0 +1,66 @@
+//! Whether a whole reply can be used, and what is asked of a call that can't be one (docs/ENGINE.md §14.1).
+
+use serde::de::IgnoredAny;
+
+use crate::domain::control;
+use crate::domain::model::AskedCall;
+use crate::domain::model::ModelReply;
+use crate::domain::model::StopReason;
+use crate::domain::run::Run;
+use crate::domain::text::excerpt;
+use crate::domain::text::one_line;
+use crate::domain::tool::EffectClass;
+use crate::domain::tool::Problem;
+use crate::domain::tool::ProblemKind;
+
+/// Why a reply is not used: it is asked for again.
+pub fn discarded(run: &Run, reply: &ModelReply) -> Option<String> {
+    if reply.text.trim().is_empty() && reply.calls.is_empty() {
+        return Some("empty".to_string());
+    }
+    if reply.text.trim().is_empty() && reply.stop == StopReason::Length {
+        return Some("cut off before any text".to_string());
+    }
+    let is_cut_call = reply.stop == StopReason::Length && !reply.calls.is_empty();
+    (is_cut_call && run.iteration.max_output.is_none()).then(|| "cut off in a call".to_string())
+}
+
+/// The calls of a reply that count: none of one that was cut off, because the last is not whole.
+pub fn calls(reply: &ModelReply) -> &[AskedCall] {
+    let whole = reply.stop != StopReason::Length;
+    let most = crate::domain::limits::CALLS_PER_REPLY.min(reply.calls.len());
+    if whole { &reply.calls[..most] } else { &[] }
+}
+
+/// The effect class of the tool of this name; nothing when there is no such tool.
+pub fn effect(run: &Run, name: &str) -> Option<EffectClass> {
+    if control::is_control(name) {
+        return Some(EffectClass::Control);
+    }
+    run.terms.tools.iter().find(|tool| tool.name == name).map(|tool| tool.effect)
+}
+
+/// Why a call can't be made, as far as its name and its arguments' form tell.
+pub fn problem(run: &Run, name: &str, arguments: &str) -> Option<Problem> {
+    if effect(run, name).is_none() {
+        let text = format!(
+            "there is no tool {:?}; the nearest are {}; nothing was run",
+            one_line(name, 64),
+            nearest(run, name)
+        );
+        return Some(Problem { kind: ProblemKind::UnknownTool, text });
+    }
+    let error = serde_json::from_str::<IgnoredAny>(arguments).err()?;
+    let around = excerpt(arguments, 400);
+    let text = format!("the arguments are not valid JSON ({error}); nothing was run; you wrote: {around}");
+    Some(Problem { kind: ProblemKind::Malformed, text })
+}
+
+/// The three names nearest to a wrong one.
+fn nearest(run: &Run, name: &str) -> String {
+    let known = control::specs().into_iter().chain(run.terms.tools.iter().cloned()).map(|tool| tool.name);
+    let wrong: String = name.chars().take(64).collect();
+    let mut ranked: Vec<(usize, String)> = known.map(|one| (strsim::levenshtein(&one, &wrong), one)).collect();
+    ranked.sort();
+    ranked.into_iter().take(3).map(|(_, one)| one).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,61 @@
+//! What follows a failed model call: try again at a time, park, or give up (docs/ENGINE.md §14.1).
+
+use crate::domain::limits;
+use crate::domain::model::FailureClass;
+use crate::domain::run::Run;
+use crate::domain::run::Trouble;
+use crate::domain::status::Failure;
+use crate::domain::status::ParkReason;
+use crate::domain::text::sha256_hex;
+use crate::domain::time::Now;
+use crate::domain::time::Span;
+use crate::domain::time::Timestamp;
+
+/// What follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Another attempt, not before this time.
+    Retry(Timestamp),
+    /// Stop with a reason.
+    Park(ParkReason),
+    /// The run can't go on.
+    Fail(Failure),
+}
+
+/// What follows this trouble, given how often the iteration met one.
+pub fn after(run: &Run, trouble: &Trouble, now: Now) -> Next {
+    let asked = trouble.retry_after.unwrap_or_default();
+    if asked > limits::RETRY_AFTER_MAX {
+        return Next::Park(ParkReason::RateLimited { until: now.at.plus(asked) });
+    }
+    if run.retries_left(trouble.class) {
+        return Next::Retry(now.at.plus(backoff(run).max(asked)));
+    }
+    let provider_wait = ParkReason::ProviderWait { until: now.at.plus(limits::PROVIDER_WAIT) };
+    match trouble.class {
+        FailureClass::MissingCredentials | FailureClass::Auth => Next::Park(ParkReason::Credentials),
+        FailureClass::Billing => Next::Park(ParkReason::Billing),
+        FailureClass::Permission => Next::Park(ParkReason::Permission),
+        FailureClass::ModelConfig => Next::Park(ParkReason::ModelConfig),
+        FailureClass::ContextLength => Next::Park(ParkReason::ContextExhausted),
+        FailureClass::BadRequest => Next::Fail(Failure::Protocol),
+        FailureClass::Endless => Next::Park(ParkReason::ModelOutput),
+        FailureClass::RateLimited
+        | FailureClass::Overloaded
+        | FailureClass::Network
+        | FailureClass::StreamStalled
+        | FailureClass::StreamBroken
+        | FailureClass::Cancelled
+        | FailureClass::Unknown => Next::Park(provider_wait),
+    }
+}
+
+/// Doubled each time up to a longest wait; between half of it and all of it, so that many runs do not knock at
+/// once. The chance is drawn from the call's name: the ground floors know no other.
+fn backoff(run: &Run) -> Span {
+    let doublings = run.iteration.failures.saturating_sub(1).min(16);
+    let whole = limits::BACKOFF_FIRST.0.saturating_mul(1 << doublings).min(limits::BACKOFF_MAX.0);
+    let name = format!("{} {:?}", run.id, run.iteration.model_call);
+    let draw = u64::from_str_radix(&sha256_hex(name.as_bytes())[..8], 16).unwrap_or(0);
+    Span(whole / 2 + draw % (whole / 2 + 1))
+}

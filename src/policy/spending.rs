@@ -1,0 +1,49 @@
+//! What a request can cost at worst, and whether the budget bears it (docs/ENGINE.md §8.3).
+
+use crate::domain::budget::Axis;
+use crate::domain::budget::Reservation;
+use crate::domain::budget::ReservationId;
+use crate::domain::model::ModelRequest;
+use crate::domain::money::Price;
+use crate::domain::money::tokens_of_bytes;
+use crate::domain::run::Run;
+use crate::domain::status::ParkReason;
+
+/// The worst case of a request.
+pub fn worst_case(run: &Run, request: &ModelRequest) -> Reservation {
+    let bytes = request.bytes();
+    let input = estimate_input(run, bytes);
+    let bound = input.saturating_mul(run.estimate.factor_percent).div_ceil(100);
+    let price = run.terms.model.price.unwrap_or(Price::FREE);
+    Reservation {
+        id: ReservationId { call: request.call, attempt: request.attempt },
+        amount: price.worst(bound, request.max_output),
+        tokens: bound.saturating_add(request.max_output),
+        input,
+        bytes,
+    }
+}
+
+/// Why the request can't be made now, if it can't.
+pub fn refusal(run: &Run, worst: &Reservation, max_output: u64) -> Option<ParkReason> {
+    let exhausted = [Axis::Active, Axis::ModelCalls].into_iter().find(|axis| run.pool.is_exhausted(*axis));
+    if let Some(axis) = exhausted.or(run.pool.refuses(worst.amount, worst.tokens)) {
+        return Some(ParkReason::Budget(axis));
+    }
+    let window = run.terms.model.window;
+    (worst.input.saturating_add(max_output) > window).then_some(ParkReason::ContextExhausted)
+}
+
+/// Every axis that does not bear another iteration, in the order of `Axis::ALL`. `worst` is that of its request.
+pub fn exhausted(run: &Run, worst: &Reservation) -> Vec<Axis> {
+    let refused = run.pool.refuses(worst.amount, worst.tokens);
+    Axis::ALL.into_iter().filter(|axis| run.pool.is_exhausted(*axis) || refused == Some(*axis)).collect()
+}
+
+/// Input tokens of a request of so many bytes: the last report plus what was added since, or three bytes a token.
+pub fn estimate_input(run: &Run, bytes: u64) -> u64 {
+    match run.estimate.bytes {
+        0 => tokens_of_bytes(bytes),
+        known => run.estimate.input.saturating_add(tokens_of_bytes(bytes.saturating_sub(known))),
+    }
+}

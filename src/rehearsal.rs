@@ -1,0 +1,161 @@
+//! The rehearsal: a scripted model drives the real engine, tools and approvals in a scratch copy of a small project,
+//! so that a newcomer can press every key before spending a cent.
+
+use std::fs;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use serde::Deserialize;
+
+use crate::domain::budget::Axis;
+use crate::domain::budget::Limits;
+use crate::domain::limits;
+use crate::domain::model::Dialect;
+use crate::domain::model::ModelSpec;
+use crate::domain::terms::Check;
+use crate::domain::terms::Goal;
+use crate::domain::terms::Terms;
+use crate::domain::tool::ToolSpec;
+use crate::model::script::Script;
+
+const TERMS: &str = include_str!("../assets/demo/rehearsal.toml");
+const SCRIPT: &str = include_str!("../assets/demo/script.toml");
+
+/// The project, file by file.
+const PROJECT: [(&str, &str); 10] = [
+    ("README.md", include_str!("../assets/demo/project/README.md")),
+    ("attic/soundings.txt", include_str!("../assets/demo/project/attic/soundings.txt")),
+    ("attic/tide-1994.awk", include_str!("../assets/demo/project/attic/tide-1994.awk")),
+    ("cases/day.txt", include_str!("../assets/demo/project/cases/day.txt")),
+    ("cases/evening.txt", include_str!("../assets/demo/project/cases/evening.txt")),
+    ("check.sh", include_str!("../assets/demo/project/check.sh")),
+    ("lib/clock.sh", include_str!("../assets/demo/project/lib/clock.sh")),
+    ("lib/height.sh", include_str!("../assets/demo/project/lib/height.sh")),
+    ("tide.sh", include_str!("../assets/demo/project/tide.sh")),
+    ("tides.txt", include_str!("../assets/demo/project/tides.txt")),
+];
+
+/// The name that the model of a rehearsal goes by.
+const MODEL: &str = "scripted/rehearsal";
+/// A window that is never the thing that ends a rehearsal, in tokens.
+const WINDOW_TOKENS: u64 = 200_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asset {
+    goal: String,
+    checks: Vec<String>,
+    budget: Budget,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Budget {
+    cost: String,
+    iterations: u64,
+}
+
+/// The folder that a rehearsal works in, inside its run's directory.
+pub fn workspace(run_dir: &Path) -> PathBuf {
+    run_dir.join("workspace")
+}
+
+/// The terms of a rehearsal in its run's directory. `script` is that of the operator; nothing means the built-in one.
+pub fn terms(run_dir: &Path, script: Option<&Path>, tools: Vec<ToolSpec>) -> anyhow::Result<Terms> {
+    let asset: Asset = toml::from_str(TERMS).context("the rehearsal's terms can't be read; this is a bug of tiller")?;
+    let address = match script {
+        Some(path) => path
+            .canonicalize()
+            .with_context(|| format!("the script {} can't be read; nothing was started", path.display()))?,
+        None => run_dir.join("script.toml"),
+    };
+    let price = match script {
+        Some(_) => Script::load(&address)?.price(),
+        None => Script::parse(SCRIPT).map_err(anyhow::Error::msg)?.price(),
+    };
+    let mut all = Limits::default();
+    all.set(Axis::Cost, Axis::Cost.parse_limit(&asset.budget.cost).map_err(anyhow::Error::msg)?);
+    all.set(Axis::Loops, Axis::Loops.parse_limit(&asset.budget.iterations.to_string()).map_err(anyhow::Error::msg)?);
+    Ok(Terms {
+        goal: Goal::try_from(asset.goal).map_err(anyhow::Error::msg)?,
+        workspace: workspace(run_dir).to_string_lossy().into_owned(),
+        limits: all,
+        checks: asset.checks.into_iter().map(Check::Command).collect(),
+        model: ModelSpec {
+            name: MODEL.to_string(),
+            dialect: Dialect::Scripted,
+            address: address.to_string_lossy().into_owned(),
+            model: "rehearsal".to_string(),
+            key_variable: None,
+            window: WINDOW_TOKENS,
+            max_output: limits::OUTPUT_TOKENS,
+            price: Some(price),
+        },
+        tools,
+        instructions: String::new(),
+        rehearsal: true,
+    })
+}
+
+/// Lays out the scratch copy and the script, unless they are there already: a resumed rehearsal keeps its files.
+pub fn lay_out(run_dir: &Path) -> anyhow::Result<()> {
+    let script = run_dir.join("script.toml");
+    if !script.exists() {
+        fs::write(&script, SCRIPT).context("the script of the rehearsal can't be written; nothing was run")?;
+    }
+    let goal = workspace(run_dir);
+    if goal.exists() {
+        return Ok(());
+    }
+    // Made beside it and renamed, so that a copy is there whole or not at all.
+    let copy = run_dir.join("workspace.new");
+    let _ = fs::remove_dir_all(&copy);
+    let fail = || format!("the scratch copy {} can't be written; nothing was run", copy.display());
+    for (name, text) in PROJECT {
+        let path = copy.join(name);
+        if let Some(folder) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(fail)?;
+        }
+        fs::write(&path, text).with_context(fail)?;
+    }
+    fs::rename(&copy, &goal).with_context(fail)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn files_below(folder: &Path, below: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                files_below(&path, below, found);
+            } else {
+                found.push(path.strip_prefix(below).unwrap().to_string_lossy().into_owned());
+            }
+        }
+    }
+
+    #[test]
+    fn the_program_holds_every_file_of_the_project() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo/project");
+        let mut found = Vec::new();
+        files_below(&folder, &folder, &mut found);
+        found.sort();
+        assert_eq!(found, PROJECT.map(|(name, _)| name.to_string()));
+    }
+
+    #[test]
+    fn laying_out_twice_keeps_what_was_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        lay_out(dir.path()).unwrap();
+        let file = workspace(dir.path()).join("tide.sh");
+        fs::write(&file, "changed").unwrap();
+        lay_out(dir.path()).unwrap();
+        assert_eq!(fs::read_to_string(file).unwrap(), "changed");
+    }
+}

@@ -1,0 +1,92 @@
+//! A store as it was before sled opened it.
+//!
+//! sled takes damage at the end of its file for a crash and overwrites it with zeroes as it opens. So its files are
+//! copied first; the copy is thrown away when the journal proves whole and kept when it does not. It must not open
+//! sled.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+/// Where the files of a store that was found damaged are kept, in the run's directory.
+const KEPT: &str = "store.damaged";
+const PREFIX: &str = "store.before.";
+
+/// Bytes of the files in a store, which is what a copy needs.
+pub(crate) fn size(store_dir: &Path) -> io::Result<u64> {
+    let mut size = 0_u64;
+    for entry in std::fs::read_dir(store_dir)? {
+        size = size.saturating_add(entry?.metadata()?.len());
+    }
+    Ok(size)
+}
+
+/// The copy; nothing when an earlier one is kept, which is nearer to what was written. Dropping it deletes it.
+#[derive(Debug)]
+pub(crate) struct Before {
+    copy: Option<TempDir>,
+    kept: PathBuf,
+}
+
+impl Before {
+    /// Copies the files of a store that nobody holds: `looking` is the proof. Takes sled's half-made snapshots out of
+    /// the way, and makes durable what a killed process wrote and did not sync, so that sled's next snapshot can't
+    /// name what a power cut would undo.
+    pub(crate) fn take(run_dir: &Path, store_dir: &Path, looking: &File) -> io::Result<Before> {
+        looking.sync_data()?;
+        let kept = run_dir.join(KEPT);
+        let copy = if kept.exists() { None } else { Some(copy(run_dir, store_dir)?) };
+        for name in names(store_dir)? {
+            // A snapshot gets its name by rename when it is whole. One that was never renamed is no snapshot, but sled
+            // would take it for one and refuse.
+            if name.starts_with("snap.") && name.ends_with(".generating") {
+                std::fs::remove_file(store_dir.join(name))?;
+            }
+        }
+        Ok(Before { copy, kept })
+    }
+
+    /// Keeps the copy, and says where it is.
+    pub(crate) fn keep(self) -> PathBuf {
+        let Some(copy) = self.copy else { return self.kept };
+        match std::fs::rename(copy.path(), &self.kept) {
+            Ok(()) => self.kept,
+            Err(_) => copy.keep(),
+        }
+    }
+}
+
+/// Deletes copies that killed processes left. For the holder of the lock.
+pub(crate) fn sweep(run_dir: &Path, own: &Before) -> io::Result<()> {
+    for name in names(run_dir)? {
+        let path = run_dir.join(&name);
+        let is_own = own.copy.as_ref().is_some_and(|copy| copy.path() == path);
+        if name.starts_with(PREFIX) && !is_own {
+            std::fs::remove_dir_all(path)?;
+        }
+    }
+    Ok(())
+}
+
+fn copy(run_dir: &Path, store_dir: &Path) -> io::Result<TempDir> {
+    let copy = tempfile::Builder::new().prefix(PREFIX).tempdir_in(run_dir)?;
+    for entry in std::fs::read_dir(store_dir)? {
+        let entry = entry?;
+        // sled's folder of blobs stays empty, because no value is long enough for one.
+        if entry.file_type()?.is_file() {
+            std::fs::copy(entry.path(), copy.path().join(entry.file_name()))?;
+        }
+    }
+    Ok(copy)
+}
+
+fn names(dir: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        names.extend(entry?.file_name().into_string().ok());
+    }
+    Ok(names)
+}

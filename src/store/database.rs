@@ -1,0 +1,278 @@
+//! sled, and nothing but sled: a database of three trees. Blocking; for the thread of a store.
+//!
+//! Nothing outside this file calls sled. What it must guard against, measured (docs/LIBRARIES.md):
+//! * `flush` writes but does not fsync: the file is synced here after every flush.
+//! * Pages over 128 KiB go to files that nobody syncs: no value is over `limits::VALUE_MAX_BYTES`.
+//! * Damaged files make it panic, or forget records without a word: calls are guarded, and the anchor says how far the
+//!   journal went.
+//! * After a failed write every later one fails: `trees.rs` opens the database anew.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+use std::path::Path;
+use std::path::PathBuf;
+
+use sled::Batch;
+use sled::Db;
+use sled::Transactional;
+use sled::Tree;
+use sled::transaction::TransactionError;
+use sled::transaction::TransactionResult;
+
+use crate::domain::event::FORMAT_VERSION;
+use crate::domain::event::Record;
+use crate::domain::id::RunId;
+use crate::domain::id::Seq;
+use crate::domain::limits;
+use crate::domain::text::one_line;
+use crate::domain::time::Timestamp;
+use crate::store::codec;
+use crate::store::codec::Encoded;
+use crate::store::codec::Form;
+use crate::store::codec::Mark;
+use crate::store::codec::Stub;
+use crate::store::codec::Unfit;
+
+/// What went wrong, before it is known how to say it.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// Somebody else holds the lock.
+    Busy,
+    /// The files are not what was written; why, as the end of a sentence.
+    Damaged(String),
+    /// The system refuses; what it said.
+    Disk(String),
+    /// The format is this newer one.
+    TooNew(u32),
+}
+
+impl From<Unfit> for Fault {
+    fn from(unfit: Unfit) -> Fault {
+        match unfit {
+            Unfit::Damaged(why) => Fault::Damaged(why),
+            Unfit::TooNew(found) => Fault::TooNew(found),
+        }
+    }
+}
+
+impl From<std::io::Error> for Fault {
+    fn from(error: std::io::Error) -> Fault {
+        Fault::Disk(error.to_string())
+    }
+}
+
+impl From<sled::Error> for Fault {
+    fn from(error: sled::Error) -> Fault {
+        match error {
+            sled::Error::Io(error) if error.to_string().contains("could not acquire lock") => Fault::Busy,
+            sled::Error::Io(error) => match error.kind() {
+                // sled's words for bytes that make no sense, not the system's.
+                ErrorKind::UnexpectedEof | ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::Other => {
+                    Fault::Damaged(format!("its database can't be read ({error})"))
+                }
+                _ => Fault::Disk(error.to_string()),
+            },
+            sled::Error::CollectionNotFound(_)
+            | sled::Error::Unsupported(_)
+            | sled::Error::ReportableBug(_)
+            | sled::Error::Corruption { .. } => {
+                let error = one_line(&error.to_string(), limits::TODO_TITLE_MAX_CHARS);
+                Fault::Damaged(format!("its database can't be read ({error})"))
+            }
+        }
+    }
+}
+
+/// sled's files, open.
+pub(crate) struct Database {
+    db: Db,
+    meta: Tree,
+    journal: Tree,
+    blob: Tree,
+    /// Our own handle to sled's file, to sync it. Not the one that is locked.
+    file: File,
+    /// Where that file is.
+    path: PathBuf,
+}
+
+impl Database {
+    /// Opens or makes sled's files.
+    pub(crate) fn open(dir: &Path) -> Result<Database, Fault> {
+        guarded(|| {
+            let db = sled::Config::new()
+                .path(dir)
+                .cache_capacity(limits::STORE_CACHE_BYTES)
+                .flush_every_ms(None) // We flush, and say when.
+                .open()?;
+            let meta = db.open_tree("meta")?;
+            let journal = db.open_tree("journal")?;
+            let blob = db.open_tree("blob")?;
+            let path = dir.join("db");
+            let file = File::open(&path)?;
+            Ok(Database { db, meta, journal, blob, file, path })
+        })
+    }
+
+    /// Lets go of sled's files, guarded: sled writes as it closes.
+    pub(crate) fn close(self) {
+        let _ = guarded(move || {
+            drop(self);
+            Ok(())
+        });
+    }
+
+    /// Writes a batch and makes it durable.
+    ///
+    /// Records and their pieces go in one transaction over both trees. sled writes the end of a transaction into the
+    /// log before anything that comes after it, and as it recovers it drops a transaction whose end is missing, so a
+    /// record never names pieces that are not there, and a batch is there whole or not at all.
+    pub(crate) fn commit(&self, batch: &[Encoded]) -> Result<(), Fault> {
+        guarded(|| {
+            let result: TransactionResult<(), ()> = (&self.journal, &self.blob).transaction(|(journal, blob)| {
+                for Encoded { mark, value, pieces } in batch {
+                    for (number, piece) in pieces.iter().enumerate() {
+                        blob.insert(&codec::piece_key(mark.link, number)[..], piece.as_slice())?;
+                    }
+                    journal.insert(&mark.seq.0.to_be_bytes(), value.as_slice())?;
+                }
+                Ok(())
+            });
+            match result {
+                Ok(()) => {}
+                Err(TransactionError::Storage(error)) => return Err(error.into()),
+                Err(TransactionError::Abort(())) => return Err(Fault::Disk("sled gave the batch up".to_string())),
+            }
+            self.sync()
+        })
+    }
+
+    /// Flushes sled and syncs its file. Errors when the file is no longer the run's, because somebody removed it.
+    fn sync(&self) -> Result<(), Fault> {
+        self.db.flush()?;
+        self.file.sync_data()?;
+        let (ours, there) = (self.file.metadata()?, self.path.metadata()?);
+        if (ours.dev(), ours.ino()) != (there.dev(), there.ino()) {
+            return Err(Fault::Damaged("its files were replaced while it was open".to_string()));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn write_meta(&self, run: &RunId, created: Timestamp) -> Result<(), Fault> {
+        let mut batch = Batch::default();
+        batch.insert("format", FORMAT_VERSION.to_string().as_bytes());
+        batch.insert("run", run.as_str().as_bytes());
+        batch.insert("created", created.0.to_string().as_bytes());
+        guarded(|| Ok(self.meta.apply_batch(batch)?))
+    }
+
+    fn check_meta(&self, run: &RunId) -> Result<(), Fault> {
+        let text = |key: &str| -> Result<String, Fault> {
+            let value = self.meta.get(key)?.ok_or_else(|| Fault::Damaged(format!("its {key} is missing")))?;
+            String::from_utf8(value.to_vec()).map_err(|_| Fault::Damaged(format!("its {key} can't be read")))
+        };
+        let format = text("format")?;
+        match format.parse::<u32>() {
+            Ok(found) if found > FORMAT_VERSION => return Err(Fault::TooNew(found)),
+            Ok(_) => {}
+            Err(_) => return Err(Fault::Damaged("its format can't be read".to_string())),
+        }
+        let named = text("run")?;
+        if named != run.as_str() {
+            return Err(Fault::Damaged(format!("it is the journal of another run ({})", one_line(&named, 24))));
+        }
+        Ok(())
+    }
+
+    /// Reads up to `most` records after `before`, proving that each follows the one before it.
+    pub(crate) fn scan(&self, before: Mark, most: usize) -> Result<(Vec<Record>, Mark), Fault> {
+        let mut mark = before;
+        let mut records = Vec::new();
+        for entry in self.journal.range(before.seq.next().0.to_be_bytes()..).take(most) {
+            let (key, value) = entry?;
+            let seq = mark.seq.next();
+            if key.as_ref() != seq.0.to_be_bytes() {
+                return Err(Fault::Damaged(format!("record {seq} is missing")));
+            }
+            let (record, next) = codec::parse(&self.whole(&value, seq)?, mark)?;
+            records.push(record);
+            mark = next;
+        }
+        Ok((records, mark))
+    }
+
+    /// The mark of one stored record.
+    pub(crate) fn mark(&self, seq: Seq) -> Result<Mark, Fault> {
+        if seq == Seq(0) {
+            return Ok(Mark::START);
+        }
+        let value = self.journal.get(seq.0.to_be_bytes())?;
+        let value = value.ok_or_else(|| Fault::Damaged(format!("record {seq} is missing")))?;
+        Ok(codec::mark(&self.whole(&value, seq)?, seq))
+    }
+
+    /// The JSON of a record from its value, put together from its pieces if it has any.
+    fn whole(&self, value: &[u8], seq: Seq) -> Result<Vec<u8>, Fault> {
+        match codec::form(value, seq)? {
+            Form::Whole => Ok(value.to_vec()),
+            Form::Stub(stub) => Ok(codec::unpack(&stub, &self.pieces(&stub, seq)?, seq)?),
+        }
+    }
+
+    fn pieces(&self, stub: &Stub, seq: Seq) -> Result<Vec<u8>, Fault> {
+        let mut packed = Vec::with_capacity(stub.packed);
+        for number in 0..stub.pieces() {
+            let piece = self.blob.get(codec::piece_key(stub.link, number))?;
+            let piece = piece.ok_or_else(|| Fault::Damaged(format!("piece {number} of record {seq} is missing")))?;
+            packed.extend_from_slice(&piece);
+        }
+        Ok(packed)
+    }
+
+    /// Proves that the record at `head` is there, and removes what follows it: a batch that was never acknowledged.
+    pub(crate) fn cut(&self, head: Mark) -> Result<(), Fault> {
+        guarded(|| {
+            if self.mark(head.seq)? != head {
+                return Err(Fault::Damaged(format!("record {} is not what was acknowledged", head.seq)));
+            }
+            let mut batch = Batch::default();
+            for key in self.journal.range(head.seq.next().0.to_be_bytes()..).keys() {
+                batch.remove(key?);
+            }
+            self.journal.apply_batch(batch)?;
+            Ok(())
+        })
+    }
+
+    /// The whole journal, proven: format, run, chain and anchor. Not guarded: the caller does more under the same guard.
+    pub(crate) fn prove(&self, run: &RunId, marks: &[Mark]) -> Result<(Vec<Record>, Mark), Fault> {
+        self.check_meta(run)?;
+        let (records, head) = self.scan(Mark::START, usize::MAX)?;
+        let Some(newest) = marks.first() else {
+            let why = format!("it has {} records, but its anchor is missing or can't be read", records.len());
+            return Err(Fault::Damaged(why));
+        };
+        if head.seq < newest.seq {
+            let why = format!("it ends with record {}, but record {} was written", head.seq, newest.seq);
+            return Err(Fault::Damaged(why));
+        }
+        for anchored in marks {
+            if self.mark(anchored.seq)? != *anchored {
+                let why = format!("record {} is not the one that was written (its hash differs)", anchored.seq);
+                return Err(Fault::Damaged(why));
+            }
+        }
+        Ok((records, head))
+    }
+}
+
+/// Calls sled. A panic, which damaged files cause, becomes `Fault::Damaged`.
+pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        let said = one_line(said.unwrap_or("without a word"), limits::TODO_TITLE_MAX_CHARS);
+        Err(Fault::Damaged(format!("its database broke off ({said})")))
+    })
+}

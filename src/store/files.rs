@@ -1,0 +1,93 @@
+//! Private files and directories: 0600 and 0700 under any umask, replaced by rename, read up to a bound.
+//!
+//! It must not know what is in them.
+
+use std::fs::DirBuilder;
+use std::fs::File;
+use std::fs::OpenOptions;
+use std::fs::Permissions;
+use std::io;
+use std::io::Read;
+use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::store::StoreError;
+
+const DIR_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
+/// Makes a directory for its owner only. Errors when it exists.
+pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(DIR_MODE).create(path)?;
+    // The umask may have taken away bits that the owner needs.
+    std::fs::set_permissions(path, Permissions::from_mode(DIR_MODE))
+}
+
+/// Makes a file for its owner only, open for reading and writing. Errors when it exists.
+pub(crate) fn create_new(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)?;
+    file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+    Ok(file)
+}
+
+/// Replaces a file by rename, so that readers see all of the old or all of the new. Not synced: for files that can be
+/// made anew.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let dir = path.parent().ok_or_else(|| io::Error::other("it has no directory"))?;
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    file.as_file().set_permissions(Permissions::from_mode(FILE_MODE))?;
+    file.write_all(bytes)?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Reads a file of at most `most` bytes. Errors when it is longer.
+pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let count = File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if u64::try_from(count).unwrap_or(u64::MAX) > most {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is longer than it can be"));
+    }
+    Ok(bytes)
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Errors with `Exposed` unless the directory belongs to this user and nobody else has access (docs/SAFETY.md, R34).
+pub(crate) fn check_private(path: &Path) -> Result<(), StoreError> {
+    let exposed = |why: String, fix: String| StoreError::Exposed { path: path.to_path_buf(), why, fix };
+    let unreadable = |why: String| exposed(why, "choose another state directory".to_string());
+    let facts = path.metadata().map_err(|error| unreadable(format!("can't be looked at ({error})")))?;
+    if !facts.is_dir() {
+        return Err(unreadable("is not a directory".to_string()));
+    }
+    let user = nix::unistd::geteuid().as_raw();
+    if facts.uid() != user {
+        let why = format!("belongs to user {} and not to you (user {user})", facts.uid());
+        return Err(exposed(why, format!("run `chown -R {user} {}`, or choose another directory", path.display())));
+    }
+    let mode = facts.mode() & 0o777;
+    if mode & 0o077 != 0 {
+        let why = format!("is open to other users (mode {mode:o})");
+        return Err(exposed(why, format!("run `chmod 700 {}`", path.display())));
+    }
+    Ok(())
+}
+
+/// Errors when the file system of `path` has less than `least` bytes free, with a sentence that says so.
+pub(crate) fn check_space(path: &Path, least: u64) -> io::Result<()> {
+    let facts = nix::sys::statvfs::statvfs(path)?;
+    let free = facts.blocks_available().saturating_mul(facts.fragment_size());
+    if free < least {
+        let why = format!("{} MiB are free on the disk and {} are needed", free >> 20, least.div_ceil(1 << 20));
+        return Err(io::Error::new(io::ErrorKind::StorageFull, why));
+    }
+    Ok(())
+}

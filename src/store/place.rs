@@ -1,0 +1,218 @@
+//! The state directory and the runs in it: create, open, find, list; and the small files beside a store.
+//!
+//! `<state>/runs/<run id>/` holds `store/` (sled), `anchor`, `owner.json`, `summary.json` and `draft.json`. Directories
+//! are 0700, our files 0600; sled's own files have the mode that the umask leaves, inside a directory that nobody else
+//! can enter. This file must not call sled, and must not decide anything by a summary.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::domain::event::Owner;
+use crate::domain::event::Record;
+use crate::domain::id::RunId;
+use crate::domain::limits;
+use crate::domain::run::Run;
+use crate::domain::summary::Listed;
+use crate::domain::summary::Summary;
+use crate::domain::text::head;
+use crate::domain::time::Span;
+use crate::store::StoreError;
+use crate::store::files;
+use crate::store::owner;
+use crate::store::sled::SledJournal;
+use crate::store::sled::on_store_thread;
+use crate::store::trees::Site;
+use crate::store::trees::Trees;
+
+const SUMMARY: &str = "summary.json";
+const DRAFT: &str = "draft.json";
+
+/// The state directory, and on whose behalf runs are opened. Everything but `create` and `open` blocks for as long as
+/// a few small files take to read; `list` and `latest` may open stores.
+#[derive(Clone, Debug)]
+pub struct Home {
+    runs: PathBuf,
+    owner: Owner,
+}
+
+/// A run that was opened.
+#[derive(Debug)]
+pub struct Opened {
+    /// Its journal, for the one who drives it.
+    pub journal: SledJournal,
+    /// All its records, proven to be what was written.
+    pub records: Vec<Record>,
+}
+
+impl Home {
+    /// Takes a state directory, and makes it if need be. Errors with `Exposed` when it belongs to somebody else or
+    /// others have access, with `Disk` when it can't be made.
+    pub fn new(state_dir: PathBuf, owner: Owner) -> Result<Home, StoreError> {
+        let runs = state_dir.join("runs");
+        for dir in [&state_dir, &runs] {
+            make_dir(dir)?;
+            files::check_private(dir)?;
+        }
+        Ok(Home { runs, owner })
+    }
+
+    /// Makes a run with its first records, durably, and takes it. Errors with `Disk` when there is too little space.
+    pub async fn create(&self, id: &RunId, records: &[Record]) -> Result<SledJournal, StoreError> {
+        files::check_space(&self.runs, limits::FREE_SPACE_MIN_BYTES)
+            .map_err(|error| disk(format!("creating run {id}"), &error))?;
+        SledJournal::create(self.site(id), records.to_vec()).await
+    }
+
+    /// Takes a run and reads its whole journal. Errors with `NotFound`, `Locked`, `Damaged`, `TooNew` or `Disk`.
+    pub async fn open(&self, id: &RunId) -> Result<Opened, StoreError> {
+        let (journal, records) = SledJournal::open(self.site(id)).await?;
+        Ok(Opened { journal, records })
+    }
+
+    /// The run whose name begins like this. Errors with `NotFound` or `Ambiguous`.
+    pub fn find(&self, prefix: &str) -> Result<RunId, StoreError> {
+        let wanted = prefix.trim().to_ascii_lowercase();
+        let fits = |id: &RunId| !wanted.is_empty() && id.as_str().starts_with(&wanted);
+        let mut found: Vec<RunId> = self.ids()?.into_iter().filter(fits).collect();
+        match (found.pop(), found.len()) {
+            (None, _) => Err(StoreError::NotFound(head(prefix, 64).to_string())),
+            (Some(id), 0) => Ok(id),
+            (Some(_), others) => Err(StoreError::Ambiguous { prefix: head(prefix, 64).to_string(), count: others + 1 }),
+        }
+    }
+
+    /// All runs, most recently updated first; those that can't be read come last. A summary that is missing or
+    /// damaged is made anew from the journal.
+    pub fn list(&self) -> Result<Vec<Listed>, StoreError> {
+        let mut listed: Vec<Listed> = self.ids()?.iter().filter_map(|id| self.look(id)).collect();
+        listed.sort_by_cached_key(|one| match one {
+            Listed::Run { summary, .. } => (false, std::cmp::Reverse(summary.updated), summary.id.clone()),
+            Listed::Damaged { id, .. } => (true, std::cmp::Reverse(Default::default()), id.clone()),
+        });
+        Ok(listed)
+    }
+
+    /// The most recently updated run that has not ended; if all have, the most recently updated one.
+    pub fn latest(&self) -> Result<Option<RunId>, StoreError> {
+        let mut newest = None;
+        for one in self.list()? {
+            match one {
+                Listed::Run { summary, .. } if !summary.status.is_end() => return Ok(Some(summary.id)),
+                Listed::Run { summary, .. } => newest = newest.or(Some(summary.id)),
+                Listed::Damaged { .. } => {}
+            }
+        }
+        Ok(newest)
+    }
+
+    /// The directory of a run, whether there is one or not.
+    pub fn run_dir(&self, id: &RunId) -> PathBuf {
+        self.runs.join(id.as_str())
+    }
+
+    /// Replaces the summary of a run. For the process that holds it.
+    pub fn write_summary(&self, summary: &Summary) -> Result<(), StoreError> {
+        let json = serde_json::to_vec(summary).map_err(std::io::Error::from);
+        json.and_then(|json| files::replace(&self.run_dir(&summary.id).join(SUMMARY), &json))
+            .map_err(|error| disk(format!("writing the summary of run {}", summary.id), &error))
+    }
+
+    /// The text that was typed and not sent when a screen of this run was last left; empty if there is none.
+    pub fn read_draft(&self, id: &RunId) -> String {
+        let bytes = files::read(&self.run_dir(id).join(DRAFT), limits::SIDE_FILE_MAX_BYTES).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// Keeps what is typed and not sent, up to `limits::SAY_MAX_BYTES`; an empty text removes it.
+    pub fn write_draft(&self, id: &RunId, text: &str) -> Result<(), StoreError> {
+        let path = self.run_dir(id).join(DRAFT);
+        let written = if text.is_empty() {
+            std::fs::remove_file(&path).or_else(|error| match error.kind() {
+                ErrorKind::NotFound => Ok(()),
+                _ => Err(error),
+            })
+        } else {
+            let json = serde_json::to_vec(head(text, limits::SAY_MAX_BYTES)).map_err(std::io::Error::from);
+            json.and_then(|json| files::replace(&path, &json))
+        };
+        written.map_err(|error| disk(format!("keeping the draft of run {id}"), &error))
+    }
+
+    fn site(&self, id: &RunId) -> Site {
+        Site { run: id.clone(), dir: self.run_dir(id), owner: self.owner.clone() }
+    }
+
+    /// The names of all runs. Other things in the directory are none: a run that is being made, say.
+    fn ids(&self) -> Result<Vec<RunId>, StoreError> {
+        let failed = |error: std::io::Error| disk(format!("listing the runs in {}", self.runs.display()), &error);
+        let mut ids = Vec::new();
+        for entry in std::fs::read_dir(&self.runs).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            ids.extend(name.into_string().ok().and_then(|name| RunId::try_from(name).ok()));
+        }
+        Ok(ids)
+    }
+
+    /// A run as a list shows it; nothing if it was removed meanwhile.
+    fn look(&self, id: &RunId) -> Option<Listed> {
+        let dir = self.run_dir(id);
+        let damaged = |why: String| Some(Listed::Damaged { id: id.clone(), why });
+        let held = match owner::look(&dir.join("store")) {
+            Ok(free) => free.is_none(),
+            Err(_) if !dir.exists() => return None,
+            Err(error) => return damaged(format!("the file of its database can't be opened ({error})")),
+        };
+        let held_by = held.then(|| owner::pid(&dir));
+        match (self.read_summary(id), held) {
+            (Some(summary), _) => Some(Listed::Run { summary: Box::new(summary), held_by }),
+            (None, true) => damaged("another process holds it, and its summary can't be read now".to_string()),
+            (None, false) => match self.rebuild(id) {
+                Ok(summary) => Some(Listed::Run { summary: Box::new(summary), held_by }),
+                Err(StoreError::NotFound(_)) => None,
+                Err(StoreError::Damaged { why, .. }) => damaged(why),
+                Err(error) => damaged(error.to_string()),
+            },
+        }
+    }
+
+    fn read_summary(&self, id: &RunId) -> Option<Summary> {
+        let bytes = files::read(&self.run_dir(id).join(SUMMARY), limits::SIDE_FILE_MAX_BYTES).ok()?;
+        serde_json::from_slice(&bytes).ok().filter(|summary: &Summary| summary.id == *id)
+    }
+
+    /// Makes a summary from the journal, and writes it.
+    fn rebuild(&self, id: &RunId) -> Result<Summary, StoreError> {
+        let site = self.site(id);
+        let opened = on_store_thread(|| {
+            // Kept open until the summary is written, so that no newer one is overwritten.
+            let (trees, records) = Trees::open(site, Span(0))?;
+            let run = Run::fold(id, &records).map_err(|broken| StoreError::Damaged {
+                run: id.clone(),
+                why: broken.to_string(),
+                path: self.run_dir(id),
+            })?;
+            let summary = Summary::of(&run);
+            if let Err(error) = self.write_summary(&summary) {
+                tracing::warn!(run = %id, %error, "a summary was made anew but could not be kept");
+            }
+            drop(trees);
+            Ok(summary)
+        });
+        opened.unwrap_or_else(|| Err(StoreError::Closed(id.clone())))
+    }
+}
+
+fn make_dir(dir: &Path) -> Result<(), StoreError> {
+    let made = dir.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| files::create_dir(dir));
+    match made {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            Err(disk(format!("making the directory {}", dir.display()), &error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn disk(doing: String, error: &std::io::Error) -> StoreError {
+    StoreError::Disk { doing, why: error.to_string() }
+}

@@ -1,0 +1,308 @@
+//! The journal of one run: taking it, appending, reading, and what a failed write leads to. Blocking; for the thread of
+//! a store.
+//!
+//! It keeps what was acknowledged apart from what is merely stored: only the head decides. It must not call sled.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::time::Duration;
+use std::time::Instant;
+use std::time::SystemTime;
+use std::time::UNIX_EPOCH;
+
+use crate::domain::event::Owner;
+use crate::domain::event::Record;
+use crate::domain::id::RunId;
+use crate::domain::id::Seq;
+use crate::domain::limits;
+use crate::domain::time::Span;
+use crate::domain::time::Timestamp;
+use crate::store::StoreError;
+use crate::store::anchor;
+use crate::store::anchor::Anchor;
+use crate::store::before;
+use crate::store::before::Before;
+use crate::store::codec;
+use crate::store::codec::Encoded;
+use crate::store::codec::Mark;
+use crate::store::database::Database;
+use crate::store::database::Fault;
+use crate::store::database::guarded;
+use crate::store::files;
+use crate::store::owner;
+
+/// How long a busy lock is left alone before the next try.
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+/// A run's directory and whose it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    /// The run.
+    pub(crate) run: RunId,
+    /// Its directory.
+    pub(crate) dir: PathBuf,
+    /// Who opens it.
+    pub(crate) owner: Owner,
+}
+
+impl Site {
+    fn store(&self) -> PathBuf {
+        self.dir.join("store")
+    }
+}
+
+/// The open journal of one run.
+pub(crate) struct Trees {
+    site: Site,
+    /// Nothing while the database could not be opened anew after a failed write.
+    database: Option<Database>,
+    /// The last acknowledged record.
+    head: Mark,
+    anchor: Anchor,
+    /// Whether the anchor is still to be synced.
+    sync_owed: bool,
+    /// Whether a write failed, so that the database must be opened anew before the next one.
+    suspect: bool,
+    /// Completed syncs of the store's file.
+    syncs: u64,
+}
+
+impl Trees {
+    /// Makes a run's directory, with its first records in it, all durable. Afterwards it is opened like any other.
+    /// The directory gets its name by rename at the very end, so a run is whole or is not there.
+    pub(crate) fn create(site: &Site, records: &[Record]) -> Result<(), StoreError> {
+        let nascent = Site { dir: site.dir.with_extension("new"), ..site.clone() };
+        let batch = codec::encode_batch(records, Mark::START)?;
+        let doing = format!("creating run {}", site.run);
+        let Some(last) = batch.last() else {
+            return Err(StoreError::Disk { doing, why: "a run begins with a record".to_string() });
+        };
+        let disk = |fault: Fault| explain(site, fault, &doing);
+        if site.dir.exists() {
+            return Err(disk(Fault::Disk("there is one of this name".to_string())));
+        }
+        files::create_dir(&nascent.dir).map_err(|error| disk(error.into()))?;
+        let parent = site.dir.parent().unwrap_or(&site.dir);
+        let made = fill(&nascent, &batch, last.mark).and_then(|()| {
+            std::fs::rename(&nascent.dir, &site.dir)?;
+            Ok(files::sync_dir(parent)?)
+        });
+        made.map_err(|fault| {
+            // Nobody knows of this directory yet; if it can't be removed, it is in nobody's way.
+            let _ = std::fs::remove_dir_all(&nascent.dir);
+            disk(fault)
+        })
+    }
+
+    /// Takes a run and reads its whole journal, proving the chain from first to last and the anchor.
+    /// Waits for the lock for `patience`.
+    pub(crate) fn open(site: Site, patience: Span) -> Result<(Trees, Vec<Record>), StoreError> {
+        if !site.dir.is_dir() {
+            return Err(StoreError::NotFound(site.run.to_string()));
+        }
+        files::check_private(&site.dir)?;
+        let doing = format!("opening run {}", site.run);
+        let deadline = Instant::now() + Duration::from_millis(patience.0);
+        loop {
+            match take(&site) {
+                Ok(taken) => return Ok(taken),
+                Err((Fault::Busy, _)) if Instant::now() < deadline => std::thread::sleep(LOCK_PAUSE),
+                Err((fault, kept)) => {
+                    let error = explain(&site, fault, &doing);
+                    return Err(match (error, kept) {
+                        (StoreError::Damaged { run, why, path: _ }, Some(path)) => {
+                            StoreError::Damaged { run, why, path }
+                        }
+                        (error, _) => error,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Appends a batch. When it returns, all of it is durable; when it fails, none of it counts: what may have reached
+    /// the disk is taken back before the next batch.
+    pub(crate) fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        let batch = codec::encode_batch(records, self.head)?;
+        let Some(last) = batch.last() else { return Ok(()) };
+        let doing = format!("writing record {} of run {}", last.mark.seq, self.site.run);
+        self.renew(&doing)?;
+        let Some(database) = &self.database else { return Err(self.explain(not_open(), &doing)) };
+        if let Err(fault) = database.commit(&batch) {
+            self.suspect = true;
+            return Err(self.explain(fault, &doing));
+        }
+        self.syncs += 1;
+        self.head = last.mark;
+        self.sync_owed |= anchor::needs_sync(records);
+        self.drop_anchor();
+        Ok(())
+    }
+
+    /// Up to `most` acknowledged records from a position on. May fail after a write that failed: sled's tree can be
+    /// left half split then, and it mends that as it reads.
+    pub(crate) fn read(&self, from: Seq, most: usize) -> Result<Vec<Record>, StoreError> {
+        let doing = format!("reading records of run {}", self.site.run);
+        let Some(database) = &self.database else { return Err(self.explain(not_open(), &doing)) };
+        let from = from.max(Seq(1));
+        let wanted = self.head.seq.0.saturating_add(1).saturating_sub(from.0);
+        let count = usize::try_from(wanted).unwrap_or(usize::MAX).min(most);
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let read = guarded(|| database.mark(Seq(from.0 - 1)).and_then(|before| database.scan(before, count)));
+        match read {
+            Ok((records, _)) if records.len() == count => Ok(records),
+            Ok(_) => Err(self.explain(Fault::Damaged(format!("records from {from} on are missing")), &doing)),
+            Err(fault) => Err(self.explain(fault, &doing)),
+        }
+    }
+
+    /// Completed syncs of the store's file.
+    pub(crate) fn syncs(&self) -> u64 {
+        self.syncs
+    }
+
+    /// Opens the database anew if a write failed, and takes back what was never acknowledged.
+    fn renew(&mut self, doing: &str) -> Result<(), StoreError> {
+        if !self.suspect {
+            return Ok(());
+        }
+        // While the disk is as full as it was, the old handle can at least still read.
+        files::check_space(&self.site.dir, limits::FREE_SPACE_MIN_BYTES)
+            .map_err(|error| self.explain(error.into(), doing))?;
+        if let Some(old) = self.database.take() {
+            old.close();
+        }
+        let store = self.site.store();
+        if !store.join("db").is_file() {
+            return Err(self.explain(no_file(), doing));
+        }
+        let deadline = Instant::now() + Duration::from_millis(limits::LOCK_PATIENCE.0);
+        let database = loop {
+            match Database::open(&store) {
+                Err(Fault::Busy) if Instant::now() < deadline => std::thread::sleep(LOCK_PAUSE),
+                opened => break opened.map_err(|fault| self.explain(fault, doing))?,
+            }
+        };
+        database.cut(self.head).map_err(|fault| self.explain(fault, doing))?;
+        self.database = Some(database);
+        self.suspect = false;
+        Ok(())
+    }
+
+    /// Writes the anchor. The records are durable by now, so a failure here only leaves the older anchor in force; it
+    /// is made up for with the next batch.
+    fn drop_anchor(&mut self) {
+        let written = self.anchor.write(self.head);
+        let dropped = written.and_then(|()| if self.sync_owed { self.anchor.sync() } else { Ok(()) });
+        match dropped {
+            Ok(()) => self.sync_owed = false,
+            Err(error) => tracing::warn!(run = %self.site.run, %error, "the anchor could not be written this time"),
+        }
+    }
+
+    fn explain(&self, fault: Fault, doing: &str) -> StoreError {
+        explain(&self.site, fault, doing)
+    }
+}
+
+impl Drop for Trees {
+    fn drop(&mut self) {
+        if let Some(database) = self.database.take() {
+            database.close();
+        }
+    }
+}
+
+/// Makes the files of a run that is being created.
+fn fill(site: &Site, batch: &[Encoded], mark: Mark) -> Result<(), Fault> {
+    let store = site.store();
+    files::create_dir(&store)?;
+    let database = Database::open(&store)?;
+    let filled = database.write_meta(&site.run, now()).and_then(|()| database.commit(batch));
+    database.close();
+    filled?;
+    Anchor::create(&site.dir.join(anchor::FILE), mark)?;
+    File::open(store.join("conf"))?.sync_all()?;
+    files::sync_dir(&store)?;
+    Ok(files::sync_dir(&site.dir)?)
+}
+
+/// Takes the lock, opens and proves. On damage, also says where the files are as they were before.
+fn take(site: &Site) -> Result<(Trees, Vec<Record>), (Fault, Option<PathBuf>)> {
+    let before = prepare(site).map_err(|fault| (fault, None))?;
+    let opened = Database::open(&site.store()).and_then(|database| {
+        let proven = guarded(|| prove(site, &before, &database));
+        match proven {
+            Ok((records, head, anchor)) => Ok((database, records, head, anchor)),
+            Err(fault) => {
+                database.close();
+                Err(fault)
+            }
+        }
+    });
+    match opened {
+        Ok((database, records, head, anchor)) => {
+            let site = site.clone();
+            let database = Some(database);
+            let trees = Trees { site, database, head, anchor, sync_owed: false, suspect: false, syncs: 0 };
+            Ok((trees, records))
+        }
+        Err(Fault::Damaged(why)) => Err((Fault::Damaged(why), Some(before.keep()))),
+        Err(fault) => Err((fault, None)),
+    }
+}
+
+/// Proves the journal of a database whose lock was just taken.
+fn prove(site: &Site, before: &Before, database: &Database) -> Result<(Vec<Record>, Mark, Anchor), Fault> {
+    owner::write(&site.dir, &site.owner, now())?;
+    before::sweep(&site.dir, before)?;
+    let (anchor, marks) = match Anchor::open(&site.dir.join(anchor::FILE)) {
+        Ok(opened) => opened,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(Fault::Damaged("its anchor is missing, so nobody can tell how far it went".to_string()));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let (records, head) = database.prove(&site.run, &marks)?;
+    Ok((records, head, anchor))
+}
+
+/// Looks whether the store is there and free, and copies it before sled touches it.
+fn prepare(site: &Site) -> Result<Before, Fault> {
+    let store = site.store();
+    let looking = match owner::look(&store) {
+        Ok(Some(looking)) => looking,
+        Ok(None) => return Err(Fault::Busy),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(no_file()),
+        Err(error) => return Err(error.into()),
+    };
+    files::check_space(&site.dir, before::size(&store)?.saturating_add(limits::FREE_SPACE_MIN_BYTES))?;
+    Ok(Before::take(&site.dir, &store, &looking)?)
+}
+
+/// Asked before every opening: sled would make an empty database without a word.
+fn no_file() -> Fault {
+    Fault::Damaged("the file of its database is missing".to_string())
+}
+
+fn not_open() -> Fault {
+    Fault::Disk("the store could not be opened again after a write that failed".to_string())
+}
+
+fn explain(site: &Site, fault: Fault, doing: &str) -> StoreError {
+    let run = site.run.clone();
+    match fault {
+        Fault::Busy => StoreError::Locked { run, holder: owner::phrase(&site.dir) },
+        Fault::Damaged(why) => StoreError::Damaged { run, why, path: site.dir.clone() },
+        Fault::Disk(why) => StoreError::Disk { doing: doing.to_string(), why },
+        Fault::TooNew(found) => StoreError::TooNew { run, found },
+    }
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,337 @@
+//! The change of one file: shown as a diff, bound to what is there now, and made in one step or not at all
+//! (docs/SAFETY.md, R16). Used by `write_file` and `edit_file`; it never decides what the new content is.
+
+use std::ffi::OsStr;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use nix::errno::Errno;
+use nix::fcntl::AtFlags;
+use nix::fcntl::OFlag;
+use nix::fcntl::openat;
+use nix::fcntl::renameat;
+use nix::sys::stat::FileStat;
+use nix::sys::stat::Mode;
+use nix::sys::stat::fchmod;
+use nix::sys::stat::fstat;
+use nix::sys::stat::mkdirat;
+use nix::unistd::Gid;
+use nix::unistd::Uid;
+use nix::unistd::UnlinkatFlags;
+use nix::unistd::fchown;
+use nix::unistd::linkat;
+use nix::unistd::unlinkat;
+use similar::ChangeTag;
+use similar::TextDiff;
+
+use crate::domain::limits;
+use crate::domain::text::one_line;
+use crate::domain::text::sha256_hex;
+use crate::domain::tool::Facts;
+use crate::domain::tool::FileWrite;
+use crate::domain::tool::OutcomeKind;
+use crate::domain::tool::Problem;
+use crate::domain::tool::ProblemKind;
+use crate::tools::Executed;
+use crate::tools::FileWork;
+use crate::tools::OnCancel;
+use crate::tools::Prepared;
+use crate::tools::Scene;
+use crate::tools::TITLE_MAX_CHARS;
+use crate::tools::arguments::problem;
+use crate::tools::names;
+use crate::tools::place;
+use crate::tools::place::Kind;
+use crate::tools::place::Place;
+use crate::tools::read_file::text_of;
+use crate::tools::read_file::too_large;
+
+/// Lines of context in a diff.
+const CONTEXT_LINES: usize = 3;
+
+/// A file as it is before a change.
+pub(crate) struct Before {
+    /// Its content.
+    pub(crate) bytes: Vec<u8>,
+    stat: FileStat,
+}
+
+/// A change that can be made: everything it needs, bound to what was seen.
+struct Plan {
+    shown: String,
+    name: OsString,
+    /// The deepest folder on the way that exists, and which one it is.
+    folder: PathBuf,
+    folder_identity: String,
+    /// Folders below it that are made first.
+    missing: Vec<OsString>,
+    before: Option<(String, FileStat)>,
+    after: String,
+    after_hash: String,
+    done: String,
+}
+
+/// The file at a place as it is now, or nothing. A folder, a file too large and one that can't be read are problems.
+pub(crate) fn current(place: &Place) -> Result<Option<Before>, Problem> {
+    match place.kind()? {
+        Kind::Missing => return Ok(None),
+        Kind::Folder => return Err(place::impossible(&place.shown, "is a folder")),
+        Kind::File(size) if size > limits::FILE_MAX_BYTES => return Err(too_large(&place.shown, size)),
+        Kind::File(_) => {}
+    }
+    match place::read_file(&place.path) {
+        Ok((bytes, stat)) => Ok(Some(Before { bytes, stat })),
+        Err(error) => Err(place::impossible(&place.shown, &error.desc().to_lowercase())),
+    }
+}
+
+/// The change of the file at `place` to `after`. `done` is what the model is told when it is made.
+pub(crate) fn prepare(
+    scene: &Scene,
+    place: &Place,
+    before: Option<Before>,
+    after: String,
+    done: String,
+) -> Result<Prepared, Problem> {
+    refuse(scene, place, before.as_ref(), &after)?;
+    let (folder, missing) = split(place)?;
+    let opened = place::open_folder(&folder).and_then(fstat);
+    let stat = opened.map_err(|error| place::impossible(&place.shown, &error.desc().to_lowercase()))?;
+    let shown_change = Shown::of(place, before.as_ref().map(|before| before.bytes.as_slice()), &after);
+    let before = before.map(|before| (sha256_hex(&before.bytes), before.stat));
+    let plan = Plan {
+        shown: place.shown.clone(),
+        name: place.path.file_name().unwrap_or_default().to_os_string(),
+        folder_identity: format!("{}:{}", stat.st_dev, stat.st_ino),
+        folder,
+        missing,
+        before,
+        after_hash: sha256_hex(after.as_bytes()),
+        after,
+        done,
+    };
+    let facts = facts(place, &plan, shown_change);
+    let work = move |_: &_| make(&plan);
+    Ok(Prepared { facts, action: Box::new(FileWork { on_cancel: OnCancel::Wait, work }) })
+}
+
+fn refuse(scene: &Scene, place: &Place, before: Option<&Before>, after: &str) -> Result<(), Problem> {
+    if after.len() as u64 > limits::FILE_MAX_BYTES {
+        let why = format!("it would have {} bytes, and at most {} are written", after.len(), limits::FILE_MAX_BYTES);
+        return Err(place::impossible(&place.shown, &why));
+    }
+    let Some(before) = before else { return Ok(()) };
+    if place::identity(&scene.program).is_some_and(|program| place::identity(&place.path) == Some(program)) {
+        let text = "This is tiller's own program, and it is refused to every tool. Nothing was done.";
+        return Err(problem(ProblemKind::Refused, text));
+    }
+    if before.bytes == after.as_bytes() {
+        return Err(place::impossible(&place.shown, "it has exactly this content already"));
+    }
+    if before.stat.st_mode & 0o222 == 0 {
+        return Err(place::impossible(&place.shown, "is write-protected"));
+    }
+    Ok(())
+}
+
+/// The deepest folder above a place that exists, and the names below it that do not.
+fn split(place: &Place) -> Result<(PathBuf, Vec<OsString>), Problem> {
+    let mut missing = Vec::new();
+    for folder in place.path.ancestors().skip(1) {
+        if folder.is_dir() {
+            missing.reverse();
+            return Ok((folder.to_path_buf(), missing));
+        }
+        missing.push(folder.file_name().unwrap_or_default().to_os_string());
+    }
+    Err(place::impossible(&place.shown, "no such folder"))
+}
+
+/// A change as people see it.
+struct Shown {
+    added: usize,
+    removed: usize,
+    diff: String,
+}
+
+impl Shown {
+    fn of(place: &Place, before: Option<&[u8]>, after: &str) -> Shown {
+        let (old, old_name, note) = match before.map(|bytes| (bytes, text_of(bytes))) {
+            None => ("", "/dev/null", String::new()),
+            Some((_, Some(text))) => (text, place.shown.as_str(), String::new()),
+            Some((bytes, None)) => {
+                let note =
+                    format!("replaces {} bytes that are not text (SHA-256 {})\n", bytes.len(), sha256_hex(bytes));
+                ("", place.shown.as_str(), note)
+            }
+        };
+        // Without a deadline: the same files must give the same diff whenever they are compared. The work is bounded
+        // by the heuristics of the algorithm and by the size of the files.
+        let diff = TextDiff::from_lines(old, after);
+        let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+        let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
+        let unified = diff.unified_diff().context_radius(CONTEXT_LINES).header(old_name, &place.shown).to_string();
+        Shown { added, removed, diff: note + &unified }
+    }
+}
+
+fn facts(place: &Place, plan: &Plan, change: Shown) -> Facts {
+    let runs = place.named(names::runs_unasked);
+    let mut reach = place.reach("writes");
+    if let Some(why) = runs.or_else(|| place.named(names::runs_at_build)) {
+        reach.push_str(&format!("; runs later: {why}"));
+    }
+    let links = plan.before.as_ref().map_or(1, |(_, stat)| u64::try_from(stat.st_nlink).unwrap_or(u64::MAX));
+    if links > 1 {
+        reach.push_str(&format!("; the file has {links} names, and only this one gets the new content"));
+    }
+    let mut preview = String::new();
+    if !place.within {
+        preview.push_str(&format!("file {}\n", place.text()));
+    }
+    let mut folder = plan.folder.clone();
+    for name in &plan.missing {
+        folder.push(name);
+        preview.push_str(&format!("makes folder {}\n", names::shown(folder.as_os_str())));
+    }
+    if plan.before.is_none() && plan.after.is_empty() {
+        preview.push_str("makes an empty file\n");
+    }
+    preview.push_str(&change.diff);
+    let new = if plan.before.is_none() { " (new)" } else { "" };
+    let before = plan.before.as_ref().map(|(hash, _)| hash.clone());
+    let mode = plan.before.as_ref().map_or("new".to_string(), |(_, stat)| format!("{:o}", stat.st_mode & 0o777));
+    Facts {
+        title: one_line(&format!("{}{new} +{} −{}", place.shown, change.added, change.removed), TITLE_MAX_CHARS),
+        reach,
+        inside: place.inside() && runs.is_none(),
+        preview,
+        binding: vec![
+            place.binding(),
+            format!("folder={} {}", plan.folder.display(), plan.folder_identity),
+            format!("content before={}", before.as_deref().unwrap_or("absent")),
+            format!("content after={}", plan.after_hash),
+            format!("mode={mode}"),
+            format!("names={links}"),
+        ],
+        write: Some(FileWrite { path: place.text(), before, after: plan.after_hash.clone() }),
+        problem: None,
+    }
+}
+
+/// Why a change was not made.
+enum Stop {
+    /// What is there is not what was seen.
+    Drift(&'static str),
+    /// The system refused.
+    Error(&'static str, Errno),
+}
+
+fn failed(doing: &'static str) -> impl Fn(Errno) -> Stop {
+    move |error| Stop::Error(doing, error)
+}
+
+fn make(plan: &Plan) -> Executed {
+    match plan.make() {
+        Ok(()) => Executed::ended(OutcomeKind::Done, plan.done.clone()),
+        Err(Stop::Drift(what)) => Executed::Drifted(format!("{}: {what}. The file was not changed.", plan.shown)),
+        Err(Stop::Error(doing, error)) => {
+            let why = error.desc().to_lowercase();
+            let text = format!("{}: {doing} failed: {why}. The file was not changed.", plan.shown);
+            Executed::ended(OutcomeKind::Failed, text)
+        }
+    }
+}
+
+impl Plan {
+    fn make(&self) -> Result<(), Stop> {
+        let folder = self.enter()?;
+        // The name follows from the content, so that what a killed attempt left is found and removed by the next.
+        let part = OsString::from(format!(".tiller-{}.part", &self.after_hash[..16]));
+        let made = self.write_part(&folder, &part).and_then(|()| self.put(&folder, &part));
+        if made.is_err() {
+            let _ = unlinkat(&folder, part.as_os_str(), UnlinkatFlags::NoRemoveDir);
+        }
+        made?;
+        // The change is visible from here on; that it is durable too is as much as the file system gives.
+        let _ = sync_folder(&folder);
+        Ok(())
+    }
+
+    /// Opens the folder of the file, without links, making the folders that are missing.
+    fn enter(&self) -> Result<OwnedFd, Stop> {
+        let mut folder = place::open_folder(&self.folder).map_err(|_| Stop::Drift("its folder changed"))?;
+        let stat = fstat(&folder).map_err(failed("opening its folder"))?;
+        if format!("{}:{}", stat.st_dev, stat.st_ino) != self.folder_identity {
+            return Err(Stop::Drift("its folder is another one now"));
+        }
+        for name in &self.missing {
+            match mkdirat(&folder, name.as_os_str(), Mode::from_bits_truncate(0o777)) {
+                Ok(()) => {}
+                Err(Errno::EEXIST) => return Err(Stop::Drift("a folder appeared that was not there")),
+                Err(error) => return Err(Stop::Error("making a folder", error)),
+            }
+            let _ = sync_folder(&folder);
+            folder = openat(&folder, name.as_os_str(), place::folder_flags(), Mode::empty())
+                .map_err(|_| Stop::Drift("its folder changed"))?;
+        }
+        Ok(folder)
+    }
+
+    /// Writes the new content beside the file, with the file's owner and mode, and waits until it is on disk.
+    fn write_part(&self, folder: &OwnedFd, part: &OsStr) -> Result<(), Stop> {
+        let _ = unlinkat(folder, part, UnlinkatFlags::NoRemoveDir);
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let mode = if self.before.is_some() { 0o600 } else { 0o666 };
+        let opened = openat(folder, part, flags, Mode::from_bits_truncate(mode)).map_err(failed("making a file"))?;
+        let mut file = File::from(opened);
+        let errno = |error: std::io::Error| error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);
+        file.write_all(self.after.as_bytes()).map_err(errno).map_err(failed("writing"))?;
+        if let Some((_, old)) = &self.before {
+            let new = fstat(&file).map_err(failed("writing"))?;
+            if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
+                let (owner, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+                fchown(&file, Some(owner), Some(group)).map_err(failed("keeping its owner"))?;
+            }
+            fchmod(&file, Mode::from_bits_truncate(old.st_mode & 0o777)).map_err(failed("keeping its mode"))?;
+        }
+        file.sync_all().map_err(errno).map_err(failed("writing"))
+    }
+
+    /// Puts the new content in place, if the old one is still the one that was seen.
+    fn put(&self, folder: &OwnedFd, part: &OsStr) -> Result<(), Stop> {
+        let name = self.name.as_os_str();
+        let now = match place::read_at(folder, name) {
+            Ok((bytes, _)) => Some(sha256_hex(&bytes)),
+            Err(Errno::ENOENT) => None,
+            Err(_) => return Err(Stop::Drift("it is no longer the file it was")),
+        };
+        if now.as_deref() != self.before.as_ref().map(|(hash, _)| hash.as_str()) {
+            return Err(Stop::Drift("its content changed since it was decided"));
+        }
+        if now.is_some() {
+            return renameat(folder, part, folder, name).map_err(failed("replacing"));
+        }
+        // A link is made only where nothing is: a file that appears in this moment is not lost.
+        match linkat(folder, part, folder, name, AtFlags::empty()) {
+            Ok(()) => {
+                let _ = unlinkat(folder, part, UnlinkatFlags::NoRemoveDir);
+                Ok(())
+            }
+            Err(Errno::EEXIST) => Err(Stop::Drift("a file appeared that was not there")),
+            // File systems without hard links (FAT and some network shares).
+            Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS) => {
+                renameat(folder, part, folder, name).map_err(failed("replacing"))
+            }
+            Err(error) => Err(Stop::Error("putting it in place", error)),
+        }
+    }
+}
+
+fn sync_folder(folder: &OwnedFd) -> Result<(), Errno> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    openat(folder, ".", flags, Mode::empty()).and_then(nix::unistd::fsync)
+}

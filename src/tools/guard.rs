@@ -1,0 +1,287 @@
+//! `tiller guard -- PROGRAM ARGUMENTS…`: runs one command and makes sure that nothing of it outlives the call or the
+//! owner (docs/SAFETY.md, R38).
+//!
+//! The owner holds the other end of the guard's standard input. When that pipe closes, because the call is cancelled
+//! or the owner died in any way, or when the command ends, the guard ends everything that descends from it, in
+//! whatever session or group it hides: TERM, `limits::KILL_GRACE`, KILL. Only then does it leave, with the command's
+//! status (128 and its number for a signal). It knows nothing of runs, writes no files, and is written without async
+//! code and without unsafe code: what it can't do safely in one process, it does by starting itself a second time.
+
+use std::ffi::OsString;
+use std::io;
+use std::io::Read;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Child;
+use std::process::Command;
+use std::process::ExitCode;
+use std::process::Stdio;
+use std::sync::mpsc::Receiver;
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+use std::time::Duration;
+use std::time::Instant;
+
+use nix::errno::Errno;
+use nix::sys::resource::Resource;
+use nix::sys::resource::setrlimit;
+use nix::sys::signal::SigSet;
+use nix::sys::signal::Signal;
+use nix::sys::signal::kill;
+use nix::sys::wait::WaitStatus;
+use nix::sys::wait::waitpid;
+use nix::unistd::Pid;
+use nix::unistd::setsid;
+
+use crate::domain::limits;
+use crate::domain::time::Span;
+
+/// The first word of the command line that makes our program a guard.
+pub const WORD: &str = "guard";
+/// The word that makes the second start of our program become the command.
+const BECOME: &str = "--become";
+/// Status of a guard that could not do its work.
+const BROKEN_STATUS: u8 = 125;
+/// Status of a command that could not be started, as shells have it.
+const NOT_FOUND_STATUS: u8 = 127;
+/// What is added to the number of the signal that ended a command, as shells do.
+const SIGNAL_BASE: i32 = 128;
+/// Between two rounds of killing.
+const KILL_EVERY: Duration = Duration::from_millis(20);
+/// Everything is stopped so often before it is killed: what is stopped can't start anything new.
+const STOP_ROUNDS: u32 = 3;
+/// Pieces of news that can come at all: the owner is gone, the command ended, nothing is left.
+const NEWS: usize = 3;
+
+/// What a thread of the guard has seen.
+enum News {
+    /// The owner closed its end of the pipe, or died.
+    OwnerGone,
+    /// The command ended with this status.
+    Ended(u8),
+    /// No descendant is left.
+    Empty,
+}
+
+/// Runs the guard. `arguments` are those after the word `guard`.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let mut arguments = arguments.into_iter();
+    let first = arguments.next();
+    let command: Vec<OsString> = arguments.collect();
+    let status = match first.as_ref().and_then(|word| word.to_str()) {
+        Some("--") => watch(&command).unwrap_or_else(|error| complain(BROKEN_STATUS, &error.to_string())),
+        Some(BECOME) => become_command(&command),
+        Some(_) | None => complain(BROKEN_STATUS, "it is started by tiller itself, as: tiller guard -- PROGRAM …"),
+    };
+    ExitCode::from(status)
+}
+
+fn complain(status: u8, why: &str) -> u8 {
+    // On standard output, which is where the owner reads; when nobody reads, nobody needs it.
+    let _ = writeln!(io::stdout(), "tiller guard: {why}; nothing was run");
+    status
+}
+
+/// Starts the command, and waits until it or the owner ends and nothing is left of it.
+fn watch(command: &[OsString]) -> io::Result<u8> {
+    stand_alone()?;
+    let child = start(command)?;
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
+    let (news, heard) = sync_channel(NEWS);
+    let owner = news.clone();
+    thread::spawn(move || watch_owner(&owner));
+    thread::spawn(move || reap(pid, &news));
+    let mut status = None;
+    match heard.recv() {
+        Ok(News::Ended(code)) => status = Some(code),
+        Ok(News::OwnerGone | News::Empty) | Err(_) => {}
+    }
+    sweep(pid, &heard, &mut status);
+    Ok(status.unwrap_or(BROKEN_STATUS))
+}
+
+/// A session of its own without a terminal, the parent of all orphans below it, deaf to what others send it.
+fn stand_alone() -> io::Result<()> {
+    setsid()?;
+    #[cfg(target_os = "linux")]
+    nix::sys::prctl::set_child_subreaper(true)?;
+    setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
+    // Blocked in this thread, and so in the threads that it starts. Ignoring them would be inherited by the command
+    // for good; a mask is inherited too, but our second start takes it off again.
+    SigSet::all().thread_block()?;
+    Ok(())
+}
+
+fn start(command: &[OsString]) -> io::Result<Child> {
+    let output = io::stdout().as_fd().try_clone_to_owned()?;
+    Command::new(own_program()?)
+        .arg(WORD)
+        .arg(BECOME)
+        .args(command)
+        .stdin(Stdio::null())
+        .stdout(Stdio::inherit())
+        .stderr(Stdio::from(output))
+        .spawn()
+}
+
+fn own_program() -> io::Result<PathBuf> {
+    // This name leads to the running program even when its file was replaced meanwhile, as a build does.
+    #[cfg(target_os = "linux")]
+    let program = Ok(PathBuf::from("/proc/self/exe"));
+    #[cfg(not(target_os = "linux"))]
+    let program = std::env::current_exe();
+    program
+}
+
+/// The second start: sets up what the command inherits, and becomes the command.
+fn become_command(command: &[OsString]) -> u8 {
+    let Some((program, arguments)) = command.split_first() else {
+        return complain(BROKEN_STATUS, "no program was named");
+    };
+    let ready = setsid().and_then(|_| SigSet::all().thread_unblock());
+    if let Err(error) = ready {
+        return complain(BROKEN_STATUS, error.desc());
+    }
+    // Should someone kill the guard itself, at least the command goes with it.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL) {
+        return complain(BROKEN_STATUS, error.desc());
+    }
+    let error = Command::new(program).args(arguments).exec();
+    complain(NOT_FOUND_STATUS, &format!("{} can't be started: {error}", program.display()))
+}
+
+/// Waits until the owner's end of the pipe is closed.
+fn watch_owner(news: &SyncSender<News>) {
+    let mut byte = [0];
+    loop {
+        match io::stdin().read(&mut byte) {
+            Ok(1..) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => break,
+        }
+    }
+    let _ = news.send(News::OwnerGone);
+}
+
+/// Takes note of every descendant that ends, until none is left. Orphans become our children, so "no child" means
+/// "no descendant".
+fn reap(command: Pid, news: &SyncSender<News>) {
+    loop {
+        match waitpid(None, None) {
+            Ok(WaitStatus::Exited(pid, code)) if pid == command => {
+                let _ = news.send(News::Ended(u8::try_from(code).unwrap_or(u8::MAX)));
+            }
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == command => {
+                let _ = news.send(News::Ended(u8::try_from(SIGNAL_BASE + signal as i32).unwrap_or(u8::MAX)));
+            }
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(_) => break,
+        }
+    }
+    let _ = news.send(News::Empty);
+}
+
+/// Ends whatever is left: politely, then not.
+fn sweep(command: Pid, heard: &Receiver<News>, status: &mut Option<u8>) {
+    signal_all(command, Signal::SIGTERM);
+    // What is stopped hears nothing before it goes on.
+    signal_all(command, Signal::SIGCONT);
+    if wait_until_empty(heard, after(limits::KILL_GRACE), status) {
+        return;
+    }
+    let patience = after(limits::GUARD_KILL_PATIENCE);
+    while Instant::now() < patience {
+        for _ in 0..STOP_ROUNDS {
+            signal_all(command, Signal::SIGSTOP);
+        }
+        signal_all(command, Signal::SIGKILL);
+        if wait_until_empty(heard, Instant::now() + KILL_EVERY, status) {
+            return;
+        }
+    }
+}
+
+fn after(span: Span) -> Instant {
+    Instant::now() + Duration::from_millis(span.0)
+}
+
+fn wait_until_empty(heard: &Receiver<News>, deadline: Instant, status: &mut Option<u8>) -> bool {
+    loop {
+        match heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(News::Empty) | Err(RecvTimeoutError::Disconnected) => return true,
+            Ok(News::Ended(code)) => *status = Some(code),
+            Ok(News::OwnerGone) => {}
+            Err(RecvTimeoutError::Timeout) => return false,
+        }
+    }
+}
+
+/// Sends a signal to every descendant.
+#[cfg(target_os = "linux")]
+fn signal_all(_command: Pid, signal: Signal) {
+    for pid in descendants() {
+        // One that ended in the meantime is what we want.
+        let _ = kill(pid, signal);
+    }
+}
+
+/// Sends a signal to the command's group, which is as much as can be found here.
+#[cfg(not(target_os = "linux"))]
+fn signal_all(command: Pid, signal: Signal) {
+    let _ = kill(Pid::from_raw(-command.as_raw()), signal);
+}
+
+/// Every process below this one, from the process table.
+#[cfg(target_os = "linux")]
+fn descendants() -> Vec<Pid> {
+    let mut children = std::collections::HashMap::<i32, Vec<i32>>::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        let Some(parent) = std::fs::read(entry.path().join("stat")).ok().and_then(|stat| parent(&stat)) else {
+            continue;
+        };
+        children.entry(parent).or_default().push(pid);
+    }
+    let mut found = Vec::new();
+    let mut waiting = vec![std::process::id() as i32];
+    while let Some(pid) = waiting.pop() {
+        for child in children.remove(&pid).into_iter().flatten() {
+            found.push(Pid::from_raw(child));
+            waiting.push(child);
+        }
+    }
+    found
+}
+
+/// The parent in a line of the process table, `PID (NAME) STATE PARENT …`; the name may hold anything.
+#[cfg(target_os = "linux")]
+fn parent(stat: &[u8]) -> Option<i32> {
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_parent_is_found_whatever_a_program_is_called() {
+        for (line, wanted) in [
+            ("12 (sh) S 7 12 12 0", Some(7)),
+            ("12 (a) S 9 (b) R 7 1", Some(7)),
+            ("12 () \n) Z 1 0", Some(1)),
+            ("12 (sh", None),
+            ("12 (sh)", None),
+            ("", None),
+        ] {
+            assert_eq!(parent(line.as_bytes()), wanted, "{line}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Names that deserve a second look: files that hold secrets, and files that something runs or obeys later
+//! (docs/SAFETY.md §5). Compared by component, in lower case, at any depth. It knows names only and touches nothing.
+
+use std::ffi::OsStr;
+use std::path::Component;
+use std::path::Path;
+
+/// How a name of a table is compared with a component of a path.
+#[derive(Clone, Copy)]
+enum Name {
+    /// The whole component.
+    Is(&'static str),
+    /// The start of the component.
+    Starts(&'static str),
+    /// The end of the component.
+    Ends(&'static str),
+    /// The component and the one below it.
+    Pair(&'static str, &'static str),
+}
+
+/// What may hold a secret, with the reason that the operator is shown.
+const SENSITIVE: &[(Name, &str)] = &[
+    (Name::Starts(".env"), "environment files hold keys"),
+    (Name::Ends(".pem"), "key material"),
+    (Name::Ends(".key"), "key material"),
+    (Name::Ends(".p12"), "key material"),
+    (Name::Ends(".pfx"), "key material"),
+    (Name::Ends(".ppk"), "key material"),
+    (Name::Ends(".jks"), "key material"),
+    (Name::Ends(".keystore"), "key material"),
+    (Name::Ends(".kdbx"), "a password store"),
+    (Name::Starts("id_rsa"), "a private key"),
+    (Name::Starts("id_dsa"), "a private key"),
+    (Name::Starts("id_ecdsa"), "a private key"),
+    (Name::Starts("id_ed25519"), "a private key"),
+    (Name::Is(".ssh"), "keys of ssh"),
+    (Name::Is(".gnupg"), "keys of gpg"),
+    (Name::Is(".password-store"), "a password store"),
+    (Name::Is(".aws"), "cloud credentials"),
+    (Name::Is(".azure"), "cloud credentials"),
+    (Name::Is("gcloud"), "cloud credentials"),
+    (Name::Is(".kube"), "cluster credentials"),
+    (Name::Is(".docker"), "registry credentials"),
+    (Name::Is(".netrc"), "passwords of hosts"),
+    (Name::Is("_netrc"), "passwords of hosts"),
+    (Name::Is(".npmrc"), "registry tokens"),
+    (Name::Is(".pypirc"), "registry tokens"),
+    (Name::Is(".pgpass"), "database passwords"),
+    (Name::Is(".my.cnf"), "database passwords"),
+    (Name::Is(".htpasswd"), "passwords"),
+    (Name::Is(".vault-token"), "a token"),
+    (Name::Is(".git-credentials"), "passwords of git"),
+    (Name::Is("credentials"), "credentials"),
+    (Name::Is("credentials.json"), "credentials"),
+    (Name::Is("credentials.toml"), "credentials"),
+    (Name::Is("credentials.yml"), "credentials"),
+    (Name::Is("credentials.yaml"), "credentials"),
+    (Name::Is("secrets.json"), "secrets"),
+    (Name::Is("secrets.toml"), "secrets"),
+    (Name::Is("secrets.yml"), "secrets"),
+    (Name::Is("secrets.yaml"), "secrets"),
+    (Name::Pair(".git", "config"), "may hold tokens in addresses"),
+];
+
+/// What runs or is obeyed without another question; no rule may cover a write to it.
+const RUNS_UNASKED: &[(Name, &str)] = &[
+    (Name::Pair(".git", "hooks"), "git runs its hooks"),
+    (Name::Pair(".git", "config"), "git runs programs named in its configuration"),
+    (Name::Pair(".git", "info"), "git obeys its attributes"),
+    (Name::Pair(".git", "modules"), "git runs hooks of submodules"),
+    (Name::Is(".gitattributes"), "git runs filters named in it"),
+    (Name::Is(".gitmodules"), "git fetches what it names"),
+    (Name::Is(".husky"), "git runs its hooks"),
+    (Name::Is(".envrc"), "direnv runs it"),
+    (Name::Is(".vscode"), "an editor runs its tasks"),
+    (Name::Is(".idea"), "an editor runs its tasks"),
+    (Name::Pair(".github", "workflows"), "GitHub runs it"),
+    (Name::Pair(".github", "actions"), "GitHub runs it"),
+    (Name::Is(".gitlab-ci.yml"), "GitLab runs it"),
+    (Name::Is(".bashrc"), "every shell runs it"),
+    (Name::Is(".bash_profile"), "every shell runs it"),
+    (Name::Is(".bash_login"), "every shell runs it"),
+    (Name::Is(".bash_logout"), "every shell runs it"),
+    (Name::Is(".profile"), "every shell runs it"),
+    (Name::Is(".zshrc"), "every shell runs it"),
+    (Name::Is(".zshenv"), "every shell runs it"),
+    (Name::Is(".zprofile"), "every shell runs it"),
+    (Name::Is(".zlogin"), "every shell runs it"),
+    (Name::Is("config.fish"), "every shell runs it"),
+    (Name::Is(".inputrc"), "every shell obeys it"),
+];
+
+/// What the next build or test runs: named to the operator, otherwise a write like any other.
+const RUNS_AT_BUILD: &[(Name, &str)] = &[
+    (Name::Is("makefile"), "the next build runs it"),
+    (Name::Is("gnumakefile"), "the next build runs it"),
+    (Name::Ends(".mk"), "the next build runs it"),
+    (Name::Is("justfile"), "the next build runs it"),
+    (Name::Is("rakefile"), "the next build runs it"),
+    (Name::Is("build.rs"), "the next build runs it"),
+    (Name::Is("cmakelists.txt"), "the next build runs it"),
+    (Name::Is("build.gradle"), "the next build runs it"),
+    (Name::Is("build.gradle.kts"), "the next build runs it"),
+    (Name::Is("pom.xml"), "the next build obeys it"),
+    (Name::Is("package.json"), "the next build runs its scripts"),
+    (Name::Is("setup.py"), "the next build runs it"),
+    (Name::Is("pyproject.toml"), "the next build obeys it"),
+    (Name::Is("conftest.py"), "the next test runs it"),
+    (Name::Is("noxfile.py"), "the next test runs it"),
+    (Name::Is("tox.ini"), "the next test obeys it"),
+    (Name::Is("dockerfile"), "the next build runs it"),
+    (Name::Pair(".cargo", "config.toml"), "the next build runs programs named in it"),
+];
+
+/// Why a path of this name may hold a secret.
+pub(crate) fn sensitive(path: &Path) -> Option<&'static str> {
+    find(SENSITIVE, path)
+}
+
+/// Why something runs or obeys a path of this name without another question.
+pub(crate) fn runs_unasked(path: &Path) -> Option<&'static str> {
+    find(RUNS_UNASKED, path)
+}
+
+/// Why the next build or test runs or obeys a path of this name.
+pub(crate) fn runs_at_build(path: &Path) -> Option<&'static str> {
+    find(RUNS_AT_BUILD, path)
+}
+
+/// A file name as it may stand in a list: itself, or quoted and escaped where it has bytes or signs that could pass
+/// for something else, such as a line break.
+pub(crate) fn shown(name: &OsStr) -> String {
+    match name.to_str() {
+        Some(text) if !text.chars().any(char::is_control) => text.to_string(),
+        Some(_) | None => format!("{name:?}"),
+    }
+}
+
+fn find(table: &[(Name, &'static str)], path: &Path) -> Option<&'static str> {
+    let parts: Vec<String> = path
+        .components()
+        .filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_string_lossy().to_lowercase()),
+            Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+        })
+        .collect();
+    let fits = |name: &Name| match name {
+        Name::Is(whole) => parts.iter().any(|part| part == whole),
+        Name::Starts(start) => parts.iter().any(|part| part.starts_with(start)),
+        Name::Ends(end) => parts.iter().any(|part| part.ends_with(end)),
+        Name::Pair(upper, lower) => parts.windows(2).any(|pair| matches!(pair, [a, b] if a == upper && b == lower)),
+    };
+    table.iter().find(|(name, _)| fits(name)).map(|(_, reason)| *reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str) -> String {
+        let path = Path::new(path);
+        [sensitive(path).map(|_| "secret"), runs_unasked(path).map(|_| "unasked"), runs_at_build(path).map(|_| "build")]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    #[test]
+    fn names_are_known_at_any_depth_and_in_any_case() {
+        for (path, wanted) in [
+            ("src/main.rs", ""),
+            ("environment.rs", ""),
+            ("a/.env", "secret"),
+            ("a/.ENV.local/x", "secret"),
+            ("keys/Server.PEM", "secret"),
+            ("home/.ssh/known_hosts", "secret"),
+            ("id_ed25519.pub", "secret"),
+            ("credentials.rs", ""),
+            (".aws/credentials", "secret"),
+            ("vendor/x/.git/config", "secret unasked"),
+            (".Git/Hooks/pre-commit", "unasked"),
+            (".github/workflows/ci.yml", "unasked"),
+            (".github/README.md", ""),
+            ("config", ""),
+            (".envrc", "secret unasked"),
+            ("Makefile", "build"),
+            ("sub/Build.rs", "build"),
+        ] {
+            assert_eq!(check(path), wanted, "{path}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn odd_names_are_escaped() {
+        use std::os::unix::ffi::OsStrExt;
+        assert_eq!(shown(OsStr::new("añb c")), "añb c");
+        assert_eq!(shown(OsStr::new("a\nb")), "\"a\\nb\"");
+        assert_eq!(shown(OsStr::from_bytes(b"a\xffb")), "\"a\\xFFb\"");
+    }
+}

@@ -1,0 +1,200 @@
+//! Runs one shell line under a guard: its output as it comes, its end in whichever way. What it may run is decided
+//! elsewhere; nothing is retried here.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use nix::sys::signal::Signal;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+use tokio::io::AsyncReadExt;
+use tokio::process::Child;
+use tokio::process::ChildStdin;
+use tokio::process::Command;
+use tokio::time::Instant;
+use tokio::time::sleep_until;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::limits;
+use crate::domain::time::Span;
+use crate::tools::Scene;
+use crate::tools::guard;
+use crate::tools::output::Output;
+use crate::tools::wait;
+
+/// What is read at once, in bytes.
+const READ_BYTES: usize = 8 * 1024;
+
+/// A line to run.
+pub(crate) struct Line<'call> {
+    /// Where.
+    pub(crate) scene: &'call Scene,
+    /// By which shell.
+    pub(crate) shell: &'call Interpreter,
+    /// With which variables, and no others.
+    pub(crate) variables: Vec<(OsString, OsString)>,
+    /// The exact text.
+    pub(crate) text: &'call str,
+    /// For how long.
+    pub(crate) time_limit: Span,
+}
+
+/// A shell and how it is kept from running anything but the line.
+#[derive(Clone, Debug)]
+pub(crate) struct Interpreter {
+    /// The program.
+    pub(crate) program: PathBuf,
+    options: &'static [&'static str],
+}
+
+impl Interpreter {
+    /// Bash where there is one, else the plain shell.
+    pub(crate) fn find() -> Self {
+        let bash = Path::new("/bin/bash");
+        match bash.is_file() {
+            true => Interpreter { program: bash.to_path_buf(), options: &["--noprofile", "--norc"] },
+            false => Interpreter { program: PathBuf::from("/bin/sh"), options: &[] },
+        }
+    }
+}
+
+/// How a line ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// By itself, with this status; 128 and more may stand for a signal.
+    Exited(i32),
+    /// Ended by us: its time was up.
+    TimedOut,
+    /// Ended by us: the call was cancelled.
+    Cancelled,
+    /// Ended by us: it printed more than `limits::OUTPUT_MAX_BYTES`.
+    Flooded,
+    /// It never ran.
+    NotStarted(String),
+    /// The guard itself was ended; what the line started may still run.
+    Lost,
+}
+
+/// A line while it runs.
+struct Running<'call> {
+    child: Child,
+    /// When this is dropped, the guard ends everything.
+    leash: Option<ChildStdin>,
+    ending: Option<Ending>,
+    patience: Instant,
+    cancel: &'call CancellationToken,
+}
+
+/// Runs a line and gives how it ended. Finished text goes to `show` at once, and all of it into `output`. Dropping
+/// the future ends the line.
+pub(crate) async fn run(
+    line: Line<'_>,
+    cancel: &CancellationToken,
+    output: &mut Output,
+    mut show: impl FnMut(&str) + Send,
+) -> Ending {
+    let mut child = match start(&line) {
+        Ok(child) => child,
+        Err(error) => return Ending::NotStarted(error.to_string()),
+    };
+    let leash = child.stdin.take();
+    let Some(mut pipe) = child.stdout.take() else { return Ending::NotStarted("it has no output".to_string()) };
+    let deadline = Instant::now() + wait(line.time_limit);
+    let mut running = Running { child, leash, ending: None, patience: deadline, cancel };
+    let mut buffer = [0; READ_BYTES];
+    let mut gone: Option<(Ending, Instant)> = None;
+    let mut open = true;
+    loop {
+        let drained = gone.as_ref().map_or(deadline, |(_, until)| *until);
+        tokio::select! {
+            read = pipe.read(&mut buffer), if open => match read {
+                Ok(count) if count > 0 => {
+                    if output.received <= limits::OUTPUT_MAX_BYTES {
+                        show(&output.feed(buffer.get(..count).unwrap_or_default()));
+                    } else {
+                        running.end(Ending::Flooded);
+                    }
+                }
+                Ok(_) | Err(_) => open = false,
+            },
+            ending = running.ended(), if gone.is_none() => {
+                gone = Some((ending, Instant::now() + wait(limits::PIPE_PATIENCE)));
+            }
+            () = sleep_until(drained), if gone.is_some() => open = false,
+        }
+        if let Some((ending, _)) = &gone
+            && !open
+        {
+            show(&output.finish());
+            return ending.clone();
+        }
+    }
+}
+
+impl Running<'_> {
+    /// Waits until the guard has left, telling it to when the time is up or the call is cancelled.
+    async fn ended(&mut self) -> Ending {
+        loop {
+            let may_end = self.leash.is_some();
+            tokio::select! {
+                status = self.child.wait() => return self.judge(status),
+                () = self.cancel.cancelled(), if may_end => self.end(Ending::Cancelled),
+                () = sleep_until(self.patience) => match may_end {
+                    true => self.end(Ending::TimedOut),
+                    false => self.give_up(),
+                },
+            }
+        }
+    }
+
+    /// Lets go of the leash, once.
+    fn end(&mut self, ending: Ending) {
+        if self.leash.take().is_some() {
+            self.ending = Some(ending);
+            self.patience = Instant::now() + wait(limits::GUARD_PATIENCE);
+            self.wake();
+        }
+    }
+
+    /// A guard that something has stopped could not do its work.
+    fn wake(&self) {
+        if let Some(pid) = self.child.id().and_then(|pid| i32::try_from(pid).ok()) {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGCONT);
+        }
+    }
+
+    fn give_up(&mut self) {
+        self.ending = Some(Ending::Lost);
+        let _ = self.child.start_kill();
+        self.patience = Instant::now() + wait(limits::GUARD_PATIENCE);
+    }
+
+    fn judge(&mut self, status: io::Result<std::process::ExitStatus>) -> Ending {
+        let code = status.ok().and_then(|status| status.code());
+        match (self.ending.take(), code) {
+            (_, None) => Ending::Lost,
+            (Some(ending), Some(_)) => ending,
+            (None, Some(code)) => Ending::Exited(code),
+        }
+    }
+}
+
+fn start(line: &Line<'_>) -> io::Result<Child> {
+    Command::new(&line.scene.program)
+        .arg(guard::WORD)
+        .arg("--")
+        .arg(&line.shell.program)
+        .args(line.shell.options)
+        .arg("-c")
+        .arg(line.text)
+        .current_dir(&line.scene.workspace)
+        .env_clear()
+        .envs(line.variables.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+}

@@ -1,0 +1,157 @@
+//! Programs of the workspace that a shell line names: a decision about the line is bound to their content, so that
+//! one can't be exchanged between the decision and the start. What they include in turn is not covered.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::path::PathBuf;
+
+use nix::fcntl::OFlag;
+use nix::fcntl::openat;
+use nix::sys::stat::Mode;
+use sha2::Digest;
+use sha2::Sha256;
+
+use crate::domain::limits;
+use crate::tools::Scene;
+use crate::tools::place;
+use crate::tools::place::Kind;
+use crate::tools::place::Place;
+
+/// Starts of the names of programs that run the file they are given.
+const INTERPRETERS: [&str; 16] = [
+    "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "perl", "node", "ruby", "php", "lua", "deno", "bun",
+    "source", ".",
+];
+
+/// One line of a binding for each program of the workspace that the shell line names.
+pub(crate) fn bindings(scene: &Scene, line: &str) -> Vec<String> {
+    let mut found = BTreeMap::new();
+    let mut budget = limits::SCRIPTS_HASHED_BYTES;
+    let mut interpreted = false;
+    for word in words(line) {
+        let word = word.trim_matches([';', '&', '|', '(', ')', '<', '>', '{', '}']);
+        if is_interpreter(word) {
+            interpreted = true;
+        } else if let Some(path) = program(scene, word, interpreted) {
+            interpreted = false;
+            found.entry(path.clone()).or_insert_with(|| describe(&path, &mut budget));
+        }
+    }
+    found.into_iter().map(|(path, what)| format!("script {}={what}", path.display())).collect()
+}
+
+/// The words of a line, roughly: a decision is bound to them, never taken on them.
+fn words(line: &str) -> Vec<String> {
+    shlex::split(line).unwrap_or_else(|| line.split_whitespace().map(String::from).collect())
+}
+
+fn is_interpreter(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let bare = name.trim_end_matches(|sign: char| sign.is_ascii_digit() || sign == '.');
+    INTERPRETERS.contains(&name) || INTERPRETERS.contains(&bare)
+}
+
+/// The real path of a word, if it is a file in the workspace that would be run.
+fn program(scene: &Scene, word: &str, interpreted: bool) -> Option<PathBuf> {
+    if word.is_empty() || word.starts_with('-') {
+        return None;
+    }
+    let place = Place::find(scene, word).ok().filter(|place| place.within)?;
+    let Ok(Kind::File(_)) = place.kind() else { return None };
+    let is_program = interpreted || is_executable(&place.path) || starts_as_script(&place.path);
+    is_program.then_some(place.path)
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.mode() & 0o111 != 0)
+}
+
+fn starts_as_script(path: &Path) -> bool {
+    let mut start = [0; 2];
+    open(path).is_some_and(|mut file| file.read_exact(&mut start).is_ok() && start == *b"#!")
+}
+
+/// Opens a file of the workspace without following links.
+fn open(path: &Path) -> Option<File> {
+    let folder = place::open_folder(path.parent()?).ok()?;
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    openat(folder, path.file_name()?, flags, Mode::empty()).ok().map(File::from)
+}
+
+/// The content as a hash; for what is too large, its size and the time of its last change.
+fn describe(path: &Path, budget: &mut u64) -> String {
+    let Some(mut file) = open(path) else { return "unreadable".to_string() };
+    let Ok(found) = file.metadata() else { return "unreadable".to_string() };
+    if !found.is_file() || found.len() > *budget {
+        return format!("{} {} {} {}.{}", found.dev(), found.ino(), found.len(), found.ctime(), found.ctime_nsec());
+    }
+    *budget -= found.len();
+    let mut hash = Sha256::new();
+    let mut buffer = [0; 8192];
+    let mut rest = found.len();
+    while rest > 0 {
+        match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => {
+                hash.update(&buffer[..count]);
+                rest = rest.saturating_sub(count as u64);
+            }
+            Err(_) => return "unreadable".to_string(),
+        }
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+    use crate::domain::text::sha256_hex;
+    use crate::tools::stage::Stage;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn check(stage: &Stage, line: &str, wanted: &[&str]) {
+        let found = bindings(&stage.scene, line);
+        let names: Vec<String> = found
+            .iter()
+            .map(|line| stage.neutral(line.split('=').next().unwrap()).replace("script ROOT/ws/", ""))
+            .collect();
+        assert_eq!(names, wanted, "{line}");
+    }
+
+    #[test]
+    fn programs_of_the_workspace_are_bound() {
+        let stage = Stage::new();
+        for name in ["run", "x.py", "plain.txt", "sub/tool.sh"] {
+            stage.write(name, "print(1)");
+        }
+        stage.write("marked", "#!/bin/sh\n");
+        stage.write("../outside/x.py", "");
+        fs::set_permissions(stage.scene.workspace.join("run"), fs::Permissions::from_mode(0o755)).unwrap();
+        check(&stage, "./run --fast && cat plain.txt", &["run"]);
+        check(&stage, "cd sub; ./run; (marked)", &["marked", "run"]);
+        check(&stage, "python3.12 -u x.py", &["x.py"]);
+        check(&stage, "FOO=1 /bin/bash -e 'sub/tool.sh' plain.txt", &["sub/tool.sh"]);
+        check(&stage, ". sub/tool.sh", &["sub/tool.sh"]);
+        check(&stage, "cat x.py | ./run 'unclosed", &["run"]);
+        check(&stage, "python ../outside/x.py /bin/ls", &[]);
+        check(&stage, "cat plain.txt x.py", &[]);
+        let found = bindings(&stage.scene, "./run");
+        assert!(found[0].ends_with(&sha256_hex(b"print(1)")), "{found:?}");
+    }
+
+    #[test]
+    fn large_programs_are_bound_by_size_and_time() {
+        let stage = Stage::new();
+        stage.write("big", "");
+        let path = stage.scene.workspace.join("big");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(limits::SCRIPTS_HASHED_BYTES + 1).unwrap();
+        let found = bindings(&stage.scene, "./big");
+        assert!(found[0].contains(&format!(" {} ", limits::SCRIPTS_HASHED_BYTES + 1)), "{found:?}");
+    }
+}

@@ -1,0 +1,308 @@
+//! `shell`: one line, run by a shell in the workspace under a guard. Also the conditions that a shell line checks.
+//! The line that was shown is the line that runs, byte for byte.
+
+use std::os::unix::fs::MetadataExt;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::domain::id::CallId;
+use crate::domain::limits;
+use crate::domain::model::Delta;
+use crate::domain::model::DeltaSource;
+use crate::domain::text::head;
+use crate::domain::text::one_line;
+use crate::domain::time::Span;
+use crate::domain::time::human;
+use crate::domain::tool::EffectClass;
+use crate::domain::tool::Facts;
+use crate::domain::tool::OutcomeKind;
+use crate::domain::tool::Problem;
+use crate::domain::tool::ProblemKind;
+use crate::domain::tool::ToolOutcome;
+use crate::domain::tool::ToolSpec;
+use crate::tools::Action;
+use crate::tools::Executed;
+use crate::tools::Prepared;
+use crate::tools::Reins;
+use crate::tools::Scene;
+use crate::tools::TITLE_MAX_CHARS;
+use crate::tools::Tool;
+use crate::tools::arguments;
+use crate::tools::environment;
+use crate::tools::output::Output;
+use crate::tools::process;
+use crate::tools::process::Ending;
+use crate::tools::process::Interpreter;
+use crate::tools::process::Line;
+use crate::tools::scripts;
+
+/// Room in a result for its first lines and the cut, in bytes.
+const FRAME_BYTES: usize = 600;
+
+/// The tool.
+pub(crate) struct Shell;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    command: String,
+    #[serde(default)]
+    timeout_seconds: Option<u64>,
+}
+
+/// A line that was judged, with all that it runs with.
+struct Run {
+    scene: Scene,
+    shell: Interpreter,
+    variables: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    command: String,
+    time_limit: Span,
+}
+
+impl Tool for Shell {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "shell".to_string(),
+            description: format!(
+                "Runs a bash line in the workspace and gives its exit status, then its output (standard output and \
+                 error together; head and tail when over {} KiB; no colours; text overwritten by a carriage return is \
+                 left out). No terminal, no input. Each call starts anew: no variable or folder carries over. \
+                 Everything it started, also in the background, is ended with it. Limits: {} s, or timeout_seconds up \
+                 to {}; {} MiB of output.",
+                limits::RESULT_MAX_BYTES / 1024,
+                limits::TOOL_TIMEOUT.0 / 1_000,
+                limits::TOOL_TIMEOUT_MAX.0 / 1_000,
+                limits::OUTPUT_MAX_BYTES / (1024 * 1024),
+            ),
+            schema: json!({
+                "type": "object",
+                "properties": {
+                    "command": {"type": "string", "minLength": 1, "description": "The line, at most 128 KiB."},
+                    "timeout_seconds": {
+                        "type": "integer", "minimum": 1, "maximum": limits::TOOL_TIMEOUT_MAX.0 / 1_000,
+                        "description": "After how long it is ended.",
+                    },
+                },
+                "required": ["command"],
+                "additionalProperties": false,
+            }),
+            effect: EffectClass::External,
+        }
+    }
+
+    fn prepare(&self, scene: &Scene, arguments: &str) -> Result<Prepared, Problem> {
+        let Arguments { command, timeout_seconds } = arguments::read(arguments)?;
+        if command.trim().is_empty() {
+            return Err(arguments::problem(ProblemKind::InvalidArguments, "The command is empty. Nothing was done."));
+        }
+        if command.contains('\0') || command.len() > limits::COMMAND_MAX_BYTES {
+            let text = "A command has no NUL and less than 128 KiB. Nothing was run; put long text in a file.";
+            return Err(arguments::problem(ProblemKind::Refused, text));
+        }
+        let longest = limits::TOOL_TIMEOUT_MAX.0 / 1_000;
+        let time_limit = match timeout_seconds {
+            None => limits::TOOL_TIMEOUT,
+            Some(seconds) if (1..=longest).contains(&seconds) => Span::seconds(seconds),
+            Some(_) => {
+                let text = format!("timeout_seconds is 1 to {longest}. Nothing was run.");
+                return Err(arguments::problem(ProblemKind::InvalidArguments, text));
+            }
+        };
+        let run = Run {
+            scene: scene.clone(),
+            shell: Interpreter::find(),
+            variables: environment::for_child(scene),
+            command,
+            time_limit,
+        };
+        let facts = Facts {
+            title: one_line(&run.command, TITLE_MAX_CHARS),
+            reach: "runs a program with your rights".to_string(),
+            inside: false,
+            preview: run.command.clone(),
+            binding: run.binding()?,
+            ..Facts::default()
+        };
+        Ok(Prepared { facts, action: Box::new(run) })
+    }
+}
+
+impl Run {
+    fn binding(&self) -> Result<Vec<String>, Problem> {
+        let workspace = &self.scene.workspace;
+        let missing = |what: &str| {
+            let text = format!("The {what} can't be found. Nothing was run.");
+            arguments::problem(ProblemKind::Impossible, text)
+        };
+        let shell = self.shell.program.metadata().map_err(|_| missing("shell"))?;
+        let folder = workspace.metadata().map_err(|_| missing("workspace"))?;
+        let mut lines = vec![
+            format!("shell={} {}:{} {}", self.shell.program.display(), shell.dev(), shell.ino(), shell.size()),
+            format!("workspace={} {}:{}", workspace.display(), folder.dev(), folder.ino()),
+            environment::binding(&self.variables),
+            format!("time limit={}", human(self.time_limit)),
+        ];
+        lines.extend(scripts::bindings(&self.scene, &self.command));
+        Ok(lines)
+    }
+}
+
+#[async_trait]
+impl Action for Run {
+    async fn run(self: Box<Self>, call: CallId, reins: Reins) -> Executed {
+        let mut output = Output::default();
+        let time_limit = self.time_limit;
+        let line =
+            Line { scene: &self.scene, shell: &self.shell, variables: self.variables, text: &self.command, time_limit };
+        let show = |text: &str| stream(&reins, call, text);
+        let ending = process::run(line, &reins.cancel, &mut output, show).await;
+        let kind = match ending {
+            Ending::Exited(0) => OutcomeKind::Done,
+            Ending::Exited(_) | Ending::Flooded | Ending::NotStarted(_) | Ending::Lost => OutcomeKind::Failed,
+            Ending::TimedOut => OutcomeKind::TimedOut,
+            Ending::Cancelled => OutcomeKind::Cancelled,
+        };
+        let bytes = output.received;
+        Executed::Ended(ToolOutcome { kind, text: result(&ending, &output, time_limit), bytes, took: Span(0) })
+    }
+}
+
+/// Whether the line of a condition exits with status 0, with its status and output. Anything else is a no.
+pub(crate) async fn check(scene: &Scene, command: &str, reins: Reins) -> (bool, String) {
+    if command.contains('\0') || command.len() > limits::COMMAND_MAX_BYTES {
+        return (false, "not run: a command has no NUL and less than 128 KiB\n".to_string());
+    }
+    let mut output = Output::default();
+    let line = Line {
+        scene,
+        shell: &Interpreter::find(),
+        variables: environment::for_child(scene),
+        text: command,
+        time_limit: limits::TOOL_TIMEOUT,
+    };
+    let ending = process::run(line, &reins.cancel, &mut output, |_| {}).await;
+    (ending == Ending::Exited(0), result(&ending, &output, limits::TOOL_TIMEOUT))
+}
+
+/// Sends text to whoever watches, in pieces that fit a screen's queue.
+fn stream(reins: &Reins, call: CallId, text: &str) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let piece = head(rest, limits::SCRAP_MAX_BYTES);
+        rest = rest.get(piece.len()..).unwrap_or_default();
+        // Nobody watches, or somebody watches too slowly: the result has it all.
+        let _ = reins.deltas.send(Delta { source: DeltaSource::Tool(call), text: piece.to_string() });
+    }
+}
+
+/// What the model is told: first how it ended, then the output. It holds no time and no process number, so that the
+/// same work gives the same result.
+fn result(ending: &Ending, output: &Output, time_limit: Span) -> String {
+    let mut first = match ending {
+        Ending::Exited(code) => status(*code),
+        Ending::TimedOut => format!("ended after its time limit of {}", human(time_limit)),
+        Ending::Cancelled => "cancelled while it ran; what it had done by then stays done".to_string(),
+        Ending::Flooded => format!("ended: it printed more than {} bytes", limits::OUTPUT_MAX_BYTES),
+        Ending::NotStarted(why) => format!("not run: {}", one_line(why, 200)),
+        Ending::Lost => "its guard was killed; what it started may still run, and nobody knows its status".to_string(),
+    };
+    if output.overwritten > 0 {
+        first.push_str(&format!("; {} overwritten lines left out", output.overwritten));
+    }
+    let text = output.excerpt(limits::RESULT_MAX_BYTES - FRAME_BYTES);
+    match text.is_empty() {
+        true => format!("{first}; no output\n"),
+        false => format!("{first}\n{text}"),
+    }
+}
+
+fn status(code: i32) -> String {
+    let signal = nix::sys::signal::Signal::try_from(code - 128);
+    match signal {
+        Ok(signal) if code > 128 => format!("exit status {code} ({signal})"),
+        Ok(_) | Err(_) => format!("exit status {code}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+    use crate::tools::stage::Stage;
+    use crate::tools::stage::reins;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn say(command: &str) -> String {
+        serde_json::json!({ "command": command }).to_string()
+    }
+
+    #[tokio::test]
+    async fn facts_are_the_exact_line() {
+        let stage = Stage::new();
+        stage.write("x.sh", "#!/bin/sh\n");
+        let facts = stage.call("shell", &say("  ./x.sh\n\techo 'a  b'  ")).await.facts.unwrap();
+        assert_eq!(facts.preview, "  ./x.sh\n\techo 'a  b'  ");
+        assert_eq!(facts.title, "./x.sh echo 'a b'");
+        assert_eq!((facts.reach.as_str(), facts.inside), ("runs a program with your rights", false));
+        let names: Vec<&str> = facts.binding.iter().filter_map(|line| line.split('=').next()).collect();
+        let names = names.iter().map(|name| stage.neutral(name)).collect::<Vec<_>>();
+        assert_eq!(names, ["shell", "workspace", "environment", "time limit", "script ROOT/ws/x.sh"]);
+    }
+
+    #[tokio::test]
+    async fn lines_that_can_not_be_run_are_refused() {
+        let stage = Stage::new();
+        for (arguments, wanted) in [
+            (say(""), "InvalidArguments: The command is empty"),
+            (say(" \n"), "InvalidArguments: The command is empty"),
+            (say("a\0b"), "Refused: A command has no NUL"),
+            (say(&"x".repeat(limits::COMMAND_MAX_BYTES + 1)), "Refused: A command has no NUL"),
+            (r#"{"command":"a","timeout_seconds":0}"#.to_string(), "InvalidArguments: timeout_seconds is 1 to 600"),
+            (r#"{"command":"a","timeout_seconds":601}"#.to_string(), "InvalidArguments: timeout_seconds is 1 to 600"),
+            (r#"{"command":"a","timeout_seconds":-1}"#.to_string(), "InvalidArguments: "),
+            (r#"{"command":"\udc00"}"#.to_string(), "Malformed: "),
+            (r#"{"command":["ls"]}"#.to_string(), "InvalidArguments: "),
+        ] {
+            let text = stage.run("shell", &arguments).await;
+            assert!(text.starts_with(wanted), "{arguments:.80}: {text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_script_or_a_folder_exchanged_after_the_decision_is_drift() {
+        let stage = Stage::new();
+        stage.write("x.sh", "#!/bin/sh\necho harmless\n");
+        let path = stage.scene.workspace.join("x.sh");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let call = stage.call("shell", &say("./x.sh")).await;
+        stage.write("x.sh", "#!/bin/sh\necho harmful\n");
+        let Executed::Drifted(text) = stage.execute(&call).await else { panic!("it ran") };
+        assert!(text.starts_with("Changed since it was decided: script "), "{text}");
+        let call = stage.call("shell", &say("true")).await;
+        fs::rename(&stage.scene.workspace, stage.root().join("old")).unwrap();
+        fs::create_dir(&stage.scene.workspace).unwrap();
+        let Executed::Drifted(text) = stage.execute(&call).await else { panic!("it ran") };
+        assert!(text.starts_with("Changed since it was decided: workspace"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn a_guard_that_can_not_be_started_is_a_failure() {
+        let stage = Stage::new();
+        let text = stage.run("shell", &say("touch made")).await;
+        assert!(text.starts_with("Failed: not run: "), "{text}");
+        assert!(!stage.scene.workspace.join("made").exists());
+        let (passed, text) = check(&stage.scene, "true", reins()).await;
+        assert!(!passed && text.starts_with("not run: "), "{text}");
+    }
+
+    #[test]
+    fn statuses_read_well() {
+        assert_eq!(status(0), "exit status 0");
+        assert_eq!(status(128), "exit status 128");
+        assert_eq!(status(137), "exit status 137 (SIGKILL)");
+        assert_eq!(status(255), "exit status 255");
+    }
+}

@@ -1,0 +1,213 @@
+//! The real program, the real store, killed with SIGKILL after every batch and resumed by commands to a verified end.
+//!
+//! The operator of this test looks at the world before saying what became of a call, so every effect must have
+//! happened exactly once in the end, wherever the program was killed.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+use std::fs;
+use std::io::BufRead;
+use std::io::BufReader;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Child;
+use std::process::Command;
+use std::process::Output;
+use std::process::Stdio;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tiller::domain::event::Event;
+use tiller::domain::event::Owner;
+use tiller::domain::event::OwnerMode;
+use tiller::domain::event::Record;
+use tiller::domain::run::Run;
+use tiller::domain::status::Finish;
+use tiller::domain::status::Status;
+use tiller::store::place::Home;
+
+/// A run that is not at its end after so many processes does not move.
+const PROCESSES_MAX: usize = 400;
+
+struct Stage {
+    dir: TempDir,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("work")).unwrap();
+        Stage { dir }
+    }
+
+    fn work(&self) -> PathBuf {
+        self.dir.path().join("work")
+    }
+
+    fn tiller(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tiller"));
+        command
+            .args(words)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", self.dir.path())
+            .env("XDG_STATE_HOME", self.dir.path().join("state"))
+            .env("XDG_CONFIG_HOME", self.dir.path().join("config"))
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .stdout(Stdio::piped());
+        command
+    }
+
+    fn ask(&self, words: &[&str]) -> Output {
+        self.tiller(words).output().unwrap()
+    }
+
+    /// Runs the program until it has printed so many records, then kills it. Gives the records it printed.
+    fn until(&self, words: &[&str], records: usize) -> usize {
+        let mut child = self.tiller(words).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let printed = lines.map_while(Result::ok).take(records).count();
+        kill(&mut child);
+        printed
+    }
+
+    fn start_words(&self) -> Vec<String> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/scripts/crash.toml");
+        let model = format!("scripted/{}", script.display());
+        let work = self.work().display().to_string();
+        let check = "test \"$(cat traces.txt | wc -l)\" -eq 3 && grep -q second first.txt";
+        ["run", "leave three traces", "--json", "--model", &model, "--workspace", &work, "--check", check, "--budget", "20"]
+            .map(String::from)
+            .to_vec()
+    }
+
+    fn start(&self, records: usize) -> usize {
+        let words = self.start_words();
+        self.until(&words.iter().map(String::as_str).collect::<Vec<_>>(), records)
+    }
+
+    fn show(&self) -> Value {
+        let out = self.ask(&["show", &self.id(), "--json"]);
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        serde_json::from_slice(&out.stdout).unwrap()
+    }
+
+    fn id(&self) -> String {
+        let out = self.ask(&["runs", "--json"]);
+        let all: Vec<Value> = String::from_utf8(out.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let text = serde_json::to_string(&all).unwrap();
+        let place = text.find("\"id\":\"").unwrap() + 6;
+        text[place..place + 12].to_string()
+    }
+
+    /// Does what an operator does about whatever waits: looks at the world, then decides by command.
+    fn tend(&self, shown: &Value) {
+        let id = self.id();
+        for one in shown["waiting"].as_array().unwrap() {
+            let call = one["call"].as_str().unwrap();
+            let words: Vec<&str> = match one["waits_for"].as_str().unwrap() {
+                "decision" => vec!["approve", &id, call, one["digest"].as_str().unwrap()],
+                "answer" => vec!["answer", &id, "yes"],
+                _ if self.has_happened(one["title"].as_str().unwrap()) => vec!["resolve", &id, call, "happened"],
+                _ => vec!["resolve", &id, call, "again"],
+            };
+            let out = self.ask(&words);
+            assert!(out.status.success(), "{words:?}: {}", String::from_utf8_lossy(&out.stderr));
+        }
+        if shown["reason"].as_str().is_some_and(|reason| reason.contains("budget")) {
+            for axis in ["cost", "tokens", "iterations", "model-calls"] {
+                self.ask(&["raise", &id, axis, "unlimited"]);
+            }
+        }
+    }
+
+    /// Whether the trace of a shell call is there. Of a read that was lost twice there is none to find.
+    fn has_happened(&self, title: &str) -> bool {
+        title.strip_prefix("echo ").is_some_and(|rest| self.traces().iter().any(|line| rest.starts_with(line.as_str())))
+    }
+
+    fn traces(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.work().join("traces.txt")).unwrap_or_default();
+        text.lines().map(String::from).collect()
+    }
+
+    /// Goes on to the end, killing each process after `records(n)` records.
+    fn finish(&self, records: impl Fn(usize) -> usize) {
+        for process in 0..PROCESSES_MAX {
+            let shown = self.show();
+            if shown["summary"]["status"]["completed"] == "verified" {
+                return self.verify();
+            }
+            self.tend(&shown);
+            let id = self.id();
+            self.until(&["resume", &id, "--json"], records(process));
+        }
+        panic!("no end: {}", self.show()["summary"]["status"]);
+    }
+
+    /// The end: each effect exactly once, and a journal that says so.
+    fn verify(&self) {
+        assert_eq!(self.traces(), ["one", "two", "three"]);
+        assert_eq!(fs::read_to_string(self.work().join("first.txt")).unwrap(), "second\n");
+        let records = self.records();
+        let run = Run::fold(&records_id(self), &records).unwrap();
+        assert_eq!(run.status, Status::Completed(Finish::Verified));
+        let calls = records.iter().filter(|record| matches!(record.event, Event::ModelCallStarted { .. })).count();
+        let settled = records.iter().filter(|record| matches!(record.event, Event::BudgetSettled { .. })).count();
+        assert_eq!(calls, settled, "every model call that was started is charged once");
+    }
+
+    fn records(&self) -> Vec<Record> {
+        let owner = Owner { pid: 1, host: "test".to_string(), version: "0".to_string(), mode: OwnerMode::Records };
+        let home = Home::new(self.dir.path().join("state/tiller"), owner).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let opened = home.open(&records_id(self)).await.unwrap();
+            opened.journal.close().await;
+            opened.records
+        })
+    }
+}
+
+fn records_id(stage: &Stage) -> tiller::domain::id::RunId {
+    stage.id().try_into().unwrap()
+}
+
+fn kill(child: &mut Child) {
+    // The child may have ended by itself; it is reaped either way.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+#[test]
+fn an_uninterrupted_run_is_verified() {
+    let stage = Stage::new();
+    stage.start(usize::MAX);
+    stage.finish(|_| usize::MAX);
+}
+
+#[test]
+fn one_life_killed_after_every_record() {
+    let stage = Stage::new();
+    stage.start(1);
+    // Each process gets a little further than the one before it could; every record is the last of some process.
+    stage.finish(|process| 1 + process % 9);
+}
+
+#[test]
+fn a_kill_after_any_record_of_the_first_process_loses_nothing() {
+    let whole = Stage::new();
+    let records = whole.start(usize::MAX);
+    assert!(records > 10);
+    let kill_at = |at: usize| {
+        let stage = Stage::new();
+        assert_eq!(stage.start(at), at);
+        stage.finish(|_| usize::MAX);
+    };
+    std::thread::scope(|scope| {
+        for half in 0..2 {
+            scope.spawn(move || (1 + half..=records).step_by(2).for_each(kill_at));
+        }
+    });
+}

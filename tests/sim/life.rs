@@ -1,0 +1,432 @@
+//! One life: inputs, turns, and a process that may be killed at any boundary. After a kill only the journal and the
+//! world remain.
+
+use tiller::domain::budget::Limit;
+use tiller::domain::budget::Limits;
+use tiller::domain::command::Command;
+use tiller::domain::event::Event;
+use tiller::domain::event::Owner;
+use tiller::domain::event::OwnerMode;
+use tiller::domain::event::Record;
+use tiller::domain::id::ClientId;
+use tiller::domain::id::RunId;
+use tiller::domain::model::Dialect;
+use tiller::domain::model::FailureClass;
+use tiller::domain::model::ModelFailure;
+use tiller::domain::model::ModelSpec;
+use tiller::domain::model::Received;
+use tiller::domain::run::Run;
+use tiller::domain::terms::Check;
+use tiller::domain::terms::Goal;
+use tiller::domain::terms::Terms;
+use tiller::domain::time::Now;
+use tiller::domain::time::Span;
+use tiller::domain::time::Timestamp;
+use tiller::domain::tool::EffectClass;
+use tiller::domain::tool::OutcomeKind;
+use tiller::domain::tool::ToolOutcome;
+use tiller::domain::tool::ToolSpec;
+use tiller::machine::Input;
+use tiller::machine::Outcome;
+use tiller::machine::create;
+use tiller::machine::effect::Effect;
+use tiller::machine::turn;
+
+use crate::sim::Chance;
+use crate::sim::checker;
+use crate::sim::operator::Operator;
+use crate::sim::speaker;
+use crate::sim::world::World;
+
+/// When the process is killed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Crash {
+    Never,
+    /// At this boundary, once.
+    At(u32),
+    /// At any boundary, by chance.
+    Often,
+}
+
+impl Crash {
+    pub fn number(self) -> String {
+        match self {
+            Crash::Never => "-".to_string(),
+            Crash::At(at) => at.to_string(),
+            Crash::Often => "1000000".to_string(),
+        }
+    }
+
+    pub fn from_number(number: u32) -> Self {
+        if number == 1_000_000 { Crash::Often } else { Crash::At(number) }
+    }
+}
+
+/// What the harness does wrong on purpose, to see the checker bite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sabotage {
+    None,
+    /// Work is started before its records are durable.
+    StartBeforeAppend,
+    /// After a crash, lost calls are run again as if that were nothing.
+    RepeatDoubtfulByRule,
+    /// After a crash, what was in flight is forgotten.
+    ForgetRecovered,
+    /// A batch is acknowledged and lost.
+    DropBatch,
+    /// After a crash, the call in flight is charged as nothing.
+    FreeInterruptedCalls,
+    /// An interjection is delivered once more.
+    DeliverTwice,
+}
+
+impl Sabotage {
+    pub const ALL: [Sabotage; 6] = [
+        Sabotage::StartBeforeAppend,
+        Sabotage::RepeatDoubtfulByRule,
+        Sabotage::ForgetRecovered,
+        Sabotage::DropBatch,
+        Sabotage::FreeInterruptedCalls,
+        Sabotage::DeliverTwice,
+    ];
+}
+
+/// A run that never comes to its end within this many inputs is a loop.
+const INPUTS_MAX: u32 = 4_000;
+/// Turns between two looks of the checker, besides those after each kill and at the end.
+const CHECK_EVERY: u32 = 24;
+/// Kills of one life, so that faults stop and it can end.
+const KILLS_MAX: u32 = 12;
+
+pub struct Life {
+    journal: Vec<Record>,
+    run: Run,
+    world: World,
+    operator: Operator,
+    chance: Chance,
+    crash: Crash,
+    sabotage: Sabotage,
+    in_flight: Vec<Flying>,
+    boundary: u32,
+    kills: u32,
+    at: u64,
+    active: u64,
+}
+
+/// Something under way: what was asked for, and, once the world has changed, what comes of it.
+enum Flying {
+    Asked(Effect),
+    Happened(Box<Outcome>),
+}
+
+/// The process was killed.
+struct Killed;
+
+impl Life {
+    pub fn new(seed: u64, crash: Crash, sabotage: Sabotage) -> Self {
+        let id = RunId::from_entropy([7; 12]);
+        let first = create(terms(), Now::default());
+        let run = Run::begin(id, &first).unwrap();
+        Life {
+            journal: vec![first],
+            run,
+            world: World::default(),
+            operator: Operator { patience: 150 },
+            chance: Chance::new(seed),
+            crash,
+            sabotage,
+            in_flight: Vec::new(),
+            boundary: 0,
+            kills: 0,
+            at: 1_000,
+            active: 0,
+        }
+    }
+
+    /// Plays to the end and says how many boundaries there were.
+    pub fn play(mut self) -> Result<u32, String> {
+        let mut input = Some(recovered());
+        for turn in 0..INPUTS_MAX {
+            let mut killed = false;
+            let next = match input.take() {
+                Some(input) => input,
+                None if self.run.is_ended() => {
+                    checker::check(&self.journal, &self.run, &self.world)?;
+                    return Ok(self.boundary);
+                }
+                None => match self.next_input() {
+                    Ok(input) => input,
+                    Err(Killed) => {
+                        killed = true;
+                        self.resurrect()?
+                    }
+                },
+            };
+            if let Err(Killed) = self.take(next)? {
+                killed = true;
+                input = Some(self.resurrect()?);
+            }
+            // The whole journal is folded anew, so not after every turn; what was wrong once stays wrong.
+            if killed || turn % CHECK_EVERY == 0 {
+                checker::check(&self.journal, &self.run, &self.world)?;
+            }
+        }
+        Err(format!("no end after {INPUTS_MAX} inputs: {}", self.run.status.phrase()))
+    }
+
+    /// One input, in the order of the driver: append, adopt, publish, start.
+    fn take(&mut self, input: Input) -> Result<Result<(), Killed>, String> {
+        self.at += 1 + self.chance.below(400);
+        self.active += u64::from(self.run.is_running());
+        let now = Now { at: Timestamp(self.at), active: Span(self.active) };
+        let Ok(turned) = turn(&self.run, &input, now) else {
+            return self.refused(&input, now);
+        };
+        if self.sabotage == Sabotage::StartBeforeAppend {
+            self.in_flight.extend(turned.effects.iter().cloned().map(Flying::Asked));
+            self.happen_all();
+        }
+        if self.is_killed() {
+            return Ok(Err(Killed));
+        }
+        let lost = self.sabotage == Sabotage::DropBatch && self.chance.percent(3);
+        if !lost {
+            self.journal.extend(turned.records.iter().cloned());
+        }
+        self.run = turned.run;
+        if self.is_killed() {
+            return Ok(Err(Killed));
+        }
+        if self.sabotage != Sabotage::StartBeforeAppend {
+            for effect in turned.effects {
+                self.start(effect);
+            }
+        }
+        if self.sabotage == Sabotage::DeliverTwice {
+            self.deliver_twice(now);
+        }
+        Ok(Ok(()))
+    }
+
+    /// A refusal must change nothing, and must not be a break.
+    fn refused(&mut self, input: &Input, now: Now) -> Result<Result<(), Killed>, String> {
+        match turn(&self.run, input, now) {
+            Err(refusal @ tiller::domain::command::Refusal::Broken(_)) => Err(format!("{refusal} on {input:?}")),
+            Err(_) | Ok(_) => Ok(Ok(())),
+        }
+    }
+
+    fn start(&mut self, effect: Effect) {
+        if let Effect::EndWork { .. } = effect {
+            self.in_flight = std::mem::take(&mut self.in_flight).into_iter().map(ended).collect();
+        } else {
+            self.in_flight.push(Flying::Asked(effect));
+        }
+    }
+
+    fn next_input(&mut self) -> Result<Input, Killed> {
+        if self.chance.percent(2) && self.chance.percent(50) {
+            // Somebody else meddles with the files.
+            let meddled = format!("meddled {}", self.chance.below(5));
+            self.world.files.insert(format!("f{}", self.chance.below(3)), meddled);
+        }
+        if let Some(whim) = self.operator.whim(&mut self.chance) {
+            return Ok(command(whim));
+        }
+        if !self.in_flight.is_empty() {
+            let place = usize::try_from(self.chance.below(self.in_flight.len() as u64)).unwrap();
+            let outcome = match self.in_flight.swap_remove(place) {
+                Flying::Happened(outcome) => *outcome,
+                Flying::Asked(effect) => {
+                    let outcome = self.happen(effect);
+                    // Killed between the effect and its record.
+                    if self.is_killed() {
+                        return Err(Killed);
+                    }
+                    outcome
+                }
+            };
+            return Ok(Input::Outcome(outcome));
+        }
+        if let Some(deadline) = self.run.deadline().filter(|_| self.chance.percent(70)) {
+            self.at = self.at.max(deadline.0);
+            return Ok(Input::Tick);
+        }
+        Ok(command(self.operator.tend(&self.run, &mut self.chance)))
+    }
+
+    /// Lets a piece of work happen in the world.
+    fn happen(&mut self, effect: Effect) -> Outcome {
+        match effect {
+            Effect::Prepare(calls) => {
+                Outcome::Prepared(calls.iter().map(|call| (call.id, self.world.prepare(call))).collect())
+            }
+            Effect::CallModel(request) => {
+                let (result, bill) = speaker::speak(&request, &self.run, &mut self.chance);
+                self.world.bill += if let Ok(reply) = &result { self.bill_of(reply, bill) } else { bill };
+                Outcome::Model { call: request.call, result: result.map(Box::new).map_err(Box::new) }
+            }
+            Effect::RunTool(permit) => self.world.execute(&permit),
+            Effect::RunCheck { index, .. } => {
+                let passed = self.world.is_right();
+                Outcome::Check { index, passed, detail: format!("right: {passed}") }
+            }
+            Effect::Probe { call, facts } => Outcome::Probed { call, probe: self.world.probe(&facts) },
+            Effect::EndWork { .. } => unreachable!("ending is no work"),
+        }
+    }
+
+    /// A reply without a report is owed what can be counted of it.
+    fn bill_of(&self, reply: &tiller::domain::model::ModelReply, bill: u64) -> u64 {
+        let held = self.run.pool.reserved();
+        match (reply.usage, held) {
+            (None, Some(held)) => bill.min(tiller::policy::charge::of_reply(reply, held, &speaker::PRICE).amount.0),
+            _ => bill,
+        }
+    }
+
+    fn happen_all(&mut self) {
+        for flying in std::mem::take(&mut self.in_flight) {
+            let outcome = match flying {
+                Flying::Asked(Effect::EndWork { .. }) => continue,
+                Flying::Asked(effect) => Box::new(self.happen(effect)),
+                Flying::Happened(outcome) => outcome,
+            };
+            self.in_flight.push(Flying::Happened(outcome));
+        }
+    }
+
+    fn is_killed(&mut self) -> bool {
+        self.boundary += 1;
+        let killed = match self.crash {
+            Crash::Never => false,
+            Crash::At(at) => self.boundary - 1 == at,
+            Crash::Often => self.chance.percent(6),
+        };
+        let killed = killed && self.kills < KILLS_MAX;
+        self.kills += u32::from(killed);
+        killed
+    }
+
+    /// A new process: it has the journal and the world, and nothing else.
+    fn resurrect(&mut self) -> Result<Input, String> {
+        let lost: Vec<Flying> = std::mem::take(&mut self.in_flight);
+        // What was asked for may have happened before the end, or not.
+        for flying in lost {
+            if let Flying::Asked(effect @ (Effect::RunTool(_) | Effect::CallModel(_))) = flying
+                && self.chance.percent(50)
+            {
+                let again = effect.clone();
+                self.happen(effect);
+                if self.sabotage == Sabotage::RepeatDoubtfulByRule && matches!(again, Effect::RunTool(_)) {
+                    self.happen(again);
+                }
+            }
+        }
+        self.run = Run::fold(&self.run.id, &self.journal).map_err(|broken| broken.to_string())?;
+        self.active = self.active.max(self.run.pool.used(tiller::domain::budget::Axis::Active));
+        match self.sabotage {
+            Sabotage::ForgetRecovered => Ok(Input::Tick),
+            Sabotage::FreeInterruptedCalls => {
+                self.free_interrupted();
+                Ok(recovered())
+            }
+            _ => Ok(recovered()),
+        }
+    }
+
+    /// Sabotage: rewrites what was reserved for the call in flight to nothing.
+    fn free_interrupted(&mut self) {
+        for record in self.journal.iter_mut().rev().take(6) {
+            if let Event::BudgetReserved { reservation } = &mut record.event {
+                reservation.amount.0 = 0;
+            }
+        }
+        self.run = Run::fold(&self.run.id, &self.journal).unwrap();
+    }
+
+    fn deliver_twice(&mut self, now: Now) {
+        let last = self.journal.iter().rev().take(8).find_map(|record| match &record.event {
+            Event::InterjectionDelivered { id } => Some(*id),
+            _ => None,
+        });
+        if let Some(id) = last {
+            let again = self.run.transcript.entries().rev().find(|entry| {
+                matches!(&entry.message, tiller::domain::message::Message::Operator { id: one, .. } if *one == id)
+            });
+            if let Some(entry) = again.cloned() {
+                self.run.transcript.push(tiller::domain::message::Entry { at: now.at, ..entry.as_ref().clone() });
+            }
+        }
+    }
+}
+
+/// What is under way is told to end: what has not happened yet does not happen.
+fn ended(flying: Flying) -> Flying {
+    let effect = match flying {
+        Flying::Happened(outcome) => return Flying::Happened(outcome),
+        Flying::Asked(effect) => effect,
+    };
+    let outcome = match effect {
+        Effect::CallModel(request) => {
+            let message = "cancelled".to_string();
+            let failure = ModelFailure {
+                class: FailureClass::Cancelled,
+                message,
+                retry_after: None,
+                received: Received::default(),
+            };
+            Outcome::Model { call: request.call, result: Err(Box::new(failure)) }
+        }
+        Effect::RunTool(permit) => {
+            let outcome = ToolOutcome::not_run(OutcomeKind::Cancelled, "cancelled by operator while running");
+            Outcome::Tool { call: permit.call().id, outcome }
+        }
+        Effect::RunCheck { index, .. } => Outcome::CheckEnded { index },
+        other @ (Effect::Prepare(_) | Effect::Probe { .. } | Effect::EndWork { .. }) => return Flying::Asked(other),
+    };
+    Flying::Happened(Box::new(outcome))
+}
+
+fn command(command: Command) -> Input {
+    Input::Command(command, ClientId("sim".to_string()))
+}
+
+fn recovered() -> Input {
+    let owner = Owner { pid: 1, host: "sim".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
+    Input::Recovered { owner, problems: Vec::new() }
+}
+
+fn terms() -> Terms {
+    let tool = |name: &str, effect| ToolSpec {
+        name: name.to_string(),
+        description: String::new(),
+        schema: serde_json::Value::Null,
+        effect,
+    };
+    let limits =
+        Limits { cost: Limit::At(2_000_000), loops: Limit::At(14), tool_calls: Limit::At(40), ..Limits::default() };
+    Terms {
+        goal: Goal::try_from("make it right".to_string()).unwrap(),
+        workspace: "/w".to_string(),
+        limits,
+        checks: vec![Check::Command("is it right".to_string())],
+        model: ModelSpec {
+            name: "sim/sim".to_string(),
+            dialect: Dialect::Scripted,
+            address: String::new(),
+            model: "sim".to_string(),
+            key_variable: None,
+            window: 200_000,
+            max_output: 2_000,
+            price: Some(speaker::PRICE),
+        },
+        tools: vec![
+            tool("read_file", EffectClass::Read),
+            tool("write_file", EffectClass::WriteFile),
+            tool("shell", EffectClass::External),
+        ],
+        instructions: String::new(),
+        rehearsal: false,
+    }
+}

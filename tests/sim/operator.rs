@@ -1,0 +1,82 @@
+//! An operator who approves, refuses, pauses, speaks, raises the budget and sometimes has enough.
+
+use tiller::domain::approval::Decision;
+use tiller::domain::approval::Resolution;
+use tiller::domain::budget::Axis;
+use tiller::domain::budget::Limit;
+use tiller::domain::command::Cancel;
+use tiller::domain::command::Command;
+use tiller::domain::command::Pause;
+use tiller::domain::run::Run;
+use tiller::domain::run::Waits;
+use tiller::domain::status::ParkReason;
+use tiller::domain::status::Status;
+use tiller::domain::tool::Digest;
+
+use crate::sim::Chance;
+
+/// How much of a life the operator has patience for.
+pub struct Operator {
+    pub patience: u32,
+}
+
+impl Operator {
+    /// Something said or done out of the blue, while the run runs.
+    pub fn whim(&mut self, chance: &mut Chance) -> Option<Command> {
+        match chance.below(120) {
+            0 | 1 => Some(Command::Interject { text: "mind the tests".to_string() }),
+            2 => Some(Command::Pause(Pause::AfterTool)),
+            3 => Some(Command::Pause(Pause::Now)),
+            4 => Some(Command::Leave),
+            5 if chance.percent(20) => Some(Command::Cancel(Cancel::Graceful)),
+            6 => Some(Command::Raise { axis: Axis::Cost, limit: Limit::At(1) }),
+            7 => Some(Command::Resume),
+            _ => None,
+        }
+    }
+
+    /// What is done about a run that has come to rest.
+    pub fn tend(&mut self, run: &Run, chance: &mut Chance) -> Command {
+        if self.patience == 0 {
+            return Command::Cancel(Cancel::Now);
+        }
+        self.patience -= 1;
+        if let Some((call, waits)) = run.waiting().first() {
+            let digest = call.digest().unwrap_or(Digest(String::new()));
+            let id = call.id;
+            return match waits {
+                Waits::Decision if chance.percent(5) => {
+                    Command::Decide { call: id, digest: Digest("stale".to_string()), decision: Decision::AllowOnce }
+                }
+                Waits::Decision => Command::Decide { call: id, digest, decision: decision(chance) },
+                Waits::Outcome => Command::Resolve { call: id, resolution: resolution(chance) },
+                Waits::Answer => Command::Answer { call: id, text: "this one".to_string() },
+            };
+        }
+        match &run.status {
+            Status::Parked(ParkReason::Budget(axis)) if chance.percent(50) => {
+                Command::Raise { axis: *axis, limit: Limit::At(run.pool.used(*axis) + 40_000) }
+            }
+            Status::Parked(ParkReason::ContextExhausted) => Command::Cancel(Cancel::Now),
+            _ => Command::Resume,
+        }
+    }
+}
+
+fn decision(chance: &mut Chance) -> Decision {
+    match chance.below(10) {
+        0..=6 => Decision::AllowOnce,
+        7 => Decision::AllowRun,
+        8 => Decision::Deny(String::new()),
+        _ => Decision::Deny("not like this".to_string()),
+    }
+}
+
+fn resolution(chance: &mut Chance) -> Resolution {
+    match chance.below(4) {
+        0 => Resolution::Happened("seen".to_string()),
+        1 => Resolution::NotHappened,
+        2 => Resolution::RunAgain,
+        _ => Resolution::Skip,
+    }
+}

@@ -1,0 +1,108 @@
+//! The world outside: files, a shell that counts its real executions, and the provider's bill.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tiller::domain::id::CallId;
+use tiller::domain::text::sha256_hex;
+use tiller::domain::time::Span;
+use tiller::domain::tool::Digest;
+use tiller::domain::tool::EffectClass;
+use tiller::domain::tool::Facts;
+use tiller::domain::tool::FileWrite;
+use tiller::domain::tool::OutcomeKind;
+use tiller::domain::tool::Permit;
+use tiller::domain::tool::Probe;
+use tiller::domain::tool::Problem;
+use tiller::domain::tool::ProblemKind;
+use tiller::domain::tool::ToolCall;
+use tiller::domain::tool::ToolOutcome;
+use tiller::machine::Outcome;
+
+#[derive(Default)]
+pub struct World {
+    pub files: BTreeMap<String, String>,
+    /// How often each call that changes the world really ran.
+    pub executions: BTreeMap<CallId, u32>,
+    /// What the provider knows it is owed, in micro-dollars.
+    pub bill: u64,
+}
+
+impl World {
+    pub fn prepare(&self, call: &ToolCall) -> Facts {
+        let value: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+        let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_string);
+        let facts = match call.tool.as_str() {
+            "read_file" => text("path").map(|path| self.read_facts(&path)),
+            "write_file" => text("path").zip(text("content")).map(|(path, content)| self.write_facts(&path, &content)),
+            _ => text("command").map(|command| Facts {
+                title: command,
+                reach: "a program".to_string(),
+                ..Facts::default()
+            }),
+        };
+        facts.unwrap_or_else(|| {
+            let problem = Problem { kind: ProblemKind::InvalidArguments, text: "a field is missing".to_string() };
+            Facts { problem: Some(problem), ..Facts::default() }
+        })
+    }
+
+    fn read_facts(&self, path: &str) -> Facts {
+        Facts {
+            title: path.to_string(),
+            inside: !path.starts_with('/'),
+            binding: vec![format!("path={path}")],
+            ..Facts::default()
+        }
+    }
+
+    fn write_facts(&self, path: &str, content: &str) -> Facts {
+        let before = self.files.get(path).map(|old| sha256_hex(old.as_bytes()));
+        let after = sha256_hex(content.as_bytes());
+        let binding = vec![format!("path={path}"), format!("before={before:?}"), format!("after={after}")];
+        let write = Some(FileWrite { path: path.to_string(), before, after });
+        Facts { title: path.to_string(), inside: true, binding, write, ..Facts::default() }
+    }
+
+    /// Runs a call for real, as the tools do: what it would touch is found out once more, and must be the same.
+    pub fn execute(&mut self, permit: &Permit) -> Outcome {
+        let call = permit.call();
+        let facts = self.prepare(call);
+        if Digest::of(call, &facts) != *permit.digest() {
+            return Outcome::Drifted { call: call.id, why: "the file changed".to_string() };
+        }
+        if call.effect != EffectClass::Read {
+            *self.executions.entry(call.id).or_default() += 1;
+        }
+        let value: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
+        let (kind, text) = match call.tool.as_str() {
+            "read_file" => match self.files.get(&text("path")) {
+                Some(content) => (OutcomeKind::Done, content.clone()),
+                None => (OutcomeKind::Failed, "no such file".to_string()),
+            },
+            "write_file" => {
+                self.files.insert(text("path"), text("content"));
+                (OutcomeKind::Done, "written".to_string())
+            }
+            _ if text("command").contains("fail") => (OutcomeKind::Failed, "exit status 1".to_string()),
+            _ => (OutcomeKind::Done, format!("ran {}", text("command"))),
+        };
+        Outcome::Tool { call: call.id, outcome: ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(5) } }
+    }
+
+    pub fn probe(&self, facts: &Facts) -> Probe {
+        let Some(write) = &facts.write else { return Probe::Unknown };
+        let now = self.files.get(&write.path).map(|content| sha256_hex(content.as_bytes()));
+        match now {
+            Some(hash) if hash == write.after => Probe::Done,
+            hash if hash == write.before => Probe::NotDone,
+            _ => Probe::Unknown,
+        }
+    }
+
+    /// The check passes once some file has the right content.
+    pub fn is_right(&self) -> bool {
+        self.files.values().any(|content| content.contains("right"))
+    }
+}
