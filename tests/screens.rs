@@ -116,6 +116,15 @@ fn decompose_streaming() {
 }
 
 fn working() -> Story {
+    working_on(|_| ())
+}
+
+/// A run at work, whose reply asks for a read and for what `calls` proposes.
+fn working_on<T>(calls: impl Fn(&mut Story) -> T) -> Story {
+    working_with(calls).0
+}
+
+fn working_with<T>(calls: impl Fn(&mut Story) -> T) -> (Story, T) {
     let mut story = Story::planned(terms(GOAL));
     story.ask(9_000);
     story.reply(
@@ -124,15 +133,16 @@ fn working() -> Story {
         6_200,
         310,
     );
-    story.read("src/lexer.rs", "1  use crate::token::Token;\n2\n3  pub struct Lexer<'a> {\n4      text: &'a str,\n5      pos: usize,\n6  }\n7\n8  impl Lexer<'_> {\n9      fn next(&mut self) {}\n");
-    story
+    let read = story.propose_read("src/lexer.rs");
+    let called = calls(&mut story);
+    story.read(read, "1  use crate::token::Token;\n2\n3  pub struct Lexer<'a> {\n4      text: &'a str,\n5      pos: usize,\n6  }\n7\n8  impl Lexer<'_> {\n9      fn next(&mut self) {}\n");
+    (story, called)
 }
 
 #[test]
 fn waiting_for_a_diff() {
     let story = || {
-        let mut story = working();
-        story.diff_waits();
+        let mut story = working_on(Story::diff_waits);
         story.park(ParkReason::Approval);
         story
     };
@@ -147,8 +157,11 @@ fn waiting_for_a_diff() {
 #[test]
 fn waiting_for_a_command() {
     let story = || {
-        let mut story = working();
-        story.command_waits("cargo test --workspace 2>&1 |\n  tee target/c\u{430}t.log\ngit push origin \u{202e}main");
+        let mut story = working_on(|story| {
+            story.command_waits(
+                "cargo test --workspace 2>&1 |\n  tee target/c\u{430}t.log\ngit push origin \u{202e}main",
+            )
+        });
         story.park(ParkReason::Approval);
         story
     };
@@ -158,11 +171,12 @@ fn waiting_for_a_command() {
 #[test]
 fn several_waiting() {
     let story = || {
-        let mut story = working();
-        story.diff_waits();
-        story.wait(65_000);
-        story.command_waits("cargo test -p lexer");
-        story.command_waits("cargo clippy");
+        let mut story = working_on(|story| {
+            story.diff_waits();
+            story.wait(65_000);
+            story.command_waits("cargo test -p lexer");
+            story.command_waits("cargo clippy");
+        });
         story.park(ParkReason::Approval);
         story
     };
@@ -175,8 +189,7 @@ fn several_waiting() {
 #[test]
 fn unknown_outcome() {
     let story = || {
-        let mut story = working();
-        let call = story.command_waits("git push origin main");
+        let (mut story, call) = working_with(|story| story.command_waits("git push origin main"));
         story.decide(call, Decision::AllowOnce, By::Operator(ClientId("screen".to_string())));
         story.start(call);
         story.wait(4_000);
@@ -190,12 +203,13 @@ fn unknown_outcome() {
 #[test]
 fn question() {
     let story = || {
-        let mut story = working();
-        story.call(
+        let mut story = working_on(|story| {
+            story.call(
             "ask_operator",
             r#"{"question":"The suite has two tests that need the network. Shall I leave them out,\nor is there a proxy I may use?"}"#,
             EffectClass::Control,
-        );
+        )
+        });
         story.park(ParkReason::Question);
         story
     };
@@ -250,9 +264,9 @@ fn retry_countdown() {
 #[test]
 fn stall_and_replan() {
     let story = || {
-        let mut story = working();
-        for _ in 0..3 {
-            let call = story.command_waits("cargo test -p lexer");
+        let propose = |story: &mut Story| [0, 1, 2].map(|_| story.command_waits("cargo test -p lexer"));
+        let (mut story, calls) = working_with(propose);
+        for call in calls {
             story.decide(call, Decision::AllowOnce, By::Operator(ClientId("screen".to_string())));
             story.start(call);
             story.finish(call, OutcomeKind::Failed, "running 3 tests\ntest bom ... FAILED\ntest crlf ... ok\ntest tabs ... ok\n\nfailures:\n    bom\n\ntest result: FAILED. 2 passed; 1 failed\nexit status 101", 3_100);
@@ -318,8 +332,7 @@ fn what_is_said_is_sent_and_then_queued() {
 #[test]
 fn full_view() {
     let story = || {
-        let mut story = working();
-        story.diff_waits();
+        let mut story = working_on(Story::diff_waits);
         story.park(ParkReason::Approval);
         story
     };
@@ -343,8 +356,7 @@ fn help_and_dialogs() {
         show.letters("X");
     });
     let story = || {
-        let mut story = working();
-        story.diff_waits();
+        let mut story = working_on(Story::diff_waits);
         story.park(ParkReason::Approval);
         story
     };

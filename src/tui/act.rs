@@ -360,6 +360,9 @@ impl App {
 
     fn view(&mut self) {
         if self.focus == Focus::Activity && self.popups.is_empty() {
+            if self.run.iteration.n == 0 {
+                return self.say("nothing has happened yet", Role::Dim);
+            }
             let first = self.seen.activity.as_ref().map(|view| view.top.0);
             let (title, body) = activity::whole(self, first);
             let popup = Popup::Whole { title, call: None, body: Arc::new(body), scroll: Scroll::START };

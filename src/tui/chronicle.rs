@@ -1,16 +1,17 @@
 //! What the screen remembers of the records that went by and the folded run does not keep: notes about failures,
 //! checks, stalls and changes, in their place among the talk. Bounded; the oldest are forgotten first.
 
+use std::collections::BTreeSet;
 use std::collections::VecDeque;
 
 use crate::domain::approval::By;
-use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Limit;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::event::Finding;
 use crate::domain::event::Record;
+use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::domain::model::FailureClass;
 use crate::domain::run::Run;
@@ -42,6 +43,8 @@ pub struct Chronicle {
     todos: VecDeque<(u32, String)>,
     /// What the run is parked for, while it is.
     parked: Option<String>,
+    /// Calls that the operator decided about, and not a rule.
+    decided: BTreeSet<CallId>,
 }
 
 /// A mark, how it is shown, and a text that is not sanitised yet.
@@ -54,6 +57,12 @@ impl Chronicle {
             let todo = run.plan.current().map(|todo| todo.title.clone()).unwrap_or_default();
             self.todos.push_back((*n, todo));
             keep(&mut self.todos);
+        }
+        if let Event::ApprovalDecided { call, by: By::Operator(_), .. } = &record.event {
+            self.decided.insert(*call);
+            if self.decided.len() > limits::NOTES_MAX {
+                self.decided.pop_first();
+            }
         }
         let said = describe(&record.event, run).or_else(|| self.went_on(&record.event));
         if let Some((mark, role, text)) = said {
@@ -79,6 +88,11 @@ impl Chronicle {
     pub fn of(&self, iteration: u32) -> impl Iterator<Item = &Note> {
         let start = self.notes.partition_point(|note| note.iteration < iteration);
         self.notes.range(start..).take_while(move |note| note.iteration == iteration)
+    }
+
+    /// Whether the operator decided about a call.
+    pub fn was_decided(&self, call: CallId) -> bool {
+        self.decided.contains(&call)
     }
 
     /// What the plan said was being done when an iteration began; not sanitised.
@@ -113,15 +127,6 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
                 Limit::Unlimited => "no limit".to_string(),
             };
             ("·", Role::Operator, format!("you set the limit of {} to {to}", axis.word()))
-        }
-        Event::ApprovalDecided { call, decision, by: By::Operator(_), .. } => {
-            let text = match decision {
-                Decision::AllowOnce => format!("you allowed {call} once"),
-                Decision::AllowRun => format!("you allowed {call} and its like for this run"),
-                Decision::Deny(text) if text.is_empty() => format!("you denied {call}"),
-                Decision::Deny(text) => format!("you denied {call}: {text}"),
-            };
-            ("·", Role::Operator, text)
         }
         Event::ApprovalInvalidated { call, why } => {
             ("!", Role::Warning, format!("what {call} would touch has changed ({why}); it is looked at anew"))

@@ -286,7 +286,7 @@ pub const TABLE: &[Binding] = &[
         Place::Anywhere,
         &[key(KeyCode::Esc)],
         Action::Close,
-        "",
+        "back",
         "close what is open, else back to the composer; never leaves, never decides",
     ),
     row(

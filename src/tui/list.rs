@@ -39,6 +39,7 @@ use crate::tui::sources::Signals;
 use crate::tui::sources::terminal;
 use crate::tui::terminal::Screen;
 use crate::tui::text::age;
+use crate::tui::text::dollars;
 use crate::tui::text::fit;
 use crate::tui::text::pad;
 use crate::tui::text::wrap_at_most;
@@ -302,8 +303,9 @@ impl List {
     fn open(&mut self) -> Asked {
         match self.listed.get(self.place()) {
             Some(Listed::Run { summary, .. }) => Asked::Choice(Choice::Open(summary.id.clone())),
-            Some(Listed::Damaged { why, .. }) => {
-                self.notice = Some((title(why, limits::NOTE_MAX_BYTES), Role::Bad));
+            Some(Listed::Damaged { .. }) => {
+                let text = "that run can't be read; it was not opened; the others are not concerned";
+                self.notice = Some((text.to_string(), Role::Bad));
                 Asked::Nothing
             }
             None => Asked::Nothing,
@@ -355,7 +357,7 @@ pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
     let has_keys = list.writes && list.help.is_none();
     let hint = if list.writes { "what is to be reached, in a sentence or two…" } else { "" };
     draw_field(frame, field, &list.goal, Field { prompt: " new goal › ", hint, has_keys, palette: list.palette });
-    draw_key_row(frame, keys, &list.places(), list.palette);
+    draw_key_row(frame, keys, &list.places(), &[Action::Close, Action::Stop], list.palette);
     match list.help {
         Some(scroll) => {
             let area = Rect { height: area.height.saturating_sub(1), ..area };
@@ -393,14 +395,18 @@ fn draw_empty(frame: &mut Frame<'_>, area: Rect, list: &List) -> Option<View> {
         ("No run yet.", Role::Strong),
         ("", Role::Text),
         (
-            "Write below what is to be reached and press Enter. The agent makes a plan and works on it alone;",
+            "Write below what is to be reached and press Enter. The agent makes a plan and works on it alone.",
             Role::Text,
         ),
-        ("what may change something waits here for your word, and all it does is kept in a journal:", Role::Text),
-        ("you can leave at any time, and so can the electricity. Resuming goes on exactly there.", Role::Text),
+        ("", Role::Text),
+        (
+            "Whatever may change something waits on the screen for your word. All that happens is kept in a journal: \
+             you can leave at any time, and so can the electricity; resuming goes on exactly there.",
+            Role::Text,
+        ),
     ];
     let rows = texts.iter().flat_map(|(text, role)| {
-        let rows = wrap_at_most(text, width.saturating_sub(4), 3);
+        let rows = wrap_at_most(text, width.saturating_sub(4).min(90), 6);
         rows.into_iter().map(|row| Line::from(cut(vec![piece(format!("  {row}"), *role, list.palette)], width)))
     });
     frame.render_widget(Paragraph::new(rows.collect::<Vec<_>>()), inner);
@@ -450,12 +456,13 @@ fn row(listed: &Listed, is_selected: bool, list: &List, width: usize) -> Line<'s
             ];
             let mut right = vec![piece(format!("  {}", state(summary, *held_by)), role, list.palette)];
             if width >= 90 {
-                right.push(piece(format!("  {}", pad(&spent(summary), 16)), Role::Dim, list.palette));
+                right.push(piece(format!("  {}", pad(&spent(summary), 17)), Role::Dim, list.palette));
             }
             if width >= 60 {
                 let old = age(list.now.at.since(summary.updated));
-                right.push(piece(format!("  {} ", pad(&old, 14)), Role::Dim, list.palette));
+                right.push(piece(format!("  {}", pad(&old, 14)), Role::Dim, list.palette));
             }
+            right.push(piece(" ", Role::Dim, list.palette));
             two_sided(left, right, width)
         }
     }
@@ -476,8 +483,8 @@ fn state(summary: &Summary, held_by: Option<u32>) -> String {
 
 fn spent(summary: &Summary) -> String {
     match summary.cost_limit {
-        Limit::At(limit) => format!("{} of {}", summary.spent, MicroUsd(limit)),
-        Limit::Unlimited => summary.spent.to_string(),
+        Limit::At(limit) => format!("{} of {}", dollars(summary.spent), MicroUsd(limit)),
+        Limit::Unlimited => dollars(summary.spent),
     }
 }
 

@@ -104,7 +104,8 @@ pub fn proposal(axis: Axis, pool: &Pool) -> String {
     let Limit::At(limit) = pool.limits().on(axis) else { return String::new() };
     let twice = limit.max(pool.used(axis)).saturating_mul(2);
     match axis {
-        Axis::Cost => format!("{}.{:02}", twice / 1_000_000, twice / 10_000 % 100),
+        Axis::Cost if twice % 10_000 == 0 => format!("{}.{:02}", twice / 1_000_000, twice / 10_000 % 100),
+        Axis::Cost => format!("{}.{:06}", twice / 1_000_000, twice % 1_000_000),
         Axis::Active => format!("{}m", twice.div_ceil(60_000)),
         Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens => twice.to_string(),
     }

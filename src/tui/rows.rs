@@ -33,6 +33,7 @@ use crate::domain::visible::transcript;
 use crate::tui::app::App;
 use crate::tui::text::age;
 use crate::tui::text::count;
+use crate::tui::text::dollars;
 use crate::tui::text::elapsed;
 use crate::tui::text::size;
 use crate::tui::theme::Role;
@@ -183,7 +184,7 @@ fn heading(app: &App, n: u32) -> Row {
     };
     let (spent, tokens) =
         closed.map_or((run.iteration.spent, run.iteration.tokens), |closed| (closed.spent, closed.tokens));
-    let money = if spent > MicroUsd(0) { format!("{spent} · ") } else { String::new() };
+    let money = if spent > MicroUsd(0) { format!("{} · ", dollars(spent)) } else { String::new() };
     let used = if tokens > 0 { format!(" · {money}{} tokens", count(tokens)) } else { String::new() };
     let moved = match closed {
         Some(closed) if closed.phase == Phase::Pursue && !closed.progress => " · no progress",
@@ -242,7 +243,7 @@ struct Ended<'a> {
 fn call(app: &App, one: &ToolUse, result: Option<&Ended<'_>>, detail: Detail) -> Vec<Row> {
     let state = app.run.calls.get(&one.id);
     let (mark, role, right) = match (result, state) {
-        (Some(ended), _) => outcome(ended),
+        (Some(ended), _) => outcome(app, one.id, ended),
         (None, Some(call)) => standing_of(app, call),
         (None, None) => ("·", Role::Dim, String::new()),
     };
@@ -269,11 +270,14 @@ fn call(app: &App, one: &ToolUse, result: Option<&Ended<'_>>, detail: Detail) ->
     rows
 }
 
-fn outcome(ended: &Ended<'_>) -> (&'static str, Role, String) {
+fn outcome(app: &App, call: CallId, ended: &Ended<'_>) -> (&'static str, Role, String) {
     let (mark, role) = mark_of(ended.kind);
     let word = word_of(ended.kind);
     let text = match ended.took {
         Span(0) => word.to_string(),
+        took if app.chronicle.was_decided(call) => {
+            format!("{word} · allowed by you · {} · {}", human(took), size(ended.bytes))
+        }
         took => format!("{word} · {} · {}", human(took), size(ended.bytes)),
     };
     (mark, role, text)
@@ -374,7 +378,10 @@ fn under_way(app: &App) -> Vec<Row> {
     if let (Some(at), Some(trouble)) = (run.retry_at, &run.trouble) {
         let attempt = run.iteration.failures + 1;
         let wait = elapsed(at.since(app.now.at));
-        let text = format!("tried again in {wait} (attempt {attempt}): {}", title(&trouble.message, 300));
+        // The failure stands just above, unless the screen was opened after it.
+        let is_told = app.chronicle.of(run.iteration.n).last().is_some();
+        let why = if is_told { String::new() } else { format!(": {}", title(&trouble.message, 300)) };
+        let text = format!("tried again in {wait} (attempt {attempt}){why}");
         rows.push(Row::new(4, "!", text, Role::Warning, Form::Prose));
     }
     if let Some(index) = run.running_check() {
@@ -495,8 +502,8 @@ fn end(app: &App) -> Vec<Row> {
     };
     let money = match (run.terms.model.price, run.terms.rehearsal) {
         (None, _) => "price unknown".to_string(),
-        (Some(_), true) => format!("{} of pretend money", run.pool.spent()),
-        (Some(_), false) => format!("{}{of}", run.pool.spent()),
+        (Some(_), true) => format!("{} of pretend money", dollars(run.pool.spent())),
+        (Some(_), false) => format!("{}{of}", dollars(run.pool.spent())),
     };
     let sum = format!(
         "{checks}{} iterations · {money} · {} tokens · {}",

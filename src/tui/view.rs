@@ -119,6 +119,7 @@ fn draw_column(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
         Focus::Spend => spend::draw(frame, area, app),
         Focus::Waiting | Focus::Activity if app.zoomed => draw_zoomed(frame, area, app, seen),
         Focus::Waiting => draw_work(frame, area, app, seen, area.height),
+        Focus::Composer | Focus::Activity if app.waiting.is_empty() => seen.activity = activity::draw(frame, area, app),
         Focus::Composer | Focus::Activity => draw_work(frame, area, app, seen, area.height.saturating_sub(6)),
     }
 }

@@ -22,6 +22,8 @@ use crate::tui::theme::Role;
 
 /// Longest piece of one line that is laid out at once, in characters: a longer line goes on in further pieces.
 const PIECE_CHARS: usize = 2_000;
+/// What stands at the end of a diff that does not end in a line break.
+const MARK_NO_LF: &str = "⟦no LF⟧";
 /// Letters outside ASCII that are named below a call.
 const FOREIGN_NAMED: usize = 3;
 
@@ -42,6 +44,8 @@ pub struct Item {
     pub reach: String,
     /// Why it waits, as sentences.
     pub why: String,
+    /// What to beware of; possibly empty.
+    pub warning: String,
     /// Since when.
     pub since: Timestamp,
     /// The call itself.
@@ -55,6 +59,18 @@ pub struct Body {
     pub lines: Vec<BodyLine>,
     /// How many of them, from the first, are what is decided about.
     pub decisive: usize,
+    /// How rows are broken.
+    pub form: Form,
+}
+
+/// How the lines of a body are broken into rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// After so many cells, wherever that is: nothing is added or dropped.
+    #[default]
+    Exact,
+    /// Between words.
+    Prose,
 }
 
 /// A line of a body.
@@ -81,7 +97,7 @@ impl Body {
 
     /// A body of ready rows, numbered.
     pub(crate) fn of_rows(rows: impl Iterator<Item = (String, Role)>) -> Body {
-        let mut body = Body::default();
+        let mut body = Body { form: Form::Prose, ..Body::default() };
         for (place, (text, role)) in rows.enumerate() {
             body.pieces(place + 1, &text, role);
         }
@@ -105,11 +121,14 @@ impl Body {
             let kept = line.len() - MARK_LF.len();
             line.truncate(kept);
         }
-        if last > 0 && lines[last].is_empty() {
+        // Texts that differ in their last line break only must look different: a diff mostly has one, a command
+        // mostly has none, and the other case is marked.
+        let ends_in_break = last > 0 && lines[last].is_empty();
+        if ends_in_break {
             lines.pop();
-            if let Some(line) = lines.last_mut() {
-                line.push_str(MARK_LF);
-            }
+        }
+        if let Some(line) = lines.last_mut().filter(|_| ends_in_break != is_diff) {
+            line.push_str(if ends_in_break { MARK_LF } else { MARK_NO_LF });
         }
         for (place, line) in lines.iter().enumerate() {
             let role = if is_diff { diff_role(line) } else { Role::Text };
@@ -169,13 +188,14 @@ fn item(call: &ToolCall, waits: Waits, before: &[Item]) -> Item {
         },
         reach: call.facts.as_ref().map(|facts| title(&facts.reach, 200)).unwrap_or_default(),
         why: why(call, waits),
+        warning: foreign(call),
         since: call.since,
         body,
     }
 }
 
 fn why(call: &ToolCall, waits: Waits) -> String {
-    let mut text = match (&call.state, waits) {
+    match (&call.state, waits) {
         (CallState::Awaiting { why }, _) => format!("asked: {}", title(why, 300)),
         (CallState::OutcomeUnknown { probed }, _) => {
             let traces = if *probed { "; its traces do not tell" } else { "" };
@@ -187,12 +207,7 @@ fn why(call: &ToolCall, waits: Waits) -> String {
         }
         (_, Waits::Answer) => "the model asks you; Enter in the composer answers".to_string(),
         (_, Waits::Decision | Waits::Outcome) => String::new(),
-    };
-    let named = foreign(call);
-    if !named.is_empty() {
-        text.push_str(&format!(" · not ASCII: {named}"));
     }
-    text
 }
 
 /// Letters that could be taken for others, in what names a program, a path or a host.
@@ -211,13 +226,16 @@ fn foreign(call: &ToolCall) -> String {
         .take(FOREIGN_NAMED)
         .map(|(one, line, column)| format!("{one} is U+{:04X} (line {line}, column {column})", u32::from(one)))
         .collect();
-    found.join(", ")
+    if found.is_empty() { String::new() } else { format!("! not ASCII: {}", found.join(", ")) }
 }
 
 fn body(call: &ToolCall, waits: Waits) -> Body {
     let mut body = Body::default();
     match waits {
-        Waits::Answer => body.reading(&question(call), Role::Text),
+        Waits::Answer => {
+            body.form = Form::Prose;
+            body.reading(&question(call), Role::Text);
+        }
         Waits::Decision | Waits::Outcome => {
             let is_diff = call.facts.as_ref().is_some_and(|facts| facts.write.is_some());
             body.exact(preview(call), is_diff);
@@ -275,7 +293,7 @@ mod tests {
 
     fn check(text: &str, expected: &[(Option<usize>, &str)]) {
         let mut body = Body::default();
-        body.exact(text, true);
+        body.exact(text, false);
         let found: Vec<(Option<usize>, &str)> =
             body.lines.iter().map(|line| (line.number, line.text.as_str())).collect();
         assert_eq!(found, expected, "{text:?}");
@@ -289,6 +307,12 @@ mod tests {
         check("a\n\n", &[(Some(1), "a"), (Some(2), "⟦LF⟧")]);
         check("", &[(Some(1), "")]);
         check("\n", &[(Some(1), "⟦LF⟧")]);
+        let diff = |text: &str| {
+            let mut body = Body::default();
+            body.exact(text, true);
+            body.lines.iter().map(|line| line.text.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!((diff("+a\n"), diff("+a")), (vec!["+a".to_string()], vec!["+a⟦no LF⟧".to_string()]));
     }
 
     #[test]

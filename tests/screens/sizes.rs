@@ -23,11 +23,12 @@ fn awkward() -> Story {
     story.plan(&[(AWKWARD, TodoStatus::InProgress), (AWKWARD, TodoStatus::Blocked), (AWKWARD, TodoStatus::Pending)]);
     story.ask(9_000);
     story.reply(&AWKWARD.repeat(9), 6_000, 300);
-    story.read(AWKWARD, &AWKWARD.repeat(30));
+    let read = story.propose_read(AWKWARD);
     let call = story.call(AWKWARD, AWKWARD, EffectClass::Control);
-    story.finish(call, OutcomeKind::Unknown, AWKWARD, 3);
     story.command_waits(&AWKWARD.repeat(3));
     story.command_waits(AWKWARD);
+    story.read(read, &AWKWARD.repeat(30));
+    story.finish(call, OutcomeKind::Unknown, AWKWARD, 3);
     story.park(ParkReason::Approval);
     story
 }

@@ -263,10 +263,15 @@ impl Story {
         self.event(Event::ToolCallFinished { call, outcome });
     }
 
-    /// A read that ran and ended.
-    pub fn read(&mut self, path: &str, text: &str) {
+    /// A read that is asked for.
+    pub fn propose_read(&mut self, path: &str) -> CallId {
         let call = self.call("read_file", &format!(r#"{{"path":"{path}"}}"#), EffectClass::Read);
         self.prepare(call, path, "reads in the workspace", &format!("read {path}"));
+        call
+    }
+
+    /// The read runs and ends.
+    pub fn read(&mut self, call: CallId, text: &str) {
         self.start(call);
         self.finish(call, OutcomeKind::Done, text, 12);
     }

@@ -2,6 +2,7 @@
 //! about an iteration; this file lays out what is visible of it.
 
 use ratatui::Frame;
+use ratatui::layout::Margin;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::text::Span as Piece;
@@ -30,11 +31,10 @@ use crate::tui::waiting::Body;
 
 /// Draws the pane, and says where it stands.
 pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App) -> Option<View> {
-    let name = vec![piece("2 ", Role::Dim, app.palette), piece("Activity", Role::Strong, app.palette)];
     let is_following = app.activity_scroll == Scroll::END;
     let right = if is_following { "" } else { "scrolled back · G follows" };
-    let inner = pane(frame, area, app, Focus::Activity, name, right);
-    let (width, height) = (usize::from(inner.width), usize::from(inner.height));
+    let inside = area.inner(Margin::new(1, 1));
+    let (width, height) = (usize::from(inside.width), usize::from(inside.height));
     let lines = |block: usize| lines_of(app, block, width);
     // Every iteration is a block, and what stands after the last is one more.
     let count = rows::blocks(app);
@@ -43,6 +43,11 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App) -> Option<View> {
         false => lay(count, app.activity_scroll, height, lines),
     };
     let view = View { scroll: laid.scroll(), top: (laid.first, laid.row), height };
+    let mut name = vec![piece("2 ", Role::Dim, app.palette), piece("Activity", Role::Strong, app.palette)];
+    if laid.row > 0 && laid.first + 1 < count {
+        name.push(piece(format!("  iteration {}", laid.first + 1), Role::Dim, app.palette));
+    }
+    let inner = pane(frame, area, app, Focus::Activity, name, right);
     frame.render_widget(Paragraph::new(laid.lines), inner);
     Some(view)
 }

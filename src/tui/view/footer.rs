@@ -57,6 +57,10 @@ fn banner(app: &App) -> (String, Role) {
             let key = keymap::key_of(Action::AskRaise);
             (format!("in a pane (Tab): {key} raises the limit and goes on; nothing is redone"), Role::Dim)
         }
+        // What waits says so itself.
+        (_, Status::Parked(ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question)) => {
+            (String::new(), Role::Dim)
+        }
         (0, Status::Parked(_)) => {
             let key = keymap::key_of(Action::Resume);
             (format!("in a pane (Tab): {key} resumes; what you write here is told to the agent first"), Role::Dim)
@@ -125,18 +129,29 @@ pub(crate) fn draw_field(frame: &mut Frame<'_>, area: Rect, text: &Composer, fie
 
 /// Draws the keys that work here.
 pub fn draw_keys(frame: &mut Frame<'_>, area: Rect, app: &App) {
-    draw_key_row(frame, area, &app.places(), app.palette);
+    let mut places = app.places();
+    // What is always there comes before what scrolls.
+    places.sort_by_key(|place| matches!(place, Place::Moving | Place::Pane));
+    let is_home = app.focus == Focus::Composer && app.popups.is_empty();
+    let hidden = match (is_home, app.run.is_running()) {
+        (true, true) => &[Action::Close][..],
+        (true, false) => &[Action::Close, Action::Stop],
+        (false, true) => &[],
+        (false, false) => &[Action::Stop],
+    };
+    draw_key_row(frame, area, &places, hidden, app.palette);
 }
 
-/// A row of keys: those of these places that have a label, as far as there is room.
-pub(crate) fn draw_key_row(frame: &mut Frame<'_>, area: Rect, places: &[Place], palette: Palette) {
+/// A row of keys: those of these places that have a label and are not hidden, as far as there is room.
+pub(crate) fn draw_key_row(frame: &mut Frame<'_>, area: Rect, places: &[Place], hidden: &[Action], palette: Palette) {
     // What decides is shown with the call, where it can be seen whether it works.
     let is_elsewhere = |place: &Place| matches!(place, Place::Decision | Place::Outcome | Place::Question);
     let width = usize::from(area.width);
     let mut spans = vec![piece(" ", Role::Dim, palette)];
     let mut used = 1;
     for row in places.iter().filter(|place| !is_elsewhere(place)).flat_map(|place| keymap::rows(*place)) {
-        let Some(chord) = row.keys.first().filter(|_| !row.label.is_empty()) else { continue };
+        let is_shown = !row.label.is_empty() && !hidden.contains(&row.action);
+        let Some(chord) = row.keys.first().filter(|_| is_shown) else { continue };
         let key = chord.short();
         let wide = cells(&key) + cells(row.label) + 3;
         if used + wide > width {

@@ -15,7 +15,6 @@ use crate::domain::status::Finish;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::time::Span;
-use crate::domain::time::human;
 use crate::domain::visible::title;
 use crate::tui::app::App;
 use crate::tui::text::elapsed;
@@ -42,7 +41,7 @@ fn goal(app: &App) -> Vec<Piece<'static>> {
 fn labels(app: &App, width: usize) -> Vec<Piece<'static>> {
     let mut labels = Vec::new();
     if app.run.terms.rehearsal {
-        let text = if width < 80 { " REHEARSAL " } else { " REHEARSAL, pretend money " };
+        let text = if width < 100 { " REHEARSAL " } else { " REHEARSAL, pretend money " };
         labels.push(piece(text, Role::Label, app.palette));
     }
     if width >= 60 {
@@ -116,7 +115,7 @@ fn pace(app: &App, width: usize) -> Vec<Piece<'static>> {
         Limit::At(limit) => format!("{used}/{limit}"),
         Limit::Unlimited => used.to_string(),
     };
-    let active = human(active(app));
+    let active = elapsed(active(app));
     let text = match width {
         0..60 => format!("  {loops} "),
         60..100 => format!("  iter {loops} · {active} "),

@@ -62,8 +62,8 @@ pub fn draw_strip(frame: &mut Frame<'_>, area: Rect, app: &App) {
 fn revision(app: &App) -> String {
     let plan = &app.run.plan;
     match plan.source {
-        PlanSource::Seed => "the goal; no plan yet".to_string(),
-        PlanSource::Fallback => "the goal; no plan could be had".to_string(),
+        PlanSource::Seed => "no plan yet".to_string(),
+        PlanSource::Fallback => "no plan could be had".to_string(),
         PlanSource::Tool => format!("revision {}", plan.revision),
     }
 }
@@ -103,8 +103,11 @@ fn rows(todo: &Todo, app: &App, width: usize) -> Vec<Line<'static>> {
     };
     let text = title(&todo.title, limits::TODO_TITLE_MAX_CHARS);
     let room = width.saturating_sub(indent.len() + 3);
-    // The todo at hand is shown in full, the others in a line.
-    let most = if todo.status == TodoStatus::InProgress { 3 } else { 1 };
+    let most = match todo.status {
+        TodoStatus::InProgress => 3,
+        TodoStatus::Pending | TodoStatus::Blocked => 2,
+        TodoStatus::Done | TodoStatus::Dropped => 1,
+    };
     let pieces = wrap_at_most(&text, room, most);
     let mut lines = Vec::new();
     for (place, text) in pieces.into_iter().enumerate() {

@@ -71,6 +71,7 @@ pub(crate) fn draw_help(frame: &mut Frame<'_>, area: Rect, places: &[Place], scr
     let size = (area.width.saturating_sub(4).clamp(30, 92), area.height.saturating_sub(2));
     let inner = frame_box(frame, area, size, "Keys that work here · Esc closes", palette);
     let width = usize::from(inner.width);
+    let column = if width >= 80 { 30 } else { 21 };
     let mut lines = Vec::new();
     for place in places {
         if !lines.is_empty() {
@@ -79,9 +80,9 @@ pub(crate) fn draw_help(frame: &mut Frame<'_>, area: Rect, places: &[Place], scr
         lines.push(Line::from(cut(vec![piece(format!(" {}", place.phrase()), Role::Strong, palette)], width)));
         for row in keymap::rows(*place) {
             let keys = row.keys.iter().map(|chord| chord.name()).collect::<Vec<_>>().join(" ");
-            for (place, text) in wrap(row.help, width.saturating_sub(26)).into_iter().enumerate() {
+            for (place, text) in wrap(row.help, width.saturating_sub(column + 5)).into_iter().enumerate() {
                 let keys = if place == 0 { keys.as_str() } else { "" };
-                let key = piece(format!("   {} ", pad(keys, 21)), Role::Key, palette);
+                let key = piece(format!("   {} ", pad(keys, column)), Role::Key, palette);
                 lines.push(Line::from(cut(vec![key, piece(text, Role::Text, palette)], width)));
             }
         }
@@ -123,7 +124,7 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
             "what came of it, as far as you know…",
         ),
     };
-    let inner = frame_box(frame, area, (area.width.saturating_sub(4).min(84), 7), &title, app.palette);
+    let inner = frame_box(frame, area, (area.width.saturating_sub(4).min(84), 6), &title, app.palette);
     let [text, field, keys] =
         Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)]).areas(inner);
     frame.render_widget(Paragraph::new(sentence(why, inner.width, app.palette)), text);

@@ -11,10 +11,13 @@ use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::money::MicroUsd;
 use crate::domain::money::Price;
+use crate::domain::time::Span;
 use crate::domain::visible::title;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
 use crate::tui::text::count;
+use crate::tui::text::dollars;
+use crate::tui::text::elapsed;
 use crate::tui::theme::Role;
 use crate::tui::view::cut;
 use crate::tui::view::header::active;
@@ -48,8 +51,8 @@ pub fn draw_strip(frame: &mut Frame<'_>, area: Rect, app: &App) {
         spans.push(piece(format!(" {percent}%"), level(percent), app.palette));
     }
     if let Some((last, left)) = forecast(app) {
-        let left = left.map(|left| format!(" · ~{left} more like it")).unwrap_or_default();
-        spans.push(piece(format!("  last +{last}{left}"), Role::Dim, app.palette));
+        let left = left.map(more).unwrap_or_default();
+        spans.push(piece(format!("  last +{}{left}", dollars(last)), Role::Dim, app.palette));
     }
     frame.render_widget(Paragraph::new(Line::from(cut(spans, width))), area);
 }
@@ -67,11 +70,11 @@ fn lines(app: &App, width: usize) -> Vec<Line<'static>> {
         rows.push(first);
     }
     if app.run.terms.rehearsal {
-        rows.push(vec![piece(" pretend money: nothing is charged ", Role::Label, app.palette)]);
+        rows.push(vec![piece(" pretend money ", Role::Label, app.palette)]);
     }
     if let Some((last, left)) = forecast(app) {
-        let left = left.map(|left| format!(" · ~{left} more like it")).unwrap_or_default();
-        rows.push(dim(format!(" last +{last}{left}")));
+        let left = left.map(more).unwrap_or_default();
+        rows.push(dim(format!(" last +{}{left}", dollars(last))));
     }
     if let Some(doubt) = doubts(app) {
         rows.push(vec![piece(doubt, Role::Warning, app.palette)]);
@@ -100,7 +103,7 @@ fn money(app: &App) -> Vec<Piece<'static>> {
             spans.push(piece("free: this model costs nothing", Role::Text, app.palette));
         }
         Some(_) => {
-            spans.push(piece(spent.to_string(), Role::Strong, app.palette));
+            spans.push(piece(dollars(spent), Role::Strong, app.palette));
             let of = match pool.limits().on(Axis::Cost) {
                 Limit::At(limit) => format!(" of {}", MicroUsd(limit)),
                 Limit::Unlimited => ", no limit".to_string(),
@@ -161,18 +164,22 @@ fn forecast(app: &App) -> Option<(MicroUsd, Option<u64>)> {
     Some((last, left.zip(mean).and_then(|(left, mean)| left.checked_div(mean))))
 }
 
+fn more(left: u64) -> String {
+    if left > 999 { " · enough for long".to_string() } else { format!(" · ~{left} more like it") }
+}
+
 /// The parts of the figure that nobody vouches for, and what is held at the moment.
 fn doubts(app: &App) -> Option<String> {
     let pool = &app.run.pool;
     let mut parts = Vec::new();
     if pool.estimated() > MicroUsd(0) {
-        parts.push(format!("est. {}", pool.estimated()));
+        parts.push(format!("est. {}", dollars(pool.estimated())));
     }
     if pool.unverified() > MicroUsd(0) {
-        parts.push(format!("unverified {}", pool.unverified()));
+        parts.push(format!("unverified {}", dollars(pool.unverified())));
     }
     if let Some(held) = pool.reserved().filter(|held| held.amount > MicroUsd(0)) {
-        parts.push(format!("held {}", held.amount));
+        parts.push(format!("held {}", dollars(held.amount)));
     }
     (!parts.is_empty()).then(|| format!(" {}", parts.join(" · ")))
 }
@@ -197,7 +204,8 @@ fn context(app: &App, width: usize) -> Vec<Piece<'static>> {
 fn share(app: &App, axis: Axis) -> Vec<Piece<'static>> {
     let show = |amount: u64| match axis {
         Axis::Tokens => count(amount),
-        Axis::Active | Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Cost => axis.show(amount),
+        Axis::Active => elapsed(Span(amount)),
+        Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Cost => axis.show(amount),
     };
     let name = match axis {
         Axis::Active => "time",

@@ -23,8 +23,10 @@ use crate::tui::keymap::Action;
 use crate::tui::keymap::Place;
 use crate::tui::scroll::lay;
 use crate::tui::text::age;
+use crate::tui::text::cells;
 use crate::tui::text::chop;
 use crate::tui::text::marked;
+use crate::tui::text::wrap;
 use crate::tui::text::wrap_at_most;
 use crate::tui::theme::Role;
 use crate::tui::view::cut;
@@ -33,10 +35,15 @@ use crate::tui::view::piece;
 use crate::tui::view::two_sided;
 use crate::tui::waiting::Body;
 use crate::tui::waiting::BodyLine;
+use crate::tui::waiting::Form;
 use crate::tui::waiting::Item;
 
 /// Rows of the list of waiting calls at most; the others are counted.
 const LISTED: usize = 4;
+/// Rows of a call that are shown before anything else of it.
+const BODY_ROWS_LEAST: usize = 3;
+/// Rows of a reason.
+const WHY_ROWS: usize = 3;
 /// Rows of a call that the pane asks room for at most.
 const BODY_ROWS_WANTED: usize = 40;
 
@@ -46,12 +53,12 @@ pub fn rows_needed(app: &App, width: u16, most: u16) -> u16 {
     let inner = usize::from(width).saturating_sub(2);
     let mut body = 0;
     for line in &item.body.lines {
-        body += body_rows(line, item.body.digits(), inner, app).len();
+        body += body_rows(&item.body, line, inner, app).len();
         if body >= BODY_ROWS_WANTED {
             break;
         }
     }
-    let rows = list_rows(app) + 1 + why_rows(app, item, inner, 3).len() + body + 1 + 2;
+    let rows = list_rows(app) + 1 + why_rows(app, item, inner, WHY_ROWS).len() + body + 1 + 2;
     u16::try_from(rows).unwrap_or(u16::MAX).min(most)
 }
 
@@ -71,9 +78,12 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
         return frame.render_widget(Paragraph::new(line), inner);
     };
     let width = usize::from(inner.width);
-    let why_most = if inner.height < 10 { 1 } else { 3 };
-    let why = why_rows(app, item, width, why_most);
-    let listed = if usize::from(inner.height) < list_rows(app) + 5 { 0 } else { list_rows(app) };
+    let height = usize::from(inner.height);
+    // The call itself comes first: where there is too little room, the list goes, then the reasons.
+    let body_least = item.body.lines.len().min(BODY_ROWS_LEAST);
+    let why = why_rows(app, item, width, WHY_ROWS);
+    let listed = if list_rows(app) + why.len() + body_least + 2 > height { 0 } else { list_rows(app) };
+    let why = if listed + why.len() + body_least + 2 > height { why_rows(app, item, width, 1) } else { why };
     let [list, head, reason, body, keys] = Layout::vertical([
         Constraint::Length(rows(listed)),
         Constraint::Length(1),
@@ -158,13 +168,16 @@ fn why_rows(app: &App, item: &Item, width: usize, most: usize) -> Vec<Line<'stat
     if text.is_empty() {
         return Vec::new();
     }
-    let rows = wrap_at_most(&text, width.saturating_sub(4), most);
-    let line = |row: String| {
+    let line = |row: String, role| {
         let mut spans = vec![piece("   ", Role::Text, app.palette)];
-        spans.extend(marked(&row, Role::Dim, app.palette));
+        spans.extend(marked(&row, role, app.palette));
         Line::from(cut(spans, width))
     };
-    rows.into_iter().map(line).collect()
+    let room = width.saturating_sub(4);
+    let warning = if item.warning.is_empty() { Vec::new() } else { wrap_at_most(&item.warning, room, most) };
+    let rows = wrap_at_most(&text, room, most);
+    let warnings = warning.into_iter().map(|row| line(row, Role::Warning));
+    warnings.chain(rows.into_iter().map(|row| line(row, Role::Dim))).collect()
 }
 
 fn draw_body(frame: &mut Frame<'_>, area: Rect, app: &App, item: &Item, seen: &mut Seen) -> bool {
@@ -183,8 +196,7 @@ pub(crate) fn body_view(
 ) -> (Vec<Line<'static>>, View, bool) {
     let height = usize::from(area.height);
     let width = usize::from(area.width);
-    let digits = body.digits();
-    let rows = |place: usize| body.lines.get(place).map(|line| body_rows(line, digits, width, app)).unwrap_or_default();
+    let rows = |place: usize| body.lines.get(place).map(|line| body_rows(body, line, width, app)).unwrap_or_default();
     let laid = lay(body.lines.len(), scroll, height, rows);
     let view = View { scroll: laid.scroll(), top: (laid.first, laid.row), height };
     let mut reached = 0;
@@ -199,16 +211,20 @@ pub(crate) fn body_view(
 }
 
 /// A line of a body: its number, a rule, its text. A row without a number goes on from the one above.
-pub(crate) fn body_rows(line: &BodyLine, digits: usize, width: usize, app: &App) -> Vec<Line<'static>> {
+pub(crate) fn body_rows(body: &Body, line: &BodyLine, width: usize, app: &App) -> Vec<Line<'static>> {
+    let digits = body.digits();
     let room = width.saturating_sub(digits + 4);
     let is_heading = line.number.is_none() && line.role == Role::Strong;
-    let pieces = chop(&line.text, room);
-    let row = |(place, text): (usize, &str)| {
+    let pieces = match body.form {
+        Form::Exact => chop(&line.text, room).into_iter().map(str::to_string).collect(),
+        Form::Prose => wrap(&line.text, room),
+    };
+    let row = |(place, text): (usize, String)| {
         let number = line.number.filter(|_| place == 0).map(|number| number.to_string()).unwrap_or_default();
         let rule = if is_heading { ' ' } else { '│' };
         let mut spans: Vec<Piece<'static>> =
             vec![piece(format!(" {number:>digits$} {rule} "), Role::Frame, app.palette)];
-        spans.extend(marked(text, line.role, app.palette));
+        spans.extend(marked(&text, line.role, app.palette));
         Line::from(cut(spans, width))
     };
     pieces.into_iter().enumerate().map(row).collect()
@@ -230,7 +246,7 @@ pub(crate) fn keys_line(app: &App, item: &Item, width: usize, keys: Keys) -> Lin
     }
     if !keys.has_keys {
         let key = keymap::key_of(Action::GoToWaiting);
-        let text = format!(" {key} goes here to decide");
+        let text = format!(" {key} goes here");
         return Line::from(cut(vec![piece(text, Role::Dim, app.palette)], width));
     }
     let place = match item.waits {
@@ -264,8 +280,18 @@ pub(crate) fn keys_line(app: &App, item: &Item, width: usize, keys: Keys) -> Lin
         (Waits::Decision | Waits::Outcome, true, false) => "hold still ",
         (Waits::Decision | Waits::Outcome, true, true) => "",
     };
-    let spans = std::iter::once(piece(" ", Role::Text, app.palette)).chain(spans).collect();
-    two_sided(spans, vec![piece(right, Role::Warning, app.palette)], width)
+    // A key that does not fit is left out whole; the hint gives way to all of them.
+    let mut shown = vec![piece(" ", Role::Text, app.palette)];
+    let mut used = 1;
+    for pair in spans.chunks(2) {
+        used += pair.iter().map(|span| cells(&span.content)).sum::<usize>();
+        if used > width {
+            break;
+        }
+        shown.extend(pair.iter().cloned());
+    }
+    let right = if used + cells(right) <= width { right } else { "" };
+    two_sided(shown, vec![piece(right, Role::Warning, app.palette)], width)
 }
 
 fn sent(app: &App, item: &Item) -> &'static str {
