@@ -1,6 +1,8 @@
 //! Where the screen hears from: the terminal, signals, answers to commands, and the run.
 
+use std::future::Future;
 use std::io;
+use std::task::Poll;
 
 use crossterm::event::Event;
 use crossterm::event::EventStream;
@@ -108,6 +110,17 @@ impl Sources {
         self.is_gone |= matches!(heard, Heard::Gone);
         self.is_closed |= matches!(heard, Heard::Run(Update::Closed(_)));
         heard
+    }
+
+    /// What is there already. It is asked with this task's own waker: the terminal's stream keeps the first waker it
+    /// is given until a key comes, so one that wakes nobody would leave that key unheard.
+    pub async fn ready(&mut self) -> Option<Heard> {
+        let mut next = std::pin::pin!(self.next());
+        std::future::poll_fn(|context| match next.as_mut().poll(context) {
+            Poll::Ready(heard) => Poll::Ready(Some(heard)),
+            Poll::Pending => Poll::Ready(None),
+        })
+        .await
     }
 
     /// Sends a command in a task of its own; the answer is heard later.
