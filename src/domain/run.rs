@@ -23,6 +23,7 @@ use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::message::Transcript;
 use crate::domain::model::FailureClass;
+use crate::domain::model::Offer;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::progress::Observation;
@@ -51,6 +52,8 @@ pub struct Run {
     pub created: Timestamp,
     /// What it was started with.
     pub terms: Arc<Terms>,
+    /// The tools of the terms and the control tools, as the model is offered them.
+    pub offer: Arc<Offer>,
     /// Where it stands.
     pub status: Status,
     /// Since when.

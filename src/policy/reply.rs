@@ -2,7 +2,6 @@
 
 use serde::de::IgnoredAny;
 
-use crate::domain::control;
 use crate::domain::model::AskedCall;
 use crate::domain::model::ModelReply;
 use crate::domain::model::StopReason;
@@ -37,10 +36,7 @@ pub fn calls(reply: &ModelReply) -> &[AskedCall] {
 
 /// The effect class of the tool of this name; nothing when there is no such tool.
 pub fn effect(run: &Run, name: &str) -> Option<EffectClass> {
-    if control::is_control(name) {
-        return Some(EffectClass::Control);
-    }
-    run.terms.tools.iter().find(|tool| tool.name == name).map(|tool| tool.effect)
+    run.offer.find(name).map(|tool| tool.effect)
 }
 
 /// Why a call can't be made, as far as its name and its arguments' form tell.
@@ -61,9 +57,9 @@ pub fn problem(run: &Run, name: &str, arguments: &str) -> Option<Problem> {
 
 /// The three names nearest to a wrong one.
 fn nearest(run: &Run, name: &str) -> String {
-    let known = control::specs().into_iter().chain(run.terms.tools.iter().cloned()).map(|tool| tool.name);
+    let known = run.offer.tools().iter().map(|tool| tool.name.as_str());
     let wrong: String = name.chars().take(64).collect();
-    let mut ranked: Vec<(usize, String)> = known.map(|one| (strsim::levenshtein(&one, &wrong), one)).collect();
-    ranked.sort();
+    let mut ranked: Vec<(usize, &str)> = known.map(|one| (strsim::levenshtein(one, &wrong), one)).collect();
+    ranked.sort_unstable();
     ranked.into_iter().take(3).map(|(_, one)| one).collect::<Vec<_>>().join(", ")
 }
