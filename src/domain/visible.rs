@@ -21,6 +21,9 @@ pub const MARK_LF: &str = "⟦LF⟧";
 
 /// Spaces in a row that an approval view shows as they are; longer runs could push text out of sight.
 const SPACES_SHOWN: usize = 8;
+/// Spaces at the start of a line that an approval view shows as they are: code is indented, and as long lines are
+/// wrapped, nothing can be pushed out of sight this way.
+const INDENT_SHOWN: usize = 40;
 /// Combining marks on one base that a transcript shows; more are only ever a prank.
 const MARKS_SHOWN: u8 = 2;
 /// Cells between two tab stops.
@@ -115,11 +118,18 @@ pub fn foreign_letters(text: &str, most: usize) -> Vec<(char, usize, usize)> {
 
 fn put_spaces(out: &mut String, spaces: &mut usize, is_trailing: bool) {
     let count = std::mem::take(spaces);
-    if count > SPACES_SHOWN || (is_trailing && count > 0) {
+    let shown = if is_indent(out) { INDENT_SHOWN } else { SPACES_SHOWN };
+    if count > shown || (is_trailing && count > 0) {
         out.push_str(&format!("⟦SP×{count}⟧"));
     } else {
         out.extend(std::iter::repeat_n(' ', count));
     }
+}
+
+/// Whether the line so far is empty, or only the sign of a diff: the spaces that follow indent it.
+fn is_indent(out: &str) -> bool {
+    let line = out.rsplit_once('\n').map_or(out, |(_, line)| line);
+    matches!(line, "" | "+" | "-")
 }
 
 fn put_mark(out: &mut String, one: char) {
@@ -309,6 +319,8 @@ mod tests {
         check_approval("ls a\u{fe0f}b\u{e0100}".as_bytes(), "ls a⟦U+FE0F⟧b⟦U+E0100⟧");
         check_approval("ls e\u{301}".as_bytes(), "ls e⟦U+0301⟧");
         check_approval(b"a         b  \nc ", "a⟦SP×9⟧b⟦SP×2⟧⟦LF⟧\nc⟦SP×1⟧");
+        check_approval(b"            a\n+            b", "            a⟦LF⟧\n+            b");
+        check_approval(&[b' '; 41], "⟦SP×41⟧");
         check_approval(b"a\r\nb\x7f", "a⟦CR⟧⟦LF⟧\nb⟦DEL⟧");
         check_approval("日本語 → ok".as_bytes(), "日本語 → ok");
     }
