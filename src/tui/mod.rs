@@ -25,7 +25,6 @@ use std::time::Instant;
 use std::time::SystemTime;
 
 use crossterm::event::Event;
-use futures_util::FutureExt;
 
 use crate::domain::command::Command;
 use crate::domain::limits;
@@ -137,7 +136,7 @@ impl<Keep: FnMut(&str)> Room<Keep> {
                 Err(_) => self.tell(Msg::Tick, screen)?,
             }
             for _ in 0..DRAINED {
-                let Some(heard) = self.sources.next().now_or_never() else { break };
+                let Some(heard) = self.sources.at_hand().await else { break };
                 self.hear(heard, screen)?;
             }
             self.keep();

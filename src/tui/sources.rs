@@ -110,6 +110,16 @@ impl Sources {
         heard
     }
 
+    /// What has come already, if anything. It is polled by the task itself: the terminal's stream keeps the waker of
+    /// the poll that found nothing, and would wake nobody had it been polled with another one.
+    pub async fn at_hand(&mut self) -> Option<Heard> {
+        tokio::select! {
+            biased;
+            heard = self.next() => Some(heard),
+            () = std::future::ready(()) => None,
+        }
+    }
+
     /// Sends a command in a task of its own; the answer is heard later.
     pub fn submit(&self, ticket: Option<Ticket>, command: Command) {
         let (sender, answer) = (self.sender.clone(), self.answer.clone());
