@@ -276,7 +276,7 @@ fn outcome(app: &App, one: &ToolUse, ended: &Ended<'_>) -> (&'static str, Role, 
     let (mark, role) = mark_of(ended.kind);
     let word = word_of(ended.kind);
     let text = match ended.took {
-        Span(0) if control::is_control(&one.tool) => word.to_string(),
+        Span(0) if control::is_control(&one.tool) || !has_run(ended.kind) => word.to_string(),
         Span(0) => format!("{word} · {}", size(ended.bytes)),
         took if app.chronicle.was_decided(one.id) => {
             format!("{word} · allowed by you · {} · {}", human(took), size(ended.bytes))
@@ -284,6 +284,18 @@ fn outcome(app: &App, one: &ToolUse, ended: &Ended<'_>) -> (&'static str, Role, 
         took => format!("{word} · {} · {}", human(took), size(ended.bytes)),
     };
     (mark, role, text)
+}
+
+/// Whether a call that ended so has a result of its own, and not only a sentence about why not.
+fn has_run(kind: OutcomeKind) -> bool {
+    match kind {
+        OutcomeKind::Done | OutcomeKind::Failed | OutcomeKind::TimedOut => true,
+        OutcomeKind::Cancelled | OutcomeKind::Denied | OutcomeKind::NotRun(_) | OutcomeKind::Unknown => false,
+    }
+}
+
+fn plural(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 fn word_of(kind: OutcomeKind) -> &'static str {
@@ -333,7 +345,7 @@ fn standing_of(app: &App, call: &ToolCall) -> (&'static str, Role, String) {
 fn about_control(one: &ToolUse) -> String {
     let value: Value = serde_json::from_str(&one.arguments).unwrap_or(Value::Null);
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_string);
-    let todos = value.get("todos").and_then(Value::as_array).map(|todos| format!("{} todos", todos.len()));
+    let todos = value.get("todos").and_then(Value::as_array).map(|todos| plural(todos.len(), "todo"));
     let about = match one.tool.as_str() {
         control::UPDATE_PLAN => match (todos, text("explanation")) {
             (Some(todos), Some(why)) => Some(format!("{todos}: {why}")),
@@ -510,7 +522,7 @@ fn end(app: &App) -> Vec<Row> {
     };
     let sum = format!(
         "{checks}{} iterations · {money} · {} tokens · {}",
-        run.iteration.n,
+        run.pool.used(Axis::Loops),
         count(run.pool.used(Axis::Tokens)),
         human(header::active(app))
     );
