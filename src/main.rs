@@ -242,9 +242,10 @@ async fn watch(ground: &Ground, seat: Seat, output: Output, first: Option<Comman
         }
     };
     let shown = headless::run(session).await;
-    let left = seat.leave().await?;
+    let left = seat.leave().await;
+    // What went wrong first says more than what went wrong because of it.
     shown?;
-    Ok(exit::exit_code(&left.status))
+    Ok(exit::exit_code(&left?.status))
 }
 
 fn pick(ground: &Ground, which: Which) -> anyhow::Result<RunId> {

@@ -73,6 +73,8 @@ impl From<sled::Error> for Fault {
                 ErrorKind::UnexpectedEof | ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::Other => {
                     Fault::Damaged(format!("its database can't be read ({error})"))
                 }
+                // sled repeats an earlier failure in its debug form.
+                ErrorKind::StorageFull => Fault::Disk("no space is left on the disk".to_string()),
                 _ => Fault::Disk(error.to_string()),
             },
             // Its own words for this are places in the file, which help nobody.

@@ -137,6 +137,7 @@ fn full_in_the_middle() {
     stage.allow();
     let told = stage.ask(&["resume", &id, "--plain"]);
     told.check(14, &["the engine stopped", "free space", "resume"]);
+    assert!(!told.err.contains("code: 28"), "{told}");
     stage.ask(&["resume", &id, "--plain"]).check(14, &["MiB are free on the disk", "nothing was recorded"]);
     disk.free();
     // So much talk stalls now and then; a resume grants new replans.
