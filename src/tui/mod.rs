@@ -136,7 +136,7 @@ impl<Keep: FnMut(&str)> Room<Keep> {
                 Err(_) => self.tell(Msg::Tick, screen)?,
             }
             for _ in 0..DRAINED {
-                let Some(heard) = self.sources.ready().await else { break };
+                let Some(heard) = self.sources.at_hand().await else { break };
                 self.hear(heard, screen)?;
             }
             self.keep();

@@ -165,7 +165,7 @@ fn forecast(app: &App) -> Option<(MicroUsd, Option<u64>)> {
 }
 
 fn more(left: u64) -> String {
-    if left > 999 { " · enough for long".to_string() } else { format!(" · ~{left} more like it") }
+    if left > 999 { " · enough for long".to_string() } else { format!(" · about {left} more") }
 }
 
 /// The parts of the figure that nobody vouches for, and what is held at the moment.
