@@ -84,10 +84,10 @@ impl Rooms<'_> {
     }
 
     async fn show(&self, seat: &Seat) -> anyhow::Result<Exit> {
-        let (run, client) = seat.look().await?;
+        let (run, past, client) = seat.look().await?;
         let home = self.ground.home.clone();
         let id = seat.id.clone();
-        let options = app::Options { palette: palette(), draft: home.read_draft(&id), sent: Vec::new() };
+        let options = app::Options { palette: palette(), draft: home.read_draft(&id), past };
         let keep = move |draft: &str| {
             if let Err(error) = home.write_draft(&id, draft) {
                 tracing::warn!(%error, "the draft could not be kept");
