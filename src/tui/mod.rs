@@ -115,7 +115,14 @@ struct Room<Keep> {
 struct Leaving {
     until: Instant,
     is_answered: bool,
-    exit: Exit,
+    way: Way,
+}
+
+/// Where leaving leads to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Out,
+    List,
 }
 
 impl<Keep: FnMut(&str)> Room<Keep> {
@@ -242,7 +249,7 @@ impl<Keep: FnMut(&str)> Room<Keep> {
                 Out::Submit(ticket, command) => self.sources.submit(Some(ticket), command),
                 Out::Leave => self.leave(),
                 Out::OpenRuns => {
-                    let at_once = Leaving { until: Instant::now(), is_answered: true, exit: Exit::Runs };
+                    let at_once = Leaving { until: Instant::now(), is_answered: true, way: Way::List };
                     self.leaving = Some(at_once);
                 }
                 Out::Suspend => {
@@ -263,9 +270,9 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             return;
         }
         let patience = Duration::from_millis(limits::LEAVE_PATIENCE.0);
-        let exit = Exit::Left(self.app.run.status.clone());
-        self.leaving = Some(Leaving { until: Instant::now() + patience, is_answered: self.app.run.is_ended(), exit });
-        if !self.app.run.is_ended() {
+        let is_ended = self.app.run.is_ended();
+        self.leaving = Some(Leaving { until: Instant::now() + patience, is_answered: is_ended, way: Way::Out });
+        if !is_ended {
             self.sources.submit(None, Command::Leave);
         }
     }
@@ -277,10 +284,10 @@ impl<Keep: FnMut(&str)> Room<Keep> {
         if !is_done && Instant::now() < leaving.until {
             return None;
         }
-        Some(match &leaving.exit {
-            Exit::Runs => Exit::Runs,
-            Exit::Left(_) | Exit::Ended(_) if run.is_ended() => Exit::Ended(run.status.clone()),
-            Exit::Left(_) | Exit::Ended(_) => Exit::Left(run.status.clone()),
+        Some(match leaving.way {
+            Way::List => Exit::Runs,
+            Way::Out if run.is_ended() => Exit::Ended(run.status.clone()),
+            Way::Out => Exit::Left(run.status.clone()),
         })
     }
 }
