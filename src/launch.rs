@@ -149,7 +149,7 @@ impl Ground {
             Ok(model) => model,
             Err(error) => {
                 let unready = Unready::new(&error);
-                problems.push(unready.reason());
+                problems.push(unready.reason.clone());
                 Arc::new(unready)
             }
         };
@@ -308,23 +308,21 @@ fn as_text(path: &Path) -> anyhow::Result<String> {
 /// Stands in for a model that can't be asked: every request says why, and costs nothing.
 struct Unready {
     class: FailureClass,
+    reason: ParkReason,
     message: String,
 }
 
 impl Unready {
     fn new(error: &ModelError) -> Self {
-        let class = match error {
-            ModelError::NoKey { .. } | ModelError::BadKey { .. } => FailureClass::MissingCredentials,
-            ModelError::Script { .. } | ModelError::Address { .. } | ModelError::Tls(_) => FailureClass::ModelConfig,
+        let (class, reason) = match error {
+            ModelError::NoKey { .. } | ModelError::BadKey { .. } => {
+                (FailureClass::MissingCredentials, ParkReason::Credentials)
+            }
+            ModelError::Script { .. } | ModelError::Address { .. } | ModelError::Tls(_) => {
+                (FailureClass::ModelConfig, ParkReason::ModelConfig)
+            }
         };
-        Unready { class, message: error.to_string() }
-    }
-
-    fn reason(&self) -> ParkReason {
-        match self.class {
-            FailureClass::MissingCredentials => ParkReason::Credentials,
-            _ => ParkReason::ModelConfig,
-        }
+        Unready { class, reason, message: error.to_string() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The driver under paused time: append, adopt, publish, start, and nothing in another order.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::result_large_err)]
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

@@ -41,7 +41,7 @@ use crate::headless::text::title;
 pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
     match &record.event {
         Event::RunCreated { terms } => created(run, terms),
-        Event::StatusChanged { status, by: _ } => status_line(status, zone),
+        Event::StatusChanged { .. } => status_line(run, zone),
         Event::ControlRequested { control, by: _ } => format!("[asked] {}\n", control_phrase(*control)),
         Event::Recovered { findings } => recovered(findings),
         Event::IterationStarted { n, phase } => format!("[iteration {n}] {}\n", phase.word()),
@@ -107,9 +107,9 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
     }
 }
 
-/// A status with what can be done about it.
-pub fn status_line(status: &Status, zone: &TimeZone) -> String {
-    match status {
+/// How a run stands, with what can be done about it.
+pub fn status_line(run: &Run, zone: &TimeZone) -> String {
+    match &run.status {
         Status::Parked(reason) => {
             let until = match reason {
                 ParkReason::RateLimited { until } | ParkReason::ProviderWait { until } => {
@@ -117,7 +117,7 @@ pub fn status_line(status: &Status, zone: &TimeZone) -> String {
                 }
                 _ => String::new(),
             };
-            format!("[parked] {}{until}\n  what to do: {}\n", reason.phrase(), reason.remedy())
+            format!("[parked] {}{until}\n  what to do: {}\n", reason.phrase(), run.remedy().unwrap_or_default())
         }
         Status::Completed(finish) => format!("[completed] {}\n", finish.phrase()),
         Status::Failed(failure) => format!("[failed] {}\n", failure.phrase()),
