@@ -24,13 +24,14 @@ use crate::domain::summary::Listed;
 use crate::domain::summary::Summary;
 use crate::domain::terms::Goal;
 use crate::domain::visible::title;
-use crate::tui::Clock;
+use crate::engine::clock::SystemClock;
 use crate::tui::app::Moment;
 use crate::tui::app::View;
 use crate::tui::composer::Composer;
 use crate::tui::keymap;
 use crate::tui::keymap::Action;
 use crate::tui::keymap::Place;
+use crate::tui::moment;
 use crate::tui::scroll::Anchor;
 use crate::tui::scroll::Scroll;
 use crate::tui::scroll::lay;
@@ -83,8 +84,8 @@ pub async fn runs(list: impl Fn() -> Vec<Listed>, options: ListOptions) -> io::R
     let mut screen = Screen::open()?;
     let mut signals = Signals::listen()?;
     let mut events = EventStream::new();
-    let clock = Clock::start();
-    let mut listed = List::new(list(), clock.now(), options);
+    let clock = SystemClock::start();
+    let mut listed = List::new(list(), moment(&clock), options);
     loop {
         screen.set_title("tiller".to_string())?;
         let mut seen = None;
@@ -97,7 +98,7 @@ pub async fn runs(list: impl Fn() -> Vec<Listed>, options: ListOptions) -> io::R
             heard = terminal(&mut events) => Some(heard),
             () = tokio::time::sleep(refresh) => None,
         };
-        listed.now = clock.now();
+        listed.now = moment(&clock);
         let asked = match heard {
             Some(Heard::Terminal(Event::Key(key))) => listed.key(key),
             Some(Heard::Terminal(Event::Paste(text))) => {
