@@ -121,7 +121,7 @@ pub fn status_line(run: &Run, zone: &TimeZone) -> String {
         }
         Status::Completed(finish) => format!("[completed] {}\n", finish.phrase()),
         Status::Failed(failure) => format!("[failed] {}\n", failure.phrase()),
-        Status::Queued | Status::Running | Status::Cancelled => format!("[{}]\n", status.word()),
+        Status::Queued | Status::Running | Status::Cancelled => format!("[{}]\n", run.status.word()),
     }
 }
 
