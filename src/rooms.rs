@@ -85,7 +85,7 @@ impl Rooms<'_> {
     /// A run that was cut off goes on at once, where the configuration says so.
     async fn go_on_by_itself(&self, seat: Option<&Seat>) -> anyhow::Result<()> {
         let Some(seat) = seat.filter(|_| self.ground.settings.resume() == Resume::Auto) else { return Ok(()) };
-        let (run, client) = seat.look().await?;
+        let (run, _, client) = seat.look().await?;
         // Its journal says "running" until the engine has found that the process before this one died.
         if matches!(run.status, Status::Running | Status::Parked(ParkReason::Interrupted)) {
             // A refusal is no error here: the screen shows what the run waits for.
