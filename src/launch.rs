@@ -208,11 +208,11 @@ impl Seat {
         Client::new(ClientId("operator".to_string()), self.driven.handle.clone(), Seq(0))
     }
 
-    /// The run as it stands, and a hold on it from there on.
-    pub async fn look(&self) -> anyhow::Result<(Run, Client)> {
-        let run = read(&self.id, self.driven.handle.reader().as_ref()).await?;
+    /// The run as it stands, the records it was folded from, and a hold on it from there on.
+    pub async fn look(&self) -> anyhow::Result<(Run, Vec<Record>, Client)> {
+        let (run, past) = read(&self.id, self.driven.handle.reader().as_ref()).await?;
         let client = self.client().from(run.seq);
-        Ok((run, client))
+        Ok((run, past, client))
     }
 
     /// Lets go of the run: what is under way is ended and recorded, and the store is free for others when this
@@ -223,7 +223,7 @@ impl Seat {
         let reader = handle.reader();
         drop(handle);
         let journal = task.await.context("the engine broke down; resume the run, its journal is whole")?;
-        let run = read(&id, reader.as_ref()).await;
+        let run = read(&id, reader.as_ref()).await.map(|(run, _)| run);
         journal.close().await;
         // It ends by itself once the engine is gone; a task that broke down has ended, too.
         let _ = summaries.await;
@@ -231,14 +231,14 @@ impl Seat {
     }
 }
 
-/// Reads a run from its open journal.
-async fn read(id: &RunId, reader: &dyn Reader) -> anyhow::Result<Run> {
+/// Reads a run from its open journal: its state, and its records.
+async fn read(id: &RunId, reader: &dyn Reader) -> anyhow::Result<(Run, Vec<Record>)> {
     let mut records = Vec::new();
     loop {
         let from = Seq(records.len() as u64).next();
         let some = reader.read(from, limits::RECORDS_PER_UPDATE).await?;
         if some.is_empty() {
-            return fold(id, &records);
+            return Ok((fold(id, &records)?, records));
         }
         records.extend(some);
     }

@@ -53,13 +53,6 @@ const CRATES_OF_A_FOLDER: &[(&str, &str)] =
 const CLOCK: &str = "engine/clock.rs";
 const CLOCKS: &[&str] = &["SystemTime", "Timestamp", "ZonedDateTime"];
 
-/// Files besides `CLOCK` that may read it, and why they can't be handed the time. They must be removed from here when
-/// they no longer do.
-const OTHER_CLOCKS: &[(&str, &str)] = &[(
-    "tui/mod.rs",
-    "it reads both clocks of a frame in one place, for the ages that are shown; nothing is decided by it",
-)];
-
 const LINES_MAX: usize = 600;
 
 /// Files that may be longer than `LINES_MAX`, and why splitting them would make them harder to read.
@@ -232,9 +225,6 @@ fn check_source(path: &str, source: &str) -> Vec<Violation> {
         found.push(Violation { line: 1, what: "a file opens with `//!`, which says what it is for".to_string() });
     }
     check_length(path, source, &mut found);
-    if OTHER_CLOCKS.iter().any(|(name, _)| *name == path) && !(0..tokens.len()).any(|at| reads_clock(&tokens, at)) {
-        found.push(Violation { line: 1, what: "it reads no clock; take it out of OTHER_CLOCKS".to_string() });
-    }
     if floor(folder).is_none() {
         found.push(Violation { line: 1, what: format!("`{folder}` stands on no floor; add it to the table") });
     }
@@ -318,8 +308,7 @@ fn check_crates(path: &str, folder: &str, tokens: &[Token], at: usize, add: &mut
             add(format!("only `{home}` knows the crate `{name}`"));
         }
     }
-    let may_read = path == CLOCK || OTHER_CLOCKS.iter().any(|(name, _)| *name == path);
-    if reads_clock(tokens, at) && !may_read {
+    if reads_clock(tokens, at) && path != CLOCK {
         add(format!("only {CLOCK} reads the clock"));
     }
 }
@@ -386,7 +375,7 @@ fn the_sources_obey() {
             violations.push(format!("src/{name}:{}: {}", violation.line, violation.what));
         }
     }
-    for (name, _) in LONG_FILES.iter().chain(OTHER_CLOCKS) {
+    for (name, _) in LONG_FILES {
         if !sources.join(name).exists() {
             violations.push(format!("tests/architecture.rs: src/{name} is not there, so it needs no exception"));
         }
@@ -526,8 +515,6 @@ fn the_scanner_sees_crates_and_clocks() {
     );
     check("main.rs", "//! x\nlet a = jiff::Timestamp::now();\n", &["2: only engine/clock.rs reads the clock"]);
     check("engine/clock.rs", "//! x\nlet a = SystemTime::now();\n", &[]);
-    check("tui/mod.rs", "//! x\nlet a = SystemTime::now();\n", &[]);
-    check("tui/mod.rs", "//! x\n", &["1: it reads no clock; take it out of OTHER_CLOCKS"]);
 }
 
 #[test]

@@ -252,8 +252,8 @@ fn call(app: &App, one: &ToolUse, result: Option<&Ended<'_>>, detail: Detail) ->
     let about = match (result, state) {
         _ if control::is_control(&one.tool) => about_control(one),
         (Some(ended), _) => ended.title.to_string(),
-        (None, Some(call)) => call.title(),
-        (None, None) => one_line(&one.arguments, 80),
+        (None, Some(call)) if call.facts.is_some() => call.title(),
+        (None, Some(_) | None) => head_of(&one.arguments),
     };
     let text = format!("{}  {}", title(&one.tool, 64), title(&about, limits::TODO_TITLE_MAX_CHARS));
     let mut row = Row::new(4, mark, text, Role::Text, Form::Line);
@@ -343,7 +343,9 @@ fn standing_of(app: &App, call: &ToolCall) -> (&'static str, Role, String) {
 
 /// What a control call is about, in words rather than JSON.
 fn about_control(one: &ToolUse) -> String {
-    let value: Value = serde_json::from_str(&one.arguments).unwrap_or(Value::Null);
+    // Longer arguments are cut rather than read in every frame.
+    let is_short = one.arguments.len() <= FOLDED_BYTES;
+    let value: Value = if is_short { serde_json::from_str(&one.arguments).unwrap_or_default() } else { Value::Null };
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_string);
     let todos = value.get("todos").and_then(Value::as_array).map(|todos| plural(todos.len(), "todo"));
     let about = match one.tool.as_str() {
@@ -356,7 +358,12 @@ fn about_control(one: &ToolUse) -> String {
         control::NOTE => text("text"),
         _ => None,
     };
-    about.unwrap_or_else(|| one_line(&one.arguments, 80))
+    about.unwrap_or_else(|| head_of(&one.arguments))
+}
+
+/// The head of arguments that can be long.
+fn head_of(arguments: &str) -> String {
+    one_line(head(arguments, 1_024), 80)
 }
 
 fn output(tool: &str, kind: OutcomeKind, text: &str, detail: Detail) -> Vec<Row> {

@@ -309,7 +309,7 @@ fn raising_the_limit_a_run_is_parked_for_resumes_it() {
     show.letters("+");
     show.press(KeyCode::Enter);
     let raise = Command::Raise { axis: Axis::Cost, limit: Limit::At(10_000_000) };
-    assert_eq!(commands(&show), [raise.clone()]);
+    assert_eq!(commands(&show), std::slice::from_ref(&raise));
     show.tell(Msg::Accepted(Ticket(1), Seq(999)));
     assert_eq!(commands(&show), [raise, Command::Resume]);
 }
