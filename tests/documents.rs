@@ -192,3 +192,18 @@ fn trees_events_and_rows_are_read() {
     assert_eq!(rows("| a | b |\n| --- | --- |\n| `c` | d e |\ntext | no\n"), [["a", "b"], ["`c`", "d e"]]);
     assert_eq!(section("## A\none\n## B\ntwo\n", "## A"), "\none");
 }
+
+#[test]
+fn the_glossary_has_each_word_once_and_in_order() {
+    let page = read("docs/GLOSSARY.md");
+    let words: Vec<String> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("- **")?.split_once("**: "))
+        .map(|(word, _)| word.to_lowercase())
+        .collect();
+    assert!(words.len() > 60, "only {} words were found", words.len());
+    let mut sorted = words.clone();
+    sorted.sort();
+    sorted.dedup();
+    assert_eq!(words, sorted);
+}

@@ -107,7 +107,7 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
     }
 }
 
-/// How a run stands, with what can be done about it.
+/// A status with what can be done about it.
 pub fn status_line(run: &Run, zone: &TimeZone) -> String {
     match &run.status {
         Status::Parked(reason) => {
@@ -117,7 +117,8 @@ pub fn status_line(run: &Run, zone: &TimeZone) -> String {
                 }
                 _ => String::new(),
             };
-            format!("[parked] {}{until}\n  what to do: {}\n", reason.phrase(), run.remedy().unwrap_or_default())
+            let remedy = run.remedy().unwrap_or_default();
+            format!("[parked] {}{until}\n  what to do: {remedy}\n", reason.phrase())
         }
         Status::Completed(finish) => format!("[completed] {}\n", finish.phrase()),
         Status::Failed(failure) => format!("[failed] {}\n", failure.phrase()),
