@@ -80,7 +80,10 @@ pub fn proposal(axis: Axis, pool: &Pool) -> String {
     let twice = limit.max(pool.used(axis)).saturating_mul(2);
     match axis {
         Axis::Cost if twice % 10_000 == 0 => format!("{}.{:02}", twice / 1_000_000, twice / 10_000 % 100),
-        Axis::Cost => format!("{}.{:06}", twice / 1_000_000, twice % 1_000_000),
+        Axis::Cost => {
+            let exact = format!("{}.{:06}", twice / 1_000_000, twice % 1_000_000);
+            exact.trim_end_matches('0').to_string()
+        }
         Axis::Active => format!("{}m", twice.div_ceil(60_000)),
         Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens => twice.to_string(),
     }

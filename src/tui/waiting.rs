@@ -268,6 +268,7 @@ pub fn question(call: &ToolCall) -> String {
 /// Everything there is about a call, what is decided about first.
 pub fn whole(call: &ToolCall, waits: Waits) -> Body {
     let mut whole = body(call, waits);
+    whole.heading(why(call, waits));
     whole.heading(format!("arguments as the model wrote them, {}", size(call.arguments.len() as u64)));
     whole.exact(&call.arguments, false);
     if let Some(facts) = &call.facts {

@@ -165,7 +165,11 @@ fn forecast(app: &App) -> Option<(MicroUsd, Option<u64>)> {
 }
 
 fn more(left: u64) -> String {
-    if left > 999 { " · enough for long".to_string() } else { format!(" · about {left} more") }
+    match left {
+        0 => " · too little for more".to_string(),
+        1..1_000 => format!(" · about {left} more"),
+        1_000.. => " · enough for long".to_string(),
+    }
 }
 
 /// The parts of the figure that nobody vouches for, and what is held at the moment.
