@@ -105,7 +105,7 @@ fn money(app: &App) -> Vec<Piece<'static>> {
         Some(_) => {
             spans.push(piece(dollars(spent), Role::Strong, app.palette));
             let of = match pool.limits().on(Axis::Cost) {
-                Limit::At(limit) => format!(" of {}", MicroUsd(limit)),
+                Limit::At(limit) => format!(" of {}", dollars(MicroUsd(limit))),
                 Limit::Unlimited => ", no limit".to_string(),
             };
             spans.push(piece(of, Role::Text, app.palette));
