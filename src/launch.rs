@@ -189,8 +189,11 @@ impl Ground {
         let state = self.places.state.canonicalize().unwrap_or(self.places.state.clone());
         let config = self.places.config.parent().map(Path::to_path_buf).unwrap_or_default();
         let off_limits = match id.filter(|_| workspace.starts_with(&state)) {
-            // A rehearsal works inside its run's directory.
-            Some(id) => vec![state.join("log"), state.join("runs").join(id.as_str()).join("store"), config],
+            // A rehearsal works inside its run's directory, which may even lie below that of the configuration.
+            Some(id) => {
+                let store = state.join("runs").join(id.as_str()).join("store");
+                vec![state.join("log"), store, self.places.config.clone()]
+            }
             None => vec![state, config],
         };
         Ok(Scene {
