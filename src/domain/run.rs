@@ -381,13 +381,13 @@ impl Run {
         }
     }
 
-    /// How many retries of a failed model call are left for a class, given how many were made.
+    /// Whether a failed model call is tried again, given how often it failed in a row: the limits count attempts.
     pub fn retries_left(&self, class: FailureClass) -> bool {
         let most = match class {
             FailureClass::RateLimited => limits::RETRIES_RATE,
             FailureClass::Overloaded | FailureClass::Network => limits::RETRIES_OVERLOADED,
             FailureClass::StreamStalled | FailureClass::StreamBroken => limits::RETRIES_STREAM,
-            FailureClass::Unknown | FailureClass::BadRequest => 1,
+            FailureClass::Unknown | FailureClass::BadRequest => limits::RETRIES_ONCE,
             FailureClass::MissingCredentials
             | FailureClass::Auth
             | FailureClass::Billing

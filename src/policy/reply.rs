@@ -15,14 +15,17 @@ use crate::domain::tool::ProblemKind;
 
 /// Why a reply is not used: it is asked for again.
 pub fn discarded(run: &Run, reply: &ModelReply) -> Option<String> {
-    if reply.text.trim().is_empty() && reply.calls.is_empty() {
-        return Some("empty".to_string());
-    }
-    if reply.text.trim().is_empty() && reply.stop == StopReason::Length {
-        return Some("cut off before any text".to_string());
-    }
-    let is_cut_call = reply.stop == StopReason::Length && !reply.calls.is_empty();
-    (is_cut_call && run.iteration.max_output.is_none()).then(|| "cut off in a call".to_string())
+    let says_nothing = reply.text.trim().is_empty();
+    let is_first = run.iteration.max_output.is_none();
+    let why = match (&reply.stop, reply.calls.is_empty()) {
+        (StopReason::Length, true) if says_nothing => "cut off before any text",
+        (StopReason::Length, false) if says_nothing || is_first => "cut off in a call",
+        (StopReason::End | StopReason::Calls | StopReason::Other(_), true) if says_nothing => "empty",
+        (StopReason::End | StopReason::Calls | StopReason::Length | StopReason::Refused | StopReason::Other(_), _) => {
+            return None;
+        }
+    };
+    Some(why.to_string())
 }
 
 /// The calls of a reply that count: none of one that was cut off, because the last is not whole.
