@@ -34,6 +34,8 @@ use nix::sys::termios::tcflush;
 use ratatui::Frame;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Position;
+use ratatui::layout::Rect;
 
 /// The thread whose panics are caught by the store and are no end of the program.
 const STORE_THREAD: &str = "tiller-store";
@@ -85,7 +87,9 @@ impl Screen {
 
     /// Forgets what the terminal shows, so that the next frame is drawn in full.
     pub fn clear(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        // Not `clear`, which asks the terminal where its cursor is, and fails where no answer comes in time.
+        let size = self.terminal.size()?;
+        self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
 
     /// Gives the terminal to the shell, stops, and takes it back when the shell says so. What was typed meanwhile is
