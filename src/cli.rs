@@ -193,8 +193,8 @@ Examples:
 
 Run names may be cut to any beginning that fits one run only.
 Exit status: 0 completed; 2 usage; 10 waits for approval; 11 budget; 12 stalled or not verified;
-13 key, account, rights, model or price; 14 parked for another reason; 20 failed; 21 cancelled;
-30 the run is held by another process.";
+13 key, account, rights, model or price; 14 parked for another reason, or the disk is full;
+20 failed, or damaged; 21 cancelled; 30 the run is held by another process.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:

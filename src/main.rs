@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::process::ExitCode;
+use std::string::FromUtf8Error;
 
 use anyhow::Context;
 use tiller::cli;
@@ -25,6 +26,7 @@ use tiller::domain::summary::Listed;
 use tiller::domain::terms::Goal;
 use tiller::domain::visible::transcript;
 use tiller::headless;
+use tiller::headless::HeadlessError;
 use tiller::headless::Session;
 use tiller::headless::Style;
 use tiller::headless::exit;
@@ -80,8 +82,22 @@ fn carry_out(ask: Ask) -> ExitCode {
 
 /// The exit status of an error (docs/ENGINE.md §16.3).
 fn code_of(error: &anyhow::Error) -> u8 {
-    if let Some(StoreError::Locked { .. }) = error.downcast_ref() {
-        return exit::LOCKED;
+    match error.downcast_ref() {
+        Some(StoreError::Locked { .. }) => return exit::LOCKED,
+        Some(StoreError::Disk { .. }) => return exit::STOPPED,
+        Some(StoreError::Damaged { .. } | StoreError::TooNew { .. }) => return exit::FAILED,
+        Some(
+            StoreError::NotFound(_)
+            | StoreError::Ambiguous { .. }
+            | StoreError::NotDense { .. }
+            | StoreError::TooLong { .. }
+            | StoreError::Closed(_)
+            | StoreError::Exposed { .. },
+        )
+        | None => {}
+    }
+    if let Some(HeadlessError::Stopped(_)) = error.downcast_ref() {
+        return exit::STOPPED;
     }
     if error.downcast_ref::<ConfigError>().is_some() {
         return exit::CONFIGURATION;
@@ -169,14 +185,28 @@ fn read_goal(goal: GoalText) -> anyhow::Result<Goal> {
     match goal {
         GoalText::Typed(goal) => Ok(goal),
         GoalText::StandardInput => {
-            let mut text = String::new();
+            let mut bytes = Vec::new();
             std::io::stdin()
                 .take(launch::GOAL_MAX_BYTES)
-                .read_to_string(&mut text)
+                .read_to_end(&mut bytes)
+                .context("the goal can't be read from standard input; nothing was started; try again")?;
+            let text = String::from_utf8(bytes)
+                .or_else(cut_off)
                 .context("the goal can't be read from standard input; nothing was started; it must be text in UTF-8")?;
             Goal::try_from(text).map_err(anyhow::Error::msg)
         }
     }
+}
+
+/// What was read of a text that is longer than a goal may be: its last character may be cut in two.
+fn cut_off(error: FromUtf8Error) -> Result<String, FromUtf8Error> {
+    let (whole, read) = (error.utf8_error(), error.as_bytes().len() as u64);
+    if whole.error_len().is_some() || read < launch::GOAL_MAX_BYTES {
+        return Err(error);
+    }
+    let mut bytes = error.into_bytes();
+    bytes.truncate(whole.valid_up_to());
+    String::from_utf8(bytes)
 }
 
 /// Opens the screen on the list of runs, or prints the list where there is no screen.
@@ -207,14 +237,15 @@ async fn watch(ground: &Ground, seat: Seat, output: Output, first: Option<Comman
     let session = match first {
         None => Session { client: seat.client(), id, run: None, style, first },
         Some(_) => {
-            let (run, client) = seat.look().await?;
+            let (run, _, client) = seat.look().await?;
             Session { client, id, run: Some(run), style, first }
         }
     };
     let shown = headless::run(session).await;
-    let left = seat.leave().await?;
+    let left = seat.leave().await;
+    // What went wrong first says more than what went wrong because of it.
     shown?;
-    Ok(exit::exit_code(&left.status))
+    Ok(exit::exit_code(&left?.status))
 }
 
 fn pick(ground: &Ground, which: Which) -> anyhow::Result<RunId> {

@@ -305,6 +305,8 @@ fn models_have_a_price_or_are_refused() {
         "http://127.0.0.1:11434/v1 x [] window 32768 output 8192 price 1000000/100000/1250000/1000000"
     );
     assert_eq!(spec("", "scripted/demo/a.toml"), { "demo/a.toml scripted [] window 32768 output 8192 price 0/0/0/0" });
+    let sized = "models.'scripted/a.toml' = { window = 900, max_output = 9 }";
+    assert_eq!(spec(sized, "scripted/a.toml"), { "a.toml scripted [] window 900 output 9 price 0/0/0/0" });
 }
 
 #[test]

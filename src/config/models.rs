@@ -56,7 +56,7 @@ impl Settings {
         let fail = |problem: String| ConfigError { origin: self.model_origin(name), problem };
         let (provider, model) = split_model(name).map_err(fail)?;
         if provider == SCRIPTED {
-            return Ok(scripted(name, model));
+            return self.sized(scripted(name, model), None);
         }
         let built_in = PROVIDERS.iter().find(|one| one.name == provider);
         let address = self.text(&["providers", provider, "base_url"]).or(built_in.map(|one| one.base_url));
@@ -74,26 +74,34 @@ impl Settings {
             }
         };
         let key = self.text(&["providers", provider, "key"]).or(built_in.and_then(|one| one.key));
-        let window = self.number(&["models", name, "window"]);
-        let window = window.or(known.map(|one| one.window)).unwrap_or(limits::WINDOW_TOKENS);
-        let most = known.map_or(u64::MAX, |one| one.max_output).min(limits::OUTPUT_TOKENS);
-        let max_output = self.number(&["models", name, "max_output"]).unwrap_or(most);
-        if max_output >= window {
-            return Err(fail(format!(
-                "{name} may give {max_output} tokens of output and its window has {window}, which leaves nothing for \
-                 input; set models.\"{name}\".max_output lower or models.\"{name}\".window higher in tiller.toml"
-            )));
-        }
-        Ok(ModelSpec {
+        let spec = ModelSpec {
             name: name.to_string(),
             dialect: Dialect::Openai,
             address: address.to_string(),
             model: model.to_string(),
             key_variable: key.map(ToString::to_string),
-            window,
-            max_output,
+            window: limits::WINDOW_TOKENS,
+            max_output: limits::OUTPUT_TOKENS,
             price: Some(price),
-        })
+        };
+        self.sized(spec, known)
+    }
+
+    /// A model with the sizes that are set for it, else those that are known of it, else its own.
+    fn sized(&self, spec: ModelSpec, known: Option<Known>) -> Result<ModelSpec, ConfigError> {
+        let name = &spec.name;
+        let set = |size: &str| self.number(&["models", name, size]);
+        let window = set("window").or(known.map(|one| one.window)).unwrap_or(spec.window);
+        let most = known.map_or(u64::MAX, |one| one.max_output).min(spec.max_output);
+        let max_output = set("max_output").unwrap_or(most);
+        if max_output >= window {
+            let problem = format!(
+                "{name} may give {max_output} tokens of output and its window has {window}, which leaves nothing for \
+                 input; set models.\"{name}\".max_output lower or models.\"{name}\".window higher in tiller.toml"
+            );
+            return Err(ConfigError { origin: self.model_origin(name), problem });
+        }
+        Ok(ModelSpec { window, max_output, ..spec })
     }
 
     /// Where the name of a model was written, if it is the one that is set.

@@ -7,6 +7,10 @@ use crate::domain::status::Status;
 pub const USAGE: u8 = 2;
 /// The configuration can't be used: as a run that is parked for its model or its key.
 pub const CONFIGURATION: u8 = 13;
+/// The run stands still for a reason that none of the other codes names; the disk is one.
+pub const STOPPED: u8 = 14;
+/// The run can't go on: it failed, or its files are damaged or newer than this program.
+pub const FAILED: u8 = 20;
 /// Another process holds the run.
 pub const LOCKED: u8 = 30;
 
@@ -14,11 +18,11 @@ pub const LOCKED: u8 = 30;
 pub fn exit_code(status: &Status) -> u8 {
     match status {
         Status::Completed(_) => 0,
-        Status::Failed(_) => 20,
+        Status::Failed(_) => FAILED,
         Status::Cancelled => 21,
         Status::Parked(reason) => parked(reason),
         // The engine stopped before it could park the run; it is recovered when it is opened again.
-        Status::Queued | Status::Running => 14,
+        Status::Queued | Status::Running => STOPPED,
     }
 }
 
@@ -31,7 +35,7 @@ fn parked(reason: &ParkReason) -> u8 {
         | ParkReason::Billing
         | ParkReason::Permission
         | ParkReason::ModelConfig
-        | ParkReason::PriceUnknown => 13,
+        | ParkReason::PriceUnknown => CONFIGURATION,
         ParkReason::OutcomeUnknown
         | ParkReason::Question
         | ParkReason::DenyBreaker
@@ -44,7 +48,7 @@ fn parked(reason: &ParkReason) -> u8 {
         | ParkReason::Interrupted
         | ParkReason::Paused
         | ParkReason::Shutdown
-        | ParkReason::EnginePanic => 14,
+        | ParkReason::EnginePanic => STOPPED,
     }
 }
 

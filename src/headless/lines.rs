@@ -41,7 +41,7 @@ use crate::headless::text::title;
 pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
     match &record.event {
         Event::RunCreated { terms } => created(run, terms),
-        Event::StatusChanged { status, by: _ } => status_line(status, zone),
+        Event::StatusChanged { .. } => status_line(run, zone),
         Event::ControlRequested { control, by: _ } => format!("[asked] {}\n", control_phrase(*control)),
         Event::Recovered { findings } => recovered(findings),
         Event::IterationStarted { n, phase } => format!("[iteration {n}] {}\n", phase.word()),
@@ -108,8 +108,8 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
 }
 
 /// A status with what can be done about it.
-pub fn status_line(status: &Status, zone: &TimeZone) -> String {
-    match status {
+pub fn status_line(run: &Run, zone: &TimeZone) -> String {
+    match &run.status {
         Status::Parked(reason) => {
             let until = match reason {
                 ParkReason::RateLimited { until } | ParkReason::ProviderWait { until } => {
@@ -117,11 +117,12 @@ pub fn status_line(status: &Status, zone: &TimeZone) -> String {
                 }
                 _ => String::new(),
             };
-            format!("[parked] {}{until}\n  what to do: {}\n", reason.phrase(), reason.remedy())
+            let remedy = run.remedy().unwrap_or_default();
+            format!("[parked] {}{until}\n  what to do: {remedy}\n", reason.phrase())
         }
         Status::Completed(finish) => format!("[completed] {}\n", finish.phrase()),
         Status::Failed(failure) => format!("[failed] {}\n", failure.phrase()),
-        Status::Queued | Status::Running | Status::Cancelled => format!("[{}]\n", status.word()),
+        Status::Queued | Status::Running | Status::Cancelled => format!("[{}]\n", run.status.word()),
     }
 }
 

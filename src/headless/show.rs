@@ -53,7 +53,7 @@ pub fn run(run: &Run, zone: &TimeZone) -> String {
 
 /// A run as it is found: its head, its status and its plan.
 pub fn opening(run: &Run, zone: &TimeZone) -> String {
-    let status = status_line(&run.status, zone);
+    let status = status_line(run, zone);
     let since = format!("  since {}, iteration {}\n", clock(run.status_since, zone), run.iteration.n);
     format!("{}{status}{since}{}", created(run, &run.terms), plan_lines(&run.plan))
 }
@@ -86,16 +86,16 @@ pub fn run_json(run: &Run) -> String {
             (axis.word().to_string(), json!({"used": run.pool.used(*axis), "limit": run.pool.limits().on(*axis)}))
         })
         .collect();
-    let (reason, remedy) = match &run.status {
-        Status::Parked(reason) => (Some(reason.phrase()), Some(reason.remedy())),
-        Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => (None, None),
+    let reason = match &run.status {
+        Status::Parked(reason) => Some(reason.phrase()),
+        Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => None,
     };
     let waiting: Vec<Value> = run.waiting().into_iter().map(|(call, waits)| waiting_json(run, call, waits)).collect();
     let whole = json!({
         "summary": Summary::of(run),
         "goal": run.terms.goal.as_str(),
         "reason": reason,
-        "remedy": remedy,
+        "remedy": run.remedy(),
         "plan": run.plan,
         "axes": axes,
         "reserved": run.pool.reserved(),

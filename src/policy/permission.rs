@@ -64,7 +64,7 @@ pub fn judge(run: &Run, call: &ToolCall, facts: &Facts, taken: u64) -> Judgement
         (EffectClass::WriteFile, true) => Judgement::Ask("it changes a file of the workspace".to_string()),
         (EffectClass::WriteFile, false) => Judgement::Ask(format!("it changes a file: {}", facts.reach)),
         (EffectClass::Idempotent | EffectClass::External | EffectClass::Control, _) => {
-            Judgement::Ask(format!("it can change anything you can: {}", facts.reach))
+            Judgement::Ask("it can change anything that you can".to_string())
         }
     }
 }

@@ -73,12 +73,15 @@ impl From<sled::Error> for Fault {
                 ErrorKind::UnexpectedEof | ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::Other => {
                     Fault::Damaged(format!("its database can't be read ({error})"))
                 }
+                // sled repeats an earlier failure in its debug form.
+                ErrorKind::StorageFull => Fault::Disk("no space is left on the disk".to_string()),
                 _ => Fault::Disk(error.to_string()),
             },
-            sled::Error::CollectionNotFound(_)
-            | sled::Error::Unsupported(_)
-            | sled::Error::ReportableBug(_)
-            | sled::Error::Corruption { .. } => {
+            // Its own words for this are places in the file, which help nobody.
+            sled::Error::Corruption { .. } => {
+                Fault::Damaged("its database can't be read: bytes in it are not what was written".to_string())
+            }
+            sled::Error::CollectionNotFound(_) | sled::Error::Unsupported(_) | sled::Error::ReportableBug(_) => {
                 let error = one_line(&error.to_string(), limits::TODO_TITLE_MAX_CHARS);
                 Fault::Damaged(format!("its database can't be read ({error})"))
             }

@@ -45,7 +45,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The disk is full, or the file system refuses.
-    #[error("{doing} failed: {why}; nothing was recorded; free space or mend the disk, then resume")]
+    #[error("{doing} failed: {why}; nothing was recorded; free space or mend the disk, then try again")]
     Disk {
         /// What was tried.
         doing: String,

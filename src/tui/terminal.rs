@@ -6,6 +6,7 @@ use std::io::BufWriter;
 use std::io::Stdout;
 use std::io::Write;
 use std::sync::Once;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 
@@ -33,6 +34,8 @@ use nix::sys::termios::tcflush;
 use ratatui::Frame;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Position;
+use ratatui::layout::Rect;
 
 /// The thread whose panics are caught by the store and are no end of the program.
 const STORE_THREAD: &str = "tiller-store";
@@ -45,6 +48,8 @@ const SILENT_TERMINALS: [&str; 4] = ["", "dumb", "linux", "vt100"];
 static TAKEN: AtomicBool = AtomicBool::new(false);
 /// Whether the keyboard was asked to tell more.
 static ENHANCED: AtomicBool = AtomicBool::new(false);
+/// Whether the keyboard can tell more; known once it was asked.
+static TELLS_MORE: OnceLock<bool> = OnceLock::new();
 static HOOK: Once = Once::new();
 
 /// The terminal while a screen is open. Dropping it gives the terminal back.
@@ -82,7 +87,9 @@ impl Screen {
 
     /// Forgets what the terminal shows, so that the next frame is drawn in full.
     pub fn clear(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        // Not `clear`, which asks the terminal where its cursor is, and fails where no answer comes in time.
+        let size = self.terminal.size()?;
+        self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
 
     /// Gives the terminal to the shell, stops, and takes it back when the shell says so. What was typed meanwhile is
@@ -114,8 +121,8 @@ impl Screen {
         let backend = self.terminal.backend_mut();
         queue!(backend, EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange)?;
         backend.flush()?;
-        let term = std::env::var("TERM").unwrap_or_default();
-        if !SILENT_TERMINALS.contains(&term.as_str()) && supports_keyboard_enhancement().unwrap_or(false) {
+        // Asked once, before anything else listens to the terminal and would take the answer.
+        if *TELLS_MORE.get_or_init(keyboard_tells_more) {
             // Tells Shift-Enter from Enter, and a held key from a pressed one.
             let flags =
                 KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES | KeyboardEnhancementFlags::REPORT_EVENT_TYPES;
@@ -147,6 +154,11 @@ fn restore() {
     let _ = queue!(out, DisableFocusChange, DisableBracketedPaste, LeaveAlternateScreen, Show);
     let _ = out.flush();
     let _ = disable_raw_mode();
+}
+
+fn keyboard_tells_more() -> bool {
+    let term = std::env::var("TERM").unwrap_or_default();
+    !SILENT_TERMINALS.contains(&term.as_str()) && supports_keyboard_enhancement().unwrap_or(false)
 }
 
 fn hook_panics() {

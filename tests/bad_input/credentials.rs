@@ -1,0 +1,122 @@
+//! Keys: missing, refused, repeated by a spiteful provider. None is ever written anywhere.
+
+use std::io::Read;
+use std::io::Write;
+use std::net::TcpListener;
+
+use crate::real::Stage;
+use crate::real::files;
+use crate::real::said;
+
+const CANARY: &str = "sk-canary-4fQz81Lm2Xw90PtK";
+
+/// A provider on this machine that answers each request with this status and body.
+fn provider(stage: &Stage, status: &'static str, bodies: Vec<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    stage.write(
+        "config/tiller/tiller.toml",
+        &format!(
+            "model = \"near/m\"\n[providers.near]\nbase_url = \"http://{address}/v1\"\nkey = \"NEAR_KEY\"\n\
+             [models.\"near/m\"]\nprice = {{ input = \"1.00\", output = \"1.00\" }}\n"
+        ),
+    );
+    std::thread::spawn(move || {
+        for body in bodies {
+            let (mut stream, _) = listener.accept().unwrap();
+            read_request(&mut stream);
+            let kind = if body.starts_with("data:") { "text/event-stream" } else { "application/json" };
+            let length = body.len();
+            write!(
+                stream,
+                "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            )
+            .unwrap();
+        }
+    });
+}
+
+/// Reads a request to its end, so that the answer is not cut off.
+fn read_request(stream: &mut std::net::TcpStream) {
+    let mut bytes = Vec::new();
+    let mut part = [0; 8_192];
+    loop {
+        let count = stream.read(&mut part).unwrap();
+        bytes.extend_from_slice(&part[..count]);
+        let text = String::from_utf8_lossy(&bytes);
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+        if count == 0 || body.len() >= length.unwrap_or(0) {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_key_that_is_not_set() {
+    let stage = Stage::new();
+    provider(&stage, "500 No", Vec::new());
+    let told = stage.ask(&["run", "g", "--plain"]);
+    told.check(13, &["[parked] credentials", "NEAR_KEY", "tiller resume"]);
+    let shown = stage.show();
+    assert_eq!(shown["summary"]["spent"], 0);
+    assert_eq!(shown["axes"]["model-calls"]["used"], 0);
+    let id = stage.ids()[0].clone();
+    stage.ask(&["show", &id]).check(0, &["NEAR_KEY"]);
+    assert!(shown["remedy"].as_str().unwrap().contains("NEAR_KEY"), "{shown}");
+    stage.ask(&["resume", &id, "--plain"]).check(13, &["NEAR_KEY"]);
+    assert_eq!(stage.show()["summary"]["spent"], 0);
+    stage.ask(&["doctor"]).check(13, &["MISSING", "NEAR_KEY"]);
+}
+
+#[test]
+fn a_key_that_is_refused_is_written_nowhere() {
+    let stage = Stage::new();
+    let body = format!("{{\"error\":{{\"message\":\"Incorrect API key provided: {CANARY}\",\"code\":\"{CANARY}\"}}}}");
+    provider(&stage, "401 Unauthorized", vec![body; 3]);
+    let with_key = |words: &[&str]| {
+        let command = &mut stage.tiller(words);
+        said(command.env("NEAR_KEY", CANARY).env("TILLER_LOG", "trace").spawn().unwrap())
+    };
+    let told = with_key(&["run", "g", "--plain"]);
+    told.check(13, &["[parked] credentials", "NEAR_KEY", "$0.00 spent", "tiller resume"]);
+    let id = stage.ids()[0].clone();
+    let all = [
+        told,
+        with_key(&["resume", &id, "--json"]),
+        with_key(&["show", &id]),
+        with_key(&["show", &id, "--json"]),
+        with_key(&["doctor"]),
+    ];
+    for said in all {
+        assert!(!said.out.contains(CANARY) && !said.err.contains(CANARY), "{said}");
+    }
+    for (path, bytes) in files(&stage.path("state")) {
+        let holds = bytes.windows(CANARY.len()).any(|window| window == CANARY.as_bytes());
+        assert!(!holds, "{} holds the key", path.display());
+    }
+}
+
+/// Calls without ids, twice the same, and pieces that belong together by nothing but their place.
+#[test]
+fn calls_without_ids() {
+    let stage = Stage::new();
+    let event = |choice: &str| format!("data: {{\"choices\":[{choice}]}}\n\n");
+    let calls = |calls: &str| {
+        let piece = event(&format!("{{\"index\":0,\"delta\":{{\"tool_calls\":[{calls}]}}}}"));
+        format!("{piece}{}data: [DONE]\n\n", event("{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}"))
+    };
+    let call = |name: &str, arguments: &str| {
+        let arguments = serde_json::Value::String(arguments.to_string());
+        format!("{{\"function\":{{\"name\":\"{name}\",\"arguments\":{arguments}}}}}")
+    };
+    let plan = call("update_plan", "{\"todos\":[{\"id\":\"a\",\"title\":\"A\",\"status\":\"done\"}]}");
+    let list = call("list_dir", "{\"path\":\".\"}");
+    let finish = call("finish", "{\"summary\":\"done\"}");
+    let indexed = |index: u32, call: &str| call.replacen('{', &format!("{{\"index\":{index},"), 1);
+    let lists = format!("{},{}", indexed(0, &list), indexed(1, &list));
+    provider(&stage, "200 OK", vec![calls(&plan), calls(&lists), calls(&finish)]);
+    let mut command = stage.tiller(&["run", "g", "--plain"]);
+    let told = said(command.env("NEAR_KEY", CANARY).spawn().unwrap());
+    told.check(0, &["[call c2] done", "[call c3] done", "[completed]"]);
+}

@@ -1,0 +1,148 @@
+//! A disk that is full: before a run, between two commands, and in the middle of a call. What was recorded stays, the
+//! sentence says what to do, and after it was done the run goes on.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::SHORT;
+use crate::real::Stage;
+use crate::shell;
+
+/// A small file system of its own, or the reason why there is none.
+struct Disk {
+    dir: tempfile::TempDir,
+}
+
+impl Disk {
+    fn mount() -> Option<Disk> {
+        if !nix::unistd::geteuid().is_root() {
+            println!("skipped: only root can mount a small disk");
+            return None;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=24m,mode=700", "tmpfs"]).arg(dir.path()).output();
+        match mounted {
+            Ok(output) if output.status.success() => Some(Disk { dir }),
+            Ok(output) => {
+                println!("skipped: a small disk can't be mounted here: {}", String::from_utf8_lossy(&output.stderr));
+                None
+            }
+            Err(error) => {
+                println!("skipped: mount can't be run: {error}");
+                None
+            }
+        }
+    }
+
+    fn stage(&self) -> Stage {
+        Stage::in_dir(tempfile::tempdir_in(self.dir.path()).unwrap())
+    }
+
+    /// Fills the disk but for so many bytes.
+    fn fill(&self, but: u64) {
+        let facts = nix::sys::statvfs::statvfs(self.dir.path()).unwrap();
+        let free = facts.blocks_available() * facts.fragment_size();
+        fs::write(self.filler(), vec![7; usize::try_from(free - but).unwrap()]).unwrap();
+    }
+
+    fn free(&self) {
+        fs::remove_file(self.filler()).unwrap();
+    }
+
+    fn filler(&self) -> std::path::PathBuf {
+        self.dir.path().join("filler")
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        unmount(self.dir.path());
+    }
+}
+
+fn unmount(path: &Path) {
+    // Lazily, since a failed test may still hold a file.
+    let _ = Command::new("umount").arg("-l").arg(path).output();
+}
+
+#[test]
+fn too_little_space_to_start() {
+    let Some(disk) = Disk::mount() else { return };
+    let stage = disk.stage();
+    let model = stage.model(SHORT);
+    disk.fill(1 << 20);
+    let told = stage.ask(&["run", "g", "--plain", "--model", &model]);
+    told.check(14, &["MiB are free on the disk and 16 are needed", "nothing was recorded", "free space"]);
+    disk.free();
+    stage.ask(&["run", "g", "--plain", "--model", &model]).check(0, &["[completed]"]);
+    assert_eq!(stage.ids().len(), 1, "a run that was not started is listed");
+}
+
+#[test]
+fn full_between_two_commands() {
+    let Some(disk) = Disk::mount() else { return };
+    let stage = disk.stage();
+    stage.run(&shell("echo here >> trace.txt")).check(10, &[]);
+    let id = stage.ids()[0].clone();
+    let shown = stage.show();
+    let (call, digest) = (&shown["waiting"][0]["call"], &shown["waiting"][0]["digest"]);
+    disk.fill(0);
+    let told = stage.ask(&["approve", &id, call.as_str().unwrap(), digest.as_str().unwrap()]);
+    let full = ["MiB are free on the disk", "nothing was recorded; free space or mend the disk, then try again"];
+    told.check(14, &full);
+    stage.ask(&["resume", &id, "--plain"]).check(14, &full);
+    stage.ask(&["runs"]).check(0, &["waiting for approval"]);
+    disk.free();
+    stage.allow();
+    let told = stage.ask(&["resume", &id, "--plain"]);
+    assert_eq!(told.code, 0, "{told}");
+    assert_eq!(fs::read_to_string(stage.path("work/trace.txt")).unwrap(), "here\n");
+}
+
+/// A script that fills the disk by a call, and then says more than fits into what the store has reserved.
+fn filling(filler: &str) -> String {
+    let script = shell(&format!("echo here >> trace.txt; cat /dev/zero > {filler}"));
+    let (before, claim) = script.split_at(script.rfind("[[step]]").unwrap());
+    let mut state = 1_u64;
+    let mut noise = || -> String {
+        (0..40_000)
+            .map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                char::from(b'a' + (state >> 59) as u8 % 26)
+            })
+            .collect()
+    };
+    let mut talk = |step: usize| {
+        let todo = format!("{{ id = \"t{step}\", title = \"T{step}\", status = \"done\" }}");
+        let plan = format!("{{ tool = \"update_plan\", args = {{ mode = \"patch\", todos = [ {todo} ] }} }}");
+        format!("[[step]]\nname = \"t{step}\"\ntext = \"{}\"\ncalls = [ {plan} ]\n", noise())
+    };
+    let talk: String = (0..20).map(&mut talk).collect();
+    format!("{before}{talk}{claim}")
+}
+
+#[test]
+fn full_in_the_middle() {
+    let Some(disk) = Disk::mount() else { return };
+    let stage = disk.stage();
+    let model = stage.model(&filling(&disk.filler().display().to_string()));
+    stage.write(
+        "config/tiller/tiller.toml",
+        &format!("[models.\"{model}\"]\nwindow = 9000000\n[budget]\ncost = \"unlimited\"\ntokens = \"unlimited\"\n"),
+    );
+    stage.ask(&["run", "g", "--plain", "--model", &model]).check(10, &["tiller approve"]);
+    let id = stage.ids()[0].clone();
+    stage.allow();
+    let told = stage.ask(&["resume", &id, "--plain"]);
+    told.check(14, &["the engine stopped", "free space", "resume"]);
+    assert!(!told.err.contains("code: 28"), "{told}");
+    stage.ask(&["resume", &id, "--plain"]).check(14, &["MiB are free on the disk", "nothing was recorded"]);
+    disk.free();
+    // So much talk stalls now and then; a resume grants new replans.
+    let goes_on = || stage.ask(&["resume", &id, "--plain"]);
+    let told = (0..9).map(|_| goes_on()).find(|told| told.code != 12).unwrap();
+    told.check(0, &["[completed]"]);
+    assert_eq!(fs::read_to_string(stage.path("work/trace.txt")).unwrap(), "here\n", "the call ran once");
+}

@@ -1,0 +1,102 @@
+//! Ways to be ended without a screen: signals, readers that go away. The run is parked, its children are gone, and it
+//! goes on from there.
+
+use std::io::BufRead;
+use std::io::BufReader;
+
+use nix::sys::signal::Signal;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+
+use crate::real::Stage;
+use crate::real::ends;
+use crate::real::is_alive;
+use crate::real::said;
+use crate::real::until;
+use crate::shell;
+
+/// Ends a process with a signal while a call runs.
+fn check_signal(signal: Signal, number: u32) {
+    let stage = Stage::new();
+    let marker = format!("sleep 300.{number}{}", std::process::id());
+    stage.run(&shell(&format!("{marker} & {marker}; wait"))).check(10, &[]);
+    let id = stage.ids()[0].clone();
+    stage.allow();
+    let child = stage.tiller(&["resume", &id, "--plain"]).spawn().unwrap();
+    until("the call runs", || is_alive(&marker).then_some(()));
+    kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+    let told = said(child);
+    told.check(14, &["[parked]", "to go on, type:", &format!("tiller resume {}", &id[..6])]);
+    assert!(!is_alive(&marker), "children are left");
+    let shown = stage.show();
+    let status = &shown["summary"]["status"];
+    assert!(status["parked"].is_string(), "{status}");
+    assert_eq!(shown["reserved"], serde_json::Value::Null);
+}
+
+#[test]
+fn terminated() {
+    check_signal(Signal::SIGTERM, 1);
+}
+
+#[test]
+fn interrupted() {
+    check_signal(Signal::SIGINT, 2);
+}
+
+#[test]
+fn hung_up() {
+    check_signal(Signal::SIGHUP, 3);
+}
+
+/// A kill can't be answered: children end with the program, and the run says that the outcome is unknown.
+#[test]
+fn killed() {
+    let stage = Stage::new();
+    let marker = format!("sleep 300.4{}", std::process::id());
+    stage.run(&shell(&format!("{marker} & {marker}; wait"))).check(10, &[]);
+    let id = stage.ids()[0].clone();
+    stage.allow();
+    let mut child = stage.tiller(&["resume", &id, "--plain"]).spawn().unwrap();
+    until("the call runs", || is_alive(&marker).then_some(()));
+    child.kill().unwrap();
+    assert_eq!(ends(&mut child), -9);
+    until("its children are gone", || (!is_alive(&marker)).then_some(()));
+    let told = stage.ask(&["resume", &id, "--plain"]);
+    told.check(14, &["[parked] outcome unknown", "tiller resolve"]);
+    let call = stage.show()["waiting"][0]["call"].as_str().unwrap().to_string();
+    stage.ask(&["resolve", &id, &call, "not"]).check(0, &["recorded"]);
+    stage.ask(&["resume", &id, "--plain"]).check(0, &["[completed]"]);
+}
+
+#[test]
+fn a_reader_that_goes_away() {
+    let stage = Stage::new();
+    let model = stage.model(&crate::SHORT.replacen("text = \"a plan\"", "text = \"a plan\"\nrepeat_text = 40000", 1));
+    for form in ["--plain", "--json"] {
+        let mut child = stage.tiller(&["run", "g", form, "--model", &model]).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::with_capacity(16, child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(!line.is_empty());
+        let told = said(child);
+        assert!([0, 14].contains(&told.code), "{told}");
+        assert!(!told.err.contains("panicked"), "{told}");
+    }
+    for id in stage.ids() {
+        let told = stage.ask(&["resume", &id, "--plain"]);
+        assert!(told.code == 0 || told.out.contains("[refused]"), "{told}");
+        stage.ask(&["show", &id]).check(0, &["[completed]"]);
+    }
+}
+
+/// Lists and texts that nobody reads are no error either.
+#[test]
+fn nobody_reads_a_list() {
+    let stage = Stage::new();
+    stage.run(crate::SHORT).check(0, &[]);
+    for words in [&["runs"][..], &["runs", "--json"], &["--help"], &["show", &stage.ids()[0]]] {
+        let mut child = stage.tiller(words).spawn().unwrap();
+        drop(child.stdout.take());
+        said(child).check(0, &[]);
+    }
+}

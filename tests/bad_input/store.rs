@@ -1,0 +1,152 @@
+//! Damaged, locked and shortened files of runs: what can be made anew is, the rest is told, and other runs are open.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::SHORT;
+use crate::real::Said;
+use crate::real::Stage;
+use crate::real::ends;
+use crate::real::files;
+use crate::real::is_alive;
+use crate::real::until;
+use crate::shell;
+
+/// Two runs that ended, the one to be spoiled first.
+fn two_runs() -> (Stage, String, String) {
+    let stage = Stage::new();
+    stage.run(SHORT).check(0, &["[completed]"]);
+    let first = stage.ids()[0].clone();
+    stage.run(SHORT).check(0, &["[completed]"]);
+    let second = stage.ids().into_iter().find(|id| *id != first).unwrap();
+    (stage, first, second)
+}
+
+fn damaged(stage: &Stage) -> Vec<Value> {
+    stage.runs().into_iter().filter(|run| run.get("damaged").is_some()).collect()
+}
+
+#[test]
+fn a_summary_is_made_anew() {
+    let (stage, spoiled, _) = two_runs();
+    let path = stage.run_dir(&spoiled).join("summary.json");
+    let whole = fs::read_to_string(&path).unwrap();
+    for text in ["", "{", "\0\0\0\0", "{\"id\":\"another\"}", &"[".repeat(400_000)] {
+        fs::write(&path, text).unwrap();
+        assert_eq!(stage.ids().len(), 2, "{}", &text[..text.len().min(9)]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+    }
+    fs::remove_file(&path).unwrap();
+    assert_eq!(stage.ids().len(), 2);
+    assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+}
+
+/// Asserts that a spoiled run is told, is opened by no command, and keeps its files, and that the other one opens.
+fn check_spoiled(spoil: impl FnOnce(&Path), why: &str) {
+    let (stage, spoiled, sound) = two_runs();
+    let dir = stage.run_dir(&spoiled);
+    spoil(&dir);
+    fs::remove_file(dir.join("summary.json")).unwrap();
+    let before = files(&dir.join("store"));
+    let told = damaged(&stage);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0]["damaged"], Value::String(spoiled.clone()));
+    assert!(told[0]["why"].as_str().unwrap().contains(why), "{told:?}");
+    let refused = |told: Said| {
+        told.check(20, &[&spoiled, "is damaged", why, "it was not opened and its files are kept as they are in"]);
+        assert_eq!(told.err.lines().count(), 1, "{told}");
+        assert!(!told.err.contains("backtrace"), "{told}");
+    };
+    refused(stage.ask(&["show", &spoiled]));
+    refused(stage.ask(&["resume", &spoiled, "--plain"]));
+    refused(stage.ask(&["cancel", &spoiled]));
+    let kept: Vec<Vec<u8>> = files(&dir).into_iter().map(|(_, bytes)| bytes).collect();
+    assert!(before.iter().all(|(_, bytes)| kept.contains(bytes)), "the damaged files were not kept");
+    stage.ask(&["show", &sound]).check(0, &["[completed]"]);
+    stage.ask(&["runs"]).check(0, &["damaged", why]);
+    stage.run(SHORT).check(0, &["[completed]"]);
+}
+
+#[test]
+fn a_damaged_store_is_told() {
+    let spoil = |dir: &Path| {
+        let path = dir.join("store/db");
+        let mut bytes = fs::read(&path).unwrap();
+        bytes.iter_mut().skip(100).take(6_000).for_each(|byte| *byte ^= 0x5a);
+        fs::write(&path, bytes).unwrap();
+    };
+    check_spoiled(spoil, "its database can't be read");
+}
+
+#[test]
+fn a_store_that_is_no_store_is_told() {
+    check_spoiled(|dir| fs::write(dir.join("store/db"), "cut").unwrap(), "its database can't be read");
+}
+
+/// A whole store of earlier days beside an anchor of today.
+#[test]
+fn a_store_that_is_shorter_than_its_anchor_is_told() {
+    let stage = Stage::new();
+    stage.run(&shell("true")).check(10, &["[parked]"]);
+    let id = stage.ids()[0].clone();
+    let old = files(&stage.run_dir(&id).join("store"));
+    stage.allow();
+    stage.ask(&["resume", &id, "--plain"]).check(0, &["[completed]"]);
+    let store = stage.run_dir(&id).join("store");
+    for (path, _) in files(&store) {
+        fs::remove_file(path).unwrap();
+    }
+    for (path, bytes) in old {
+        fs::write(path, bytes).unwrap();
+    }
+    let why = "is damaged";
+    stage.ask(&["show", &id]).check(20, &[why, "it was not opened", "it ends with record"]);
+    stage.ask(&["resume", &id, "--plain"]).check(20, &[why]);
+    stage.run(SHORT).check(0, &["[completed]"]);
+}
+
+#[test]
+fn a_run_that_another_process_holds() {
+    let stage = Stage::new();
+    let marker = format!("sleep 300.1{}", std::process::id());
+    stage.run(&shell(&marker)).check(10, &[]);
+    let id = stage.ids()[0].clone();
+    stage.allow();
+    let mut holder = stage.tiller(&["resume", &id, "--json"]).spawn().unwrap();
+    until("the call runs", || is_alive(&marker).then_some(()));
+    let held = format!("is held by process {}", holder.id());
+    for line in [
+        &["resume", &id, "--plain"][..],
+        &["resume", &id, "--json"],
+        &["cancel", &id],
+        &["say", &id, "hello"],
+        &["raise", &id, "cost", "9"],
+    ] {
+        stage.ask(line).check(30, &[&held, "it was not opened; use that process, or end it and try again"]);
+    }
+    stage.ask(&["show", &id]).check(30, &[&format!("held by process {}", holder.id()), "this is its summary"]);
+    stage.ask(&["runs"]).check(0, &[&format!("held by process {}", holder.id())]);
+    // Another run is started beside it.
+    stage.ask(&["run", "g", "--plain", "--model", &stage.model(SHORT)]).check(0, &["[completed]"]);
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(holder.id() as i32), nix::sys::signal::Signal::SIGTERM).unwrap();
+    assert_eq!(ends(&mut holder), 14);
+    assert!(!is_alive(&marker));
+    stage.ask(&["cancel", &id]).check(0, &["recorded", "cancelled"]);
+}
+
+#[test]
+fn two_processes_that_resume_the_same_run() {
+    let stage = Stage::new();
+    stage.run(&shell("echo once >> traces.txt; sleep 1")).check(10, &[]);
+    let id = stage.ids()[0].clone();
+    stage.allow();
+    let both = [0, 1].map(|_| stage.tiller(&["resume", &id, "--plain"]).spawn().unwrap());
+    let mut codes = both.map(|child| crate::real::said(child).code);
+    codes.sort_unstable();
+    // The later one may come so late that it finds the run completed.
+    assert!(codes == [0, 30] || codes == [0, 0], "{codes:?}");
+    assert_eq!(fs::read_to_string(stage.path("work/traces.txt")).unwrap(), "once\n");
+    assert_eq!(stage.show()["summary"]["status"]["completed"], "accepted_unverified");
+}

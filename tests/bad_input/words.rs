@@ -1,0 +1,130 @@
+//! Goals, folders, configurations and models that can't be meant: nothing is started, and the sentence says so.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use crate::SHORT;
+use crate::real::Said;
+use crate::real::Stage;
+use crate::real::said;
+
+/// Asserts that a line is refused with these sentences, and that no run came of it.
+fn refused(stage: &Stage, line: &[&str], code: i32, sentences: &[&str]) {
+    let told = stage.ask(line);
+    told.check(code, sentences);
+    assert_eq!(told.out, "", "{line:?}");
+    assert_eq!(told.err.lines().count(), 1, "one sentence: {told}");
+    let runs = stage.path("state/tiller/runs");
+    let count = fs::read_dir(runs).map_or(0, Iterator::count);
+    assert_eq!(count, 0, "{line:?} left a run");
+}
+
+fn typed(stage: &Stage, goal: &[u8]) -> Said {
+    let model = stage.model(SHORT);
+    let mut child = stage.tiller(&["run", "-", "--plain", "--model", &model]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let goal = goal.to_vec();
+    // The program may stop reading early, which is an error here and none of interest.
+    let writer = std::thread::spawn(move || drop(input.write_all(&goal)));
+    let said = said(child);
+    writer.join().unwrap();
+    said
+}
+
+#[test]
+fn goals_on_the_command_line() {
+    let stage = Stage::new();
+    let model = stage.model(SHORT);
+    let empty = ["the goal is empty; nothing was started; say in a sentence what is to be reached"];
+    for goal in ["", "  ", "\n\t"] {
+        refused(&stage, &["run", goal, "--plain", "--model", &model], 2, &empty);
+    }
+    refused(&stage, &[""], 2, &empty);
+    let long = ["the goal has 8001 characters and may have 8000; nothing was started; put the text in a file"];
+    refused(&stage, &["run", &"é".repeat(8_001), "--plain", "--model", &model], 2, &long);
+    stage.ask(&["run", &"é".repeat(8_000), "--plain", "--model", &model]).check(0, &["[completed]"]);
+}
+
+#[test]
+fn goals_on_standard_input() {
+    let stage = Stage::new();
+    typed(&stage, b"").check(2, &["the goal is empty; nothing was started"]);
+    typed(&stage, b" \n").check(2, &["the goal is empty; nothing was started"]);
+    typed(&stage, "é".repeat(8_001).as_bytes()).check(2, &["the goal has 8001 characters and may have 8000"]);
+    typed(&stage, b"caf\xe9").check(2, &["nothing was started; it must be text in UTF-8"]);
+    // Longer than what is read: cut in the middle of a character, it is still too long and not ill-formed.
+    typed(&stage, "€".repeat(500_000).as_bytes()).check(2, &["and may have 8000; nothing was started"]);
+    typed(&stage, &[b'x'; 3_000_000]).check(2, &["and may have 8000; nothing was started"]);
+    assert_eq!(stage.runs().len(), 0);
+    typed(&stage, b"reach it\n").check(0, &["  | reach it\n", "[completed]"]);
+}
+
+#[test]
+fn folders() {
+    let stage = Stage::new();
+    let model = stage.model(SHORT);
+    let at = |folder: &str| stage.path(folder).display().to_string();
+    let line = |folder: &str| ["run", "g", "--plain", "--model", &model, "--workspace", folder].map(String::from);
+    let refused = |folder: &str, sentences: &[&str]| {
+        refused(&stage, &line(folder).each_ref().map(String::as_str), 2, sentences);
+    };
+    refused(&at("nowhere"), &["the workspace", "nowhere can't be used; nothing was started", "No such file"]);
+    stage.write("file", "");
+    refused(&at("file"), &["file is not a folder; nothing was started; name a folder"]);
+    fs::create_dir_all(stage.path("state/tiller/runs")).unwrap();
+    for dir in ["state/tiller", "state/tiller/runs"] {
+        fs::set_permissions(stage.path(dir), fs::Permissions::from_mode(0o700)).unwrap();
+        refused(&at(dir), &["lies where tiller keeps its own files; nothing was started; name another folder"]);
+    }
+    std::os::unix::fs::symlink(stage.path("state/tiller"), stage.path("link")).unwrap();
+    refused(&at("link"), &["lies where tiller keeps its own files"]);
+    if nix::unistd::geteuid().is_root() {
+        println!("skipped: root may write everywhere, so no folder is refused for its rights");
+    } else {
+        fs::create_dir(stage.path("shut")).unwrap();
+        fs::set_permissions(stage.path("shut"), fs::Permissions::from_mode(0o500)).unwrap();
+        refused(&at("shut"), &["can't be written; nothing was started; change its rights or name another"]);
+    }
+}
+
+#[test]
+fn configurations() {
+    let stage = Stage::new();
+    let path = stage.write("config/tiller/tiller.toml", "modle = \"openai/gpt-5\"");
+    let shown = path.display().to_string();
+    let goal = ["run", "g", "--plain"];
+    let check = |text: &[u8], problem: &str| {
+        fs::write(&path, text).unwrap();
+        refused(&stage, &goal, 13, &[&shown, problem, "nothing was started"]);
+    };
+    check(b"modle = \"openai/gpt-5\"", "line 1: unknown key modle; did you mean \"model\"?");
+    check(b"\n[budget]\ncots = \"5\"", "line 3: unknown key budget.cots; did you mean \"cost\"?");
+    check(b"[budget\n", "line 1: it is not TOML");
+    check(b"model = \"\xff\"", "it must be a text file in UTF-8");
+    check(b"[budget]\ncost = 0", "line 2: budget.cost");
+    check(&vec![b'#'; 300_000], "it is longer than 262144 bytes; shorten it");
+    check(b"model = \"nobody/x\"", "there is no provider \"nobody\"; known are llamacpp");
+    check(b"model = \"openai/strange\"", "set models.\"openai/strange\".price in tiller.toml");
+    check(b"model = \"gpt-5\"", "a model is named by its provider and its own name");
+    fs::remove_file(&path).unwrap();
+    refused(&stage, &goal, 13, &["no model is named", "give --model; nothing was started"]);
+    refused(&stage, &["run", "g", "--plain", "--model", "opnai/gpt-5"], 13, &["there is no provider \"opnai\""]);
+}
+
+#[test]
+fn scripts() {
+    let stage = Stage::new();
+    let line = |model: &str| ["run", "g", "--plain", "--model", model].map(String::from);
+    let check = |model: &str, sentences: &[&str]| {
+        let told = stage.ask(&line(model).each_ref().map(String::as_str));
+        told.check(2, sentences);
+        assert_eq!(stage.runs().len(), 0);
+    };
+    check("scripted/nowhere.toml", &["nowhere.toml can't be used", "nothing was started", "No such file"]);
+    check(&stage.model("[[step]]\nname = \"x\"\ntxet = \"x\"\n"), &["can't be used", "nothing was started", "txet"]);
+    check(&stage.model(""), &["can't be used", "nothing was started", "step"]);
+    let rehearsal = stage.ask(&["rehearse", "--script", "nowhere.toml"]);
+    rehearsal.check(2, &["the script nowhere.toml can't be read; nothing was started"]);
+}

@@ -1,0 +1,79 @@
+//! The real program in a real terminal, played by keys: a whole rehearsal, the ways out, and what no key may do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod real;
+
+#[path = "terminal/keys.rs"]
+mod keys;
+#[path = "terminal/pty.rs"]
+mod pty;
+#[path = "terminal/rehearsal.rs"]
+mod rehearsal;
+#[path = "terminal/ways_out.rs"]
+mod ways_out;
+
+use pty::Pty;
+use real::Stage;
+
+const CTRL_C: &str = "\x03";
+const CTRL_D: &str = "\x04";
+const CTRL_G: &str = "\x07";
+const CTRL_Z: &str = "\x1a";
+const ENTER: &str = "\r";
+const ESC: &str = "\x1b";
+const F6: &str = "\x1b[17~";
+
+/// What the keys of a decision look like when they work.
+const ARMED: &str = "[y] once";
+
+const PLAN: &str = r#"
+[[step]]
+name = "plan"
+text = "a plan"
+calls = [ { tool = "update_plan", args = { todos = [ { id = "a", title = "A", status = "done" } ] } } ]
+"#;
+const CLAIM: &str = r#"
+[[step]]
+name = "claim"
+text = "done"
+calls = [ { tool = "finish", args = { summary = "it is done" } } ]
+"#;
+
+/// A script that plans, runs a shell line, and is done.
+fn shell(line: &str) -> String {
+    let line = toml::Value::String(line.to_string());
+    let act = format!("[[step]]\nname = \"act\"\ncalls = [ {{ tool = \"shell\", args = {{ command = {line} }} }} ]\n");
+    format!("{PLAN}{act}{CLAIM}")
+}
+
+/// The rehearsal's own script without its pauses.
+fn fast(stage: &Stage) -> String {
+    let script = include_str!("../assets/demo/script.toml");
+    let lines: Vec<&str> = script.lines().filter(|line| !line.starts_with("first_ms = ")).collect();
+    let script =
+        lines.join("\n").replace("chunk_ms = 22", "chunk_ms = 0").replace("retry_after_ms = 400", "retry_after_ms = 1");
+    stage.write("fast.toml", &script).display().to_string()
+}
+
+/// Leaves from whatever pane; the exit status.
+fn leave(pty: &mut Pty) -> u32 {
+    pty.type_in(ESC);
+    // An escape and a key that follows at once are another key.
+    pty.wait_for("Enter send  Tab panes");
+    pty.type_in(CTRL_D);
+    let code = pty.end();
+    pty.check_restored();
+    code
+}
+
+/// Waits until this call can be decided about.
+fn armed(pty: &Pty, call: &str) {
+    pty.wait(&format!("{call} can be decided"), |screen| screen.contains(call) && screen.contains(ARMED));
+}
+
+/// Decides about this call with a key.
+fn decide(pty: &Pty, call: &str, key: &str) {
+    armed(pty, call);
+    pty.type_in(key);
+    pty.wait("the key is taken", |screen| !screen.contains(ARMED));
+}

@@ -1,0 +1,170 @@
+//! What keys do, and what no key may do.
+
+use std::time::Duration;
+
+use crate::ARMED;
+use crate::CTRL_C;
+use crate::CTRL_G;
+use crate::CTRL_Z;
+use crate::ENTER;
+use crate::ESC;
+use crate::armed;
+use crate::decide;
+use crate::fast;
+use crate::leave;
+use crate::pty::Pty;
+use crate::real::Stage;
+use crate::real::is_alive;
+use crate::real::until;
+use crate::shell;
+
+fn start(stage: &Stage, script: &str) -> Pty {
+    Pty::tiller(stage, (120, 36), &["do it", "--model", &stage.model(script)])
+}
+
+/// Keys that were typed before the call was there, or before it could be read, decide nothing.
+#[test]
+fn keys_typed_ahead_decide_nothing() {
+    let stage = Stage::new();
+    let mut pty = start(&stage, &shell("echo done >> trace.txt"));
+    pty.type_in("\x1b3yyy");
+    pty.wait_for("shell  echo done");
+    pty.type_in(ESC);
+    // Straight into the pane, without waiting for it.
+    pty.type_in("\x07y");
+    pty.wait_for("shell  echo done");
+    armed(&pty, "shell  echo done");
+    assert!(!stage.path("work/trace.txt").exists());
+    decide(&pty, "shell  echo done", "y");
+    pty.wait_for("completed: claimed");
+    assert_eq!(std::fs::read_to_string(stage.path("work/trace.txt")).unwrap(), "done\n");
+    assert_eq!(leave(&mut pty), 0);
+}
+
+#[test]
+fn pasted_keys_decide_nothing() {
+    let stage = Stage::new();
+    let mut pty = start(&stage, &shell("echo done >> trace.txt"));
+    pty.wait_for("the run waits");
+    pty.type_in(CTRL_G);
+    armed(&pty, "shell  echo done");
+    pty.type_in("\x1b[200~y\n\x1b[201~");
+    pty.wait("the paste disarms", |screen| !screen.contains(ARMED));
+    armed(&pty, "shell  echo done");
+    assert!(!stage.path("work/trace.txt").exists());
+    assert_eq!(leave(&mut pty), 10);
+    assert_eq!(stage.show()["waiting"][0]["waits_for"], "decision");
+}
+
+#[test]
+fn words_wait_for_the_next_iteration() {
+    let stage = Stage::new();
+    let mut pty = start(&stage, &shell("true"));
+    pty.wait_for("the run waits");
+    pty.type_in("mind the gap");
+    pty.wait_for("mind the gap");
+    pty.type_in(ENTER);
+    pty.wait_for("queued: told at the next iteration");
+    pty.type_in(CTRL_G);
+    decide(&pty, "shell  true", "y");
+    pty.wait_for("completed: claimed");
+    pty.wait("the words were told", |screen| screen.contains("mind the gap") && !screen.contains("queued:"));
+    assert_eq!(leave(&mut pty), 0);
+}
+
+/// Clears, pauses, stops, leaves.
+#[test]
+fn the_ladder_of_control_c() {
+    let stage = Stage::new();
+    let marker = format!("sleep 300.5{}", std::process::id());
+    let mut pty = start(&stage, &shell(&marker));
+    pty.wait_for("the run waits");
+    pty.type_in("half a sentence");
+    pty.wait_for("half a sentence");
+    pty.type_in(CTRL_C);
+    pty.wait_for("draft cleared");
+    pty.type_in(CTRL_G);
+    decide(&pty, &marker, "y");
+    until("the call runs", || is_alive(&marker).then_some(()));
+    pty.wait_for("running");
+    pty.type_in(CTRL_C);
+    pty.wait_for("pausing after the running call");
+    assert!(is_alive(&marker), "the first stop ends nothing");
+    pty.type_in(CTRL_C);
+    pty.wait_for("parked");
+    until("the call is ended", || (!is_alive(&marker)).then_some(()));
+    pty.type_in(CTRL_C);
+    pty.type_in(CTRL_C);
+    assert_eq!(pty.end(), 14);
+    pty.check_restored();
+    assert!(pty.text().contains("tiller resume"), "{}", pty.text());
+}
+
+/// The shell gets the terminal as it was, and `fg` brings all back.
+#[test]
+fn suspended_and_brought_back() {
+    let stage = Stage::new();
+    let line = format!(
+        "set -m; stty -a > before; $TILLER 'do it' --model {}; stty -a > while; echo STOPPED; read -r _; fg; echo LEFT $?",
+        stage.model(&shell("true"))
+    );
+    let mut pty = Pty::shell(&stage, (120, 36), &line);
+    pty.wait_for("the run waits");
+    pty.type_in("half a sentence");
+    pty.wait_for("half a sentence");
+    pty.type_in(CTRL_Z);
+    pty.wait_for("STOPPED");
+    let read = |name: &str| std::fs::read_to_string(stage.path("work").join(name)).unwrap();
+    assert_eq!(read("before"), read("while"));
+    pty.type_in("\n");
+    pty.wait("all is back", |screen| screen.contains("the run waits") && screen.contains("half a sentence"));
+    pty.type_in(CTRL_C);
+    pty.wait_for("draft cleared");
+    pty.type_in(CTRL_G);
+    decide(&pty, "shell  true", "y");
+    pty.wait_for("completed: claimed");
+    assert_eq!(leave(&mut pty), 0);
+    assert!(pty.text().contains("LEFT 0"), "{}", pty.text());
+}
+
+#[test]
+fn a_storm_of_sizes_while_text_streams() {
+    let stage = Stage::new();
+    let talk = "[[step]]\nname = \"talk\"\ntext = \"all at sea \"\nrepeat_text = 9000\nchunk_ms = 3\n";
+    let script = format!("{}{talk}{}", crate::PLAN, shell("true").replacen(crate::PLAN, "", 1));
+    let mut pty = start(&stage, &script);
+    pty.wait_for("all at sea");
+    for _ in 0..3 {
+        for (columns, rows) in [(200, 50), (20, 5), (1, 1), (7, 40), (300, 3), (120, 36)] {
+            let written = pty.written();
+            pty.resize(columns, rows);
+            if columns > 1 {
+                until("a frame for the new size", || (pty.written() > written).then_some(()));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    pty.wait_for("the run waits");
+    pty.wait("the whole screen is there", |screen| screen.contains("3 Waiting for you") && screen.contains("^D leave"));
+    pty.type_in(CTRL_G);
+    decide(&pty, "shell  true", "y");
+    pty.wait_for("completed: claimed");
+    assert_eq!(leave(&mut pty), 0);
+}
+
+/// A held key that decided about one call does not decide about the next.
+#[test]
+fn a_held_key_decides_once() {
+    let stage = Stage::new();
+    let mut pty = Pty::tiller(&stage, (120, 36), &["rehearse", "--script", &fast(&stage)]);
+    pty.wait_for("the run waits");
+    pty.type_in(CTRL_G);
+    armed(&pty, "shell  sh check.sh");
+    for _ in 0..40 {
+        pty.type_in("y");
+        std::thread::sleep(Duration::from_millis(30));
+    }
+    armed(&pty, "lib/height.sh");
+    assert_eq!(leave(&mut pty), 10);
+    assert_eq!(stage.show()["waiting"][0]["tool"], "edit_file");
+}

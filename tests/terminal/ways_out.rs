@@ -1,0 +1,102 @@
+//! Signals while a call runs on the screen: the terminal is given back, the call's processes are gone, and the run is
+//! parked or can be recovered.
+
+use nix::sys::signal::Signal;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+
+use crate::CTRL_G;
+use crate::ENTER;
+use crate::F6;
+use crate::decide;
+use crate::leave;
+use crate::pty::Pty;
+use crate::real::Stage;
+use crate::real::is_alive;
+use crate::real::until;
+use crate::shell;
+
+/// A run whose call is running, on the screen.
+fn running(stage: &Stage, number: u32) -> (Pty, String) {
+    let marker = format!("sleep 300.{number}{}", std::process::id());
+    let model = stage.model(&shell(&format!("{marker} & {marker}; wait")));
+    let pty = Pty::tiller(stage, (120, 36), &["do it", "--model", &model]);
+    pty.wait_for("the run waits");
+    pty.type_in(CTRL_G);
+    decide(&pty, &marker, "y");
+    until("the call runs", || is_alive(&marker).then_some(()));
+    (pty, marker)
+}
+
+fn check_signal(signal: Signal, number: u32) {
+    let stage = Stage::new();
+    let (mut pty, marker) = running(&stage, number);
+    kill(Pid::from_raw(pty.id()), signal).unwrap();
+    assert_eq!(pty.end(), 14, "{}", pty.text());
+    pty.check_restored();
+    assert!(!is_alive(&marker), "children are left");
+    let id = stage.ids()[0].clone();
+    let text = pty.text();
+    assert!(text.contains(&format!("tiller resume {}", &id[..6])), "{text}");
+    let status = stage.show()["summary"]["status"].clone();
+    assert!(status["parked"].is_string(), "{status}");
+}
+
+#[test]
+fn terminated() {
+    check_signal(Signal::SIGTERM, 61);
+}
+
+#[test]
+fn hung_up() {
+    check_signal(Signal::SIGHUP, 62);
+}
+
+#[test]
+fn interrupted_from_outside() {
+    check_signal(Signal::SIGINT, 63);
+}
+
+/// Nothing can be said after a kill; the run is found in the list of runs, and goes on from there.
+#[test]
+fn killed_and_opened_again_from_the_list() {
+    let stage = Stage::new();
+    let (mut pty, marker) = running(&stage, 64);
+    kill(Pid::from_raw(pty.id()), Signal::SIGKILL).unwrap();
+    pty.end();
+    until("its children are gone", || (!is_alive(&marker)).then_some(()));
+
+    let mut pty = Pty::tiller(&stage, (120, 36), &[]);
+    pty.wait_for("1 run");
+    pty.type_in(ENTER);
+    pty.wait_for("outcome unknown");
+    pty.type_in(CTRL_G);
+    pty.wait_for("[u]");
+    pty.type_in("u");
+    pty.wait("the run goes on, or can", |screen| {
+        screen.contains("completed: claimed") || screen.contains("interrupted")
+    });
+    if !pty.text().contains("completed: claimed") {
+        pty.type_in("R");
+    }
+    pty.wait_for("completed: claimed");
+    // To the list and back.
+    pty.type_in(F6);
+    pty.wait_for("tiller  runs");
+    pty.type_in(ENTER);
+    pty.wait_for("completed: claimed");
+    assert_eq!(leave(&mut pty), 0);
+}
+
+/// A terminal that is gone: the program parks the run and ends.
+#[test]
+fn the_terminal_goes_away() {
+    let stage = Stage::new();
+    let (pty, marker) = running(&stage, 65);
+    let mut child = pty.close();
+    let status = until("the program ends", || child.try_wait().unwrap());
+    assert_eq!((status.exit_code(), status.signal()), (14, None));
+    assert!(!is_alive(&marker), "children are left");
+    let status = stage.show()["summary"]["status"].clone();
+    assert!(status["parked"].is_string(), "{status}");
+}
