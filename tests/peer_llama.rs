@@ -131,7 +131,7 @@ fn request(closing: &str, max_output: u64) -> ModelRequest {
         system: "You are helpful.".to_string(),
         entries: Vec::new(),
         closing: closing.to_string(),
-        tools: Vec::new(),
+        offer: Arc::default(),
         max_output,
     }
 }
