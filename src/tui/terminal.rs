@@ -6,6 +6,7 @@ use std::io::BufWriter;
 use std::io::Stdout;
 use std::io::Write;
 use std::sync::Once;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 
@@ -47,6 +48,9 @@ const SILENT_TERMINALS: [&str; 4] = ["", "dumb", "linux", "vt100"];
 static TAKEN: AtomicBool = AtomicBool::new(false);
 /// Whether the keyboard was asked to tell more.
 static ENHANCED: AtomicBool = AtomicBool::new(false);
+/// Whether the keyboard can tell more. The terminal is asked once, before anything else reads from it: an answer that
+/// somebody else reads would be taken for keys.
+static ENHANCEABLE: OnceLock<bool> = OnceLock::new();
 static HOOK: Once = Once::new();
 
 /// The terminal while a screen is open. Dropping it gives the terminal back.
@@ -119,7 +123,9 @@ impl Screen {
         queue!(backend, EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange)?;
         backend.flush()?;
         let term = std::env::var("TERM").unwrap_or_default();
-        if !SILENT_TERMINALS.contains(&term.as_str()) && supports_keyboard_enhancement().unwrap_or(false) {
+        let is_asked =
+            || !SILENT_TERMINALS.contains(&term.as_str()) && supports_keyboard_enhancement().unwrap_or(false);
+        if *ENHANCEABLE.get_or_init(is_asked) {
             // Tells Shift-Enter from Enter, and a held key from a pressed one.
             let flags =
                 KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES | KeyboardEnhancementFlags::REPORT_EVENT_TYPES;
