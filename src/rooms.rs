@@ -58,21 +58,23 @@ impl Rooms<'_> {
     async fn walk(mut self, mut seat: Option<Seat>) -> anyhow::Result<u8> {
         loop {
             if let Some(shown) = &seat {
-                match self.show(shown).await? {
-                    Exit::Runs => {}
-                    Exit::Left(_) | Exit::Ended(_) => return part(seat).await,
+                match self.show(shown).await {
+                    Ok(Exit::Runs) => {}
+                    Ok(Exit::Left(_) | Exit::Ended(_)) => return part(seat).await,
+                    Err(error) => return fail(seat, error).await,
                 }
             }
-            match self.choose(seat.as_ref().map(|seat| &seat.id)).await? {
-                Next::Same => {}
-                Next::Leave => return part(seat).await,
-                Next::Open(id) => {
+            match self.choose(seat.as_ref().map(|seat| &seat.id)).await {
+                Err(error) => return fail(seat, error).await,
+                Ok(Next::Same) => {}
+                Ok(Next::Leave) => return part(seat).await,
+                Ok(Next::Open(id)) => {
                     leave(seat.take()).await;
                     let opened = self.ground.open(&id).await;
                     seat = self.told(opened);
                     self.go_on_by_itself(seat.as_ref()).await?;
                 }
-                Next::Start(text) => {
+                Ok(Next::Start(text)) => {
                     leave(seat.take()).await;
                     let started = self.start(&text).await;
                     self.draft = if started.is_err() { text } else { String::new() };
@@ -154,6 +156,12 @@ async fn leave(seat: Option<Seat>) {
     {
         tracing::warn!(%error, "how the run was left can't be read");
     }
+}
+
+/// Lets go of the run after a screen broke down, so that it is parked and nothing of it goes on.
+async fn fail(seat: Option<Seat>, error: anyhow::Error) -> anyhow::Result<u8> {
+    leave(seat).await;
+    Err(error)
 }
 
 /// Lets go of the run, if there is one, and says how it stands.

@@ -197,7 +197,11 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             Heard::Terminal(Event::Resize(_, _)) => Msg::Resize,
             Heard::Terminal(Event::FocusGained | Event::FocusLost | Event::Mouse(_)) => Msg::Focus,
             Heard::Continued => {
-                screen.resume()?;
+                // A terminal that goes away continues the program, too, so that it hears of it.
+                if screen.resume().is_err() {
+                    self.lose_terminal();
+                    return Ok(());
+                }
                 Msg::Continued
             }
             Heard::Gone => {

@@ -54,15 +54,29 @@ static HOOK: Once = Once::new();
 
 /// The terminal while a screen is open. Dropping it gives the terminal back.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    terminal: Terminal<CrosstermBackend<BufWriter<Line>>>,
     title: String,
+}
+
+/// The way to the terminal, which swallows what comes while the terminal is not ours. `ratatui` shows the cursor as it
+/// is dropped, and panics where it can't say that this failed: the terminal may be gone.
+struct Line(Stdout);
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if TAKEN.load(Ordering::SeqCst) { self.0.write(bytes) } else { Ok(bytes.len()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if TAKEN.load(Ordering::SeqCst) { self.0.flush() } else { Ok(()) }
+    }
 }
 
 impl Screen {
     /// Takes the terminal.
     pub fn open() -> io::Result<Screen> {
         HOOK.call_once(hook_panics);
-        let backend = CrosstermBackend::new(BufWriter::with_capacity(FRAME_BYTES, io::stdout()));
+        let backend = CrosstermBackend::new(BufWriter::with_capacity(FRAME_BYTES, Line(io::stdout())));
         let mut screen = Screen { terminal: Terminal::new(backend)?, title: String::new() };
         screen.take()?;
         Ok(screen)

@@ -120,8 +120,14 @@ impl Pty {
 
     /// Waits for the end of the program; its exit status.
     pub(crate) fn end(&mut self) -> u32 {
-        let child = self.child.as_mut().unwrap();
-        let status = until("the program in the terminal ends", || child.try_wait().unwrap());
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.as_mut().unwrap().try_wait().unwrap() {
+                break status;
+            }
+            assert!(start.elapsed() < PATIENCE, "it does not end; the screen is\n{}", self.text());
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        };
         // What it wrote last may be on its way.
         let mut last = usize::MAX;
         until("its last words", || {
