@@ -461,7 +461,7 @@ fn parked(app: &App, reason: &ParkReason) -> Vec<Row> {
     let since = age(app.now.at.since(app.run.status_since));
     let mut first = Row::new(2, "‖", format!("parked: {}", reason.phrase()), Role::Attention, Form::Line);
     first.right = since;
-    let mut rows = vec![first, Row::new(4, "", reason.remedy(), Role::Text, Form::Prose)];
+    let mut rows = vec![first, Row::new(4, "", app.run.remedy().unwrap_or_default(), Role::Text, Form::Prose)];
     if let Some(trouble) = &app.run.trouble {
         rows.push(Row::new(4, "", transcript(&trouble.message).replace('\n', " "), Role::Dim, Form::Prose));
     }

@@ -102,7 +102,7 @@ fn more(app: &App) -> String {
         Status::Parked(ParkReason::RateLimited { until } | ParkReason::ProviderWait { until }) => {
             format!("tried again in {}; resume tries at once", elapsed(until.since(app.now.at)))
         }
-        Status::Parked(reason) => reason.remedy().to_string(),
+        Status::Parked(_) => app.run.remedy().unwrap_or_default(),
         Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => {
             String::new()
         }
