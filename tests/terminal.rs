@@ -46,15 +46,6 @@ fn shell(line: &str) -> String {
     format!("{PLAN}{act}{CLAIM}")
 }
 
-/// The rehearsal's own script without its pauses.
-fn fast(stage: &Stage) -> String {
-    let script = include_str!("../assets/demo/script.toml");
-    let lines: Vec<&str> = script.lines().filter(|line| !line.starts_with("first_ms = ")).collect();
-    let script =
-        lines.join("\n").replace("chunk_ms = 22", "chunk_ms = 0").replace("retry_after_ms = 400", "retry_after_ms = 1");
-    stage.write("fast.toml", &script).display().to_string()
-}
-
 /// Leaves from whatever pane; the exit status.
 fn leave(pty: &mut Pty) -> u32 {
     let in_composer = "Enter send  Tab panes";
