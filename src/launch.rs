@@ -149,7 +149,7 @@ impl Ground {
             Ok(model) => model,
             Err(error) => {
                 let unready = Unready::new(&error);
-                problems.push(unready.reason());
+                problems.push(unready.reason.clone());
                 Arc::new(unready)
             }
         };
@@ -189,8 +189,11 @@ impl Ground {
         let state = self.places.state.canonicalize().unwrap_or(self.places.state.clone());
         let config = self.places.config.parent().map(Path::to_path_buf).unwrap_or_default();
         let off_limits = match id.filter(|_| workspace.starts_with(&state)) {
-            // A rehearsal works inside its run's directory.
-            Some(id) => vec![state.join("log"), state.join("runs").join(id.as_str()).join("store"), config],
+            // A rehearsal works inside its run's directory, which may even lie below that of the configuration.
+            Some(id) => {
+                let store = state.join("runs").join(id.as_str()).join("store");
+                vec![state.join("log"), store, self.places.config.clone()]
+            }
             None => vec![state, config],
         };
         Ok(Scene {
@@ -208,11 +211,11 @@ impl Seat {
         Client::new(ClientId("operator".to_string()), self.driven.handle.clone(), Seq(0))
     }
 
-    /// The run as it stands, and a hold on it from there on.
-    pub async fn look(&self) -> anyhow::Result<(Run, Client)> {
-        let run = read(&self.id, self.driven.handle.reader().as_ref()).await?;
+    /// The run as it stands, the records it was folded from, and a hold on it from there on.
+    pub async fn look(&self) -> anyhow::Result<(Run, Vec<Record>, Client)> {
+        let (run, past) = read(&self.id, self.driven.handle.reader().as_ref()).await?;
         let client = self.client().from(run.seq);
-        Ok((run, client))
+        Ok((run, past, client))
     }
 
     /// Lets go of the run: what is under way is ended and recorded, and the store is free for others when this
@@ -223,7 +226,7 @@ impl Seat {
         let reader = handle.reader();
         drop(handle);
         let journal = task.await.context("the engine broke down; resume the run, its journal is whole")?;
-        let run = read(&id, reader.as_ref()).await;
+        let run = read(&id, reader.as_ref()).await.map(|(run, _)| run);
         journal.close().await;
         // It ends by itself once the engine is gone; a task that broke down has ended, too.
         let _ = summaries.await;
@@ -231,14 +234,14 @@ impl Seat {
     }
 }
 
-/// Reads a run from its open journal.
-async fn read(id: &RunId, reader: &dyn Reader) -> anyhow::Result<Run> {
+/// Reads a run from its open journal: its state, and its records.
+async fn read(id: &RunId, reader: &dyn Reader) -> anyhow::Result<(Run, Vec<Record>)> {
     let mut records = Vec::new();
     loop {
         let from = Seq(records.len() as u64).next();
         let some = reader.read(from, limits::RECORDS_PER_UPDATE).await?;
         if some.is_empty() {
-            return fold(id, &records);
+            return Ok((fold(id, &records)?, records));
         }
         records.extend(some);
     }
@@ -308,23 +311,21 @@ fn as_text(path: &Path) -> anyhow::Result<String> {
 /// Stands in for a model that can't be asked: every request says why, and costs nothing.
 struct Unready {
     class: FailureClass,
+    reason: ParkReason,
     message: String,
 }
 
 impl Unready {
     fn new(error: &ModelError) -> Self {
-        let class = match error {
-            ModelError::NoKey { .. } | ModelError::BadKey { .. } => FailureClass::MissingCredentials,
-            ModelError::Script { .. } | ModelError::Address { .. } | ModelError::Tls(_) => FailureClass::ModelConfig,
+        let (class, reason) = match error {
+            ModelError::NoKey { .. } | ModelError::BadKey { .. } => {
+                (FailureClass::MissingCredentials, ParkReason::Credentials)
+            }
+            ModelError::Script { .. } | ModelError::Address { .. } | ModelError::Tls(_) => {
+                (FailureClass::ModelConfig, ParkReason::ModelConfig)
+            }
         };
-        Unready { class, message: error.to_string() }
-    }
-
-    fn reason(&self) -> ParkReason {
-        match self.class {
-            FailureClass::MissingCredentials => ParkReason::Credentials,
-            _ => ParkReason::ModelConfig,
-        }
+        Unready { class, reason, message: error.to_string() }
     }
 }
 

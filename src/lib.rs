@@ -12,7 +12,7 @@
 //! | 4 | `engine` | tasks, time and order |
 //! | 5 | `protocol` | how a room talks to a run |
 //! | 6 | `tui`, `headless` | the rooms |
-//! | 7 | `cli`, `config`, `logging`, `main.rs` | the roof |
+//! | 7 | `cli`, `config`, `logging`, `launch`, `rehearsal`, `order`, `doctor`, `rooms`, `main.rs` | the roof |
 
 pub mod domain;
 pub mod policy;

@@ -1,6 +1,7 @@
 //! Orders to a run that no process holds: it is opened, the command is recorded, and it is left as it was otherwise.
 
 use crate::cli::Order;
+use crate::domain::budget::Axis;
 use crate::domain::command::Cancel;
 use crate::domain::command::Command;
 use crate::domain::event::OwnerMode;
@@ -8,6 +9,7 @@ use crate::domain::id::ClientId;
 use crate::domain::run::Run;
 use crate::domain::summary::Summary;
 use crate::domain::time::Now;
+use crate::domain::time::Span;
 use crate::headless::orders;
 use crate::launch::Ground;
 use crate::launch::owner;
@@ -25,7 +27,7 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
     let mut records = Vec::new();
     for input in [taken, given] {
         // The active time of a run that only records stands still.
-        let active = crate::domain::time::Span(run.pool.used(crate::domain::budget::Axis::Active));
+        let active = Span(run.pool.used(Axis::Active));
         let turned = turn(&run, &input, Now { at: ground.clock.now(), active })?;
         records.extend(turned.records);
         run = turned.run;

@@ -2,8 +2,11 @@
 //! the list; it is left when another is opened, because one process drives one run.
 
 use crate::cli::Options;
+use crate::config::Resume;
 use crate::domain::command::Command;
 use crate::domain::id::RunId;
+use crate::domain::status::ParkReason;
+use crate::domain::status::Status;
 use crate::domain::summary::Listed;
 use crate::domain::terms::Goal;
 use crate::headless::exit::exit_code;
@@ -69,6 +72,7 @@ impl Rooms<'_> {
                     leave(seat.take()).await;
                     let opened = self.ground.open(&id).await;
                     seat = self.told(opened);
+                    self.go_on_by_itself(seat.as_ref()).await?;
                 }
                 Ok(Next::Start(text)) => {
                     leave(seat.take()).await;
@@ -80,16 +84,28 @@ impl Rooms<'_> {
         }
     }
 
+    /// A run that was cut off goes on at once, where the configuration says so.
+    async fn go_on_by_itself(&self, seat: Option<&Seat>) -> anyhow::Result<()> {
+        let Some(seat) = seat.filter(|_| self.ground.settings.resume() == Resume::Auto) else { return Ok(()) };
+        let (run, _, client) = seat.look().await?;
+        // Its journal says "running" until the engine has found that the process before this one died.
+        if matches!(run.status, Status::Running | Status::Parked(ParkReason::Interrupted)) {
+            // A refusal is no error here: the screen shows what the run waits for.
+            let _ = client.submit(Command::Resume).await;
+        }
+        Ok(())
+    }
+
     fn told(&mut self, result: anyhow::Result<Seat>) -> Option<Seat> {
         self.notice = result.as_ref().err().map(|error| format!("{error:#}"));
         result.ok()
     }
 
     async fn show(&self, seat: &Seat) -> anyhow::Result<Exit> {
-        let (run, client) = seat.look().await?;
+        let (run, past, client) = seat.look().await?;
         let home = self.ground.home.clone();
         let id = seat.id.clone();
-        let options = app::Options { palette: palette(), draft: home.read_draft(&id), sent: Vec::new() };
+        let options = app::Options { palette: palette(), draft: home.read_draft(&id), past };
         let keep = move |draft: &str| {
             if let Err(error) = home.write_draft(&id, draft) {
                 tracing::warn!(%error, "the draft could not be kept");

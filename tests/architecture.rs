@@ -18,11 +18,10 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("protocol", &["domain", "policy", "machine", "store", "model", "tools", "engine"]),
     ("tui", &["domain", "policy", "machine", "store", "model", "tools", "engine", "protocol"]),
     ("headless", &["domain", "policy", "machine", "store", "model", "tools", "engine", "protocol"]),
-    ("host", &["domain", "policy", "machine", "store", "model", "tools", "engine", "protocol"]),
 ];
 
 /// The roof: it knows everyone, and nobody knows it.
-const ROOF: &[&str] = &["main", "lib", "cli", "config", "logging"];
+const ROOF: &[&str] = &["main", "lib", "cli", "config", "logging", "launch", "rehearsal", "order", "doctor", "rooms"];
 
 /// The floors that do no input or output and know no clock, chance or environment.
 const PURE: &[&str] = &["domain", "policy", "machine"];
@@ -301,7 +300,7 @@ fn check_floor(folder: &str, target: &str, add: &mut dyn FnMut(String)) {
 
 fn check_crates(path: &str, folder: &str, tokens: &[Token], at: usize, add: &mut dyn FnMut(String)) {
     let token = tokens[at].text.as_str();
-    let (one, two) = (next(tokens, at, 1), next(tokens, at, 2));
+    let one = next(tokens, at, 1);
     let is_inner = previous(tokens, at) == "::" && at >= 2 && is_name(&tokens[at - 2].text);
     let is_crate = !is_inner && (one == "::" || (previous(tokens, at) == "use" && matches!(one, ";" | "as")));
     for (name, home) in CRATES_OF_A_FOLDER {
@@ -309,9 +308,13 @@ fn check_crates(path: &str, folder: &str, tokens: &[Token], at: usize, add: &mut
             add(format!("only `{home}` knows the crate `{name}`"));
         }
     }
-    if CLOCKS.contains(&token) && one == "::" && two == "now" && path != CLOCK {
+    if reads_clock(tokens, at) && path != CLOCK {
         add(format!("only {CLOCK} reads the clock"));
     }
+}
+
+fn reads_clock(tokens: &[Token], at: usize) -> bool {
+    CLOCKS.contains(&tokens[at].text.as_str()) && next(tokens, at, 1) == "::" && next(tokens, at, 2) == "now"
 }
 
 fn is_name(text: &str) -> bool {
@@ -374,7 +377,7 @@ fn the_sources_obey() {
     }
     for (name, _) in LONG_FILES {
         if !sources.join(name).exists() {
-            violations.push(format!("tests/architecture.rs: LONG_FILES names src/{name}, which is not there"));
+            violations.push(format!("tests/architecture.rs: src/{name} is not there, so it needs no exception"));
         }
     }
     assert!(violations.is_empty(), "{}", violations.join("\n"));

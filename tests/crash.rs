@@ -99,6 +99,16 @@ impl Stage {
         self.until(&words.iter().map(String::as_str).collect::<Vec<_>>(), records)
     }
 
+    /// Starts the rehearsal of the README, with a script that does not wait.
+    fn rehearse(&self, records: usize) -> usize {
+        let script = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo/script.toml")).unwrap();
+        let waits = |line: &&str| !line.starts_with("chunk_ms") && !line.starts_with("first_ms");
+        let quick: String = script.lines().filter(waits).map(|line| format!("{line}\n")).collect();
+        let path = self.dir.path().join("script.toml");
+        fs::write(&path, quick).unwrap();
+        self.until(&["rehearse", "--json", "--script", &path.display().to_string()], records)
+    }
+
     fn show(&self) -> Value {
         let out = self.ask(&["show", &self.id(), "--json"]);
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
@@ -147,10 +157,15 @@ impl Stage {
 
     /// Goes on to the end, killing each process after `records(n)` records.
     fn finish(&self, records: impl Fn(usize) -> usize) {
+        self.go_on(records);
+        self.verify();
+    }
+
+    fn go_on(&self, records: impl Fn(usize) -> usize) {
         for process in 0..PROCESSES_MAX {
             let shown = self.show();
             if shown["summary"]["status"]["completed"] == "verified" {
-                return self.verify();
+                return;
             }
             self.tend(&shown);
             let id = self.id();
@@ -163,6 +178,10 @@ impl Stage {
     fn verify(&self) {
         assert_eq!(self.traces(), ["one", "two", "three"]);
         assert_eq!(fs::read_to_string(self.work().join("first.txt")).unwrap(), "second\n");
+        self.verify_journal();
+    }
+
+    fn verify_journal(&self) {
         let records = self.records();
         let run = Run::fold(&records_id(self), &records).unwrap();
         assert_eq!(run.status, Status::Completed(Finish::Verified));
@@ -223,4 +242,12 @@ fn a_kill_after_any_record_of_the_first_process_loses_nothing() {
             scope.spawn(move || (1 + half..=records).step_by(2).for_each(kill_at));
         }
     });
+}
+
+#[test]
+fn a_rehearsal_killed_after_every_record_ends_verified() {
+    let stage = Stage::new();
+    stage.rehearse(1);
+    stage.go_on(|process| 1 + process % 9);
+    stage.verify_journal();
 }

@@ -1,6 +1,8 @@
-//! The documents mention only files that are there.
-#![allow(clippy::unwrap_used)]
+//! The documents against the code: they mention only files that are there, the tree of docs/ARCHITECTURE.md is the real
+//! one, and docs/JOURNAL.md tells of every event.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
@@ -78,4 +80,130 @@ fn mentions_of_files_are_found() {
         .map(|(line, mention)| format!("{line} {} {}", mention.target, if mention.is_link { "link" } else { "name" }))
         .collect();
     assert_eq!(found, ["1 A.md link", "1 src/main.rs name", "1 docs/B.md name", "5 ../README.md link"]);
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap()
+}
+
+/// What stands between a heading and the next one.
+fn section<'a>(text: &'a str, heading: &str) -> &'a str {
+    let start = text.find(heading).unwrap_or_else(|| panic!("there is no heading {heading:?}"));
+    let rest = &text[start + heading.len()..];
+    rest.find("\n## ").map_or(rest, |end| &rest[..end])
+}
+
+/// The files that a tree lists: a line without indent is a folder, in others the first word is a file below it.
+fn listed(tree: &str) -> Vec<String> {
+    let mut folder = "";
+    let mut found = Vec::new();
+    for line in tree.lines() {
+        match (line.starts_with(' '), line.split_whitespace().next()) {
+            (false, Some(word)) => folder = word,
+            (true, Some(word)) => found.push(format!("{folder}{word}")),
+            (_, None) => {}
+        }
+    }
+    found
+}
+
+/// The Rust sources below a folder.
+fn sources(folder: &str, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(root().join(folder)).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            sources(&name, found);
+        } else if name.ends_with(".rs") {
+            found.insert(name);
+        }
+    }
+}
+
+#[test]
+fn the_tree_is_the_real_one() {
+    let text = read("docs/ARCHITECTURE.md");
+    let tree = section(&text, "## 3. The tree").split("```").nth(1).unwrap();
+    let told = listed(tree);
+    let mut there = BTreeSet::new();
+    sources("src", &mut there);
+    sources("tests", &mut there);
+    let unique: BTreeSet<String> = told.iter().cloned().collect();
+    let missing: Vec<&String> = there.difference(&unique).collect();
+    let gone: Vec<&String> = unique.difference(&there).collect();
+    assert!(
+        missing.is_empty() && gone.is_empty() && unique.len() == told.len(),
+        "the tree in docs/ARCHITECTURE.md\nlacks {missing:#?}\nhas {gone:#?}, which are not there\nor lists a file twice"
+    );
+}
+
+/// The events of the enum in `source`, as they are named in a record, in their order.
+fn events(source: &str) -> Vec<String> {
+    let body = source.split("pub enum Event {\n").nth(1).unwrap().split("\n}\n").next().unwrap();
+    let variants = body.lines().filter_map(|line| line.strip_prefix("    "));
+    let names = variants.filter(|line| line.starts_with(|letter: char| letter.is_ascii_uppercase()));
+    names.map(|line| snake(line.split([' ', ',', '(']).next().unwrap())).collect()
+}
+
+fn snake(name: &str) -> String {
+    let mut snake = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
+}
+
+/// The rows of the tables in a text, as cells.
+fn rows(text: &str) -> Vec<Vec<&str>> {
+    let lines = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
+    lines.map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
+}
+
+#[test]
+fn the_journal_page_tells_of_every_event() {
+    let events = events(&read("src/domain/event.rs"));
+    assert!(events.len() > 30, "only {} events were found in the source", events.len());
+    let page = read("docs/JOURNAL.md");
+    let told = rows(section(&page, "## What can happen"));
+    let names: Vec<&str> = told.iter().skip(1).map(|row| row[0].trim_matches('`')).collect();
+    assert_eq!(names, events, "the table of docs/JOURNAL.md and the enum in src/domain/event.rs");
+    let groups = section(&page, "## Which records stand or fall together");
+    let ungrouped: Vec<&String> = events.iter().filter(|name| !groups.contains(&format!("`{name}`"))).collect();
+    assert!(ungrouped.is_empty(), "no group of docs/JOURNAL.md names {ungrouped:?}");
+
+    let house = read("docs/ARCHITECTURE.md");
+    let invariants: Vec<&str> = rows(section(&house, "## 6. Invariants")).iter().map(|row| row[0]).collect();
+    let cited = told.iter().skip(1).flat_map(|row| row[3].split(", "));
+    let unknown: Vec<&str> = cited.filter(|one| !invariants.contains(one)).collect();
+    assert!(unknown.is_empty(), "docs/ARCHITECTURE.md has no invariant {unknown:?}");
+}
+
+#[test]
+fn trees_events_and_rows_are_read() {
+    assert_eq!(
+        listed("src/\n  a.rs  what\n\n  b/c.rs  it is\ntests/\n  d.rs\n"),
+        ["src/a.rs", "src/b/c.rs", "tests/d.rs"]
+    );
+    let source = "pub enum Event {\n    /// A.\n    RunCreated {\n        /// B.\n        terms: Terms,\n    },\n    Left,\n}\n\npub enum Other {\n    Not,\n}\n";
+    assert_eq!(events(source), ["run_created", "left"]);
+    assert_eq!(rows("| a | b |\n| --- | --- |\n| `c` | d e |\ntext | no\n"), [["a", "b"], ["`c`", "d e"]]);
+    assert_eq!(section("## A\none\n## B\ntwo\n", "## A"), "\none");
+}
+
+#[test]
+fn the_glossary_has_each_word_once_and_in_order() {
+    let page = read("docs/GLOSSARY.md");
+    let words: Vec<String> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("- **")?.split_once("**: "))
+        .map(|(word, _)| word.to_lowercase())
+        .collect();
+    assert!(words.len() > 60, "only {} words were found", words.len());
+    let mut sorted = words.clone();
+    sorted.sort();
+    sorted.dedup();
+    assert_eq!(words, sorted);
 }

@@ -27,6 +27,7 @@ use tiller::domain::model::FailureClass;
 use tiller::domain::model::ModelReply;
 use tiller::domain::model::ModelRequest;
 use tiller::domain::model::ModelSpec;
+use tiller::domain::model::Offer;
 use tiller::domain::model::StopReason;
 use tiller::domain::status::Phase;
 use tiller::domain::time::Span;
@@ -131,7 +132,7 @@ fn request(closing: &str, max_output: u64) -> ModelRequest {
         system: "You are helpful.".to_string(),
         entries: Vec::new(),
         closing: closing.to_string(),
-        tools: Vec::new(),
+        offer: Arc::default(),
         max_output,
     }
 }
@@ -188,7 +189,8 @@ async fn tools(model: &OpenAi) {
         schema: json!({ "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] }),
         effect: EffectClass::Read,
     }];
-    let request = ModelRequest { tools, ..request("Read the file check.sh with your tool.", 128) };
+    let request =
+        ModelRequest { offer: Arc::new(Offer::new(tools)), ..request("Read the file check.sh with your tool.", 128) };
     match model.call(request, broadcast::channel(1_024).0, CancellationToken::new()).await {
         Ok(reply) => {
             eprintln!("with a tool it said {:?} and called {:?}", reply.text, reply.calls);

@@ -353,7 +353,7 @@ fn request() -> ModelRequest {
             }),
         ],
         closing: "go on".to_string(),
-        tools: Vec::new(),
+        offer: Arc::default(),
         max_output: 512,
     }
 }

@@ -232,7 +232,7 @@ impl Engine {
                 system: String::new(),
                 entries: self.entries.clone(),
                 closing: String::new(),
-                tools: Vec::new(),
+                offer: Arc::default(),
                 max_output: 8_192,
             };
             match model().call(request, broadcast::channel(1).0, CancellationToken::new()).await {

@@ -5,6 +5,8 @@
 
 #[path = "screens/keys.rs"]
 mod keys;
+#[path = "screens/pty.rs"]
+mod pty;
 #[path = "screens/sizes.rs"]
 mod sizes;
 #[path = "screens/story.rs"]

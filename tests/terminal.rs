@@ -13,7 +13,6 @@ mod rehearsal;
 mod ways_out;
 
 use pty::Pty;
-use real::Stage;
 
 const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";

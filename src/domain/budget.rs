@@ -300,15 +300,14 @@ impl Pool {
         self.limits.on(axis).left(self.used(axis)) == Some(0)
     }
 
-    /// The axis, if any, that does not bear a reservation of this size.
-    pub fn refuses(&self, amount: MicroUsd, tokens: u64) -> Option<Axis> {
+    /// The axes that do not bear a reservation of this size, first things first.
+    pub fn refuses(&self, amount: MicroUsd, tokens: u64) -> impl Iterator<Item = Axis> {
         let tokens_fit = self.limits.tokens.bears(self.usage.total().saturating_add(tokens));
         let cost_fits = self.limits.cost.bears(self.spent.plus(amount).0);
-        match (tokens_fit, cost_fits) {
-            (false, _) => Some(Axis::Tokens),
-            (true, false) => Some(Axis::Cost),
-            (true, true) => None,
-        }
+        [(Axis::Tokens, tokens_fit), (Axis::Cost, cost_fits)]
+            .into_iter()
+            .filter(|(_, fits)| !fits)
+            .map(|(axis, _)| axis)
     }
 
     /// Holds a reservation. Errors, in words for the log, when one is held or a limit does not bear it.
@@ -316,7 +315,7 @@ impl Pool {
         if let Some(held) = &self.reserved {
             return Err(format!("reservation {:?} while {:?} is held", reservation.id, held.id));
         }
-        if let Some(axis) = self.refuses(reservation.amount, reservation.tokens) {
+        if let Some(axis) = self.refuses(reservation.amount, reservation.tokens).next() {
             return Err(format!("reservation {:?} is over the limit of {}", reservation.id, axis.word()));
         }
         self.reserved = Some(reservation);

@@ -1,5 +1,7 @@
 //! The control tools: handled by the engine itself, never gated, without effect outside the run.
 
+use std::sync::LazyLock;
+
 use serde_json::json;
 
 use crate::domain::limits;
@@ -21,7 +23,12 @@ pub fn is_control(name: &str) -> bool {
 }
 
 /// What the model is told of the control tools (docs/ENGINE.md §6.1, §7.6).
-pub fn specs() -> Vec<ToolSpec> {
+pub fn specs() -> &'static [ToolSpec] {
+    static SPECS: LazyLock<Vec<ToolSpec>> = LazyLock::new(written);
+    &SPECS
+}
+
+fn written() -> Vec<ToolSpec> {
     let todo = json!({
         "type": "object", "additionalProperties": false, "required": ["title", "status"],
         "properties": {

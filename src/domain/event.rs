@@ -306,6 +306,48 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// The event's name, as its record has it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::RunCreated { .. } => "run_created",
+            Event::OwnerAcquired { .. } => "owner_acquired",
+            Event::StatusChanged { .. } => "status_changed",
+            Event::ControlRequested { .. } => "control_requested",
+            Event::Recovered { .. } => "recovered",
+            Event::IterationStarted { .. } => "iteration_started",
+            Event::InterjectionQueued { .. } => "interjection_queued",
+            Event::InterjectionDelivered { .. } => "interjection_delivered",
+            Event::BudgetReserved { .. } => "budget_reserved",
+            Event::BudgetSettled { .. } => "budget_settled",
+            Event::BudgetRaised { .. } => "budget_raised",
+            Event::ModelCallStarted { .. } => "model_call_started",
+            Event::ModelCallFinished { .. } => "model_call_finished",
+            Event::ModelCallFailed { .. } => "model_call_failed",
+            Event::RetryScheduled { .. } => "retry_scheduled",
+            Event::ToolCallProposed { .. } => "tool_call_proposed",
+            Event::ToolCallPrepared { .. } => "tool_call_prepared",
+            Event::ApprovalRequested { .. } => "approval_requested",
+            Event::ApprovalDecided { .. } => "approval_decided",
+            Event::ApprovalInvalidated { .. } => "approval_invalidated",
+            Event::ToolCallStarted { .. } => "tool_call_started",
+            Event::ToolCallFinished { .. } => "tool_call_finished",
+            Event::ToolCallProbed { .. } => "tool_call_probed",
+            Event::ToolOutcomeResolved { .. } => "tool_outcome_resolved",
+            Event::QuestionAnswered { .. } => "question_answered",
+            Event::PlanUpdated { .. } => "plan_updated",
+            Event::DoneClaimed { .. } => "done_claimed",
+            Event::CheckStarted { .. } => "check_started",
+            Event::AcceptanceChecked { .. } => "acceptance_checked",
+            Event::CheckInterrupted { .. } => "check_interrupted",
+            Event::ClaimJudged { .. } => "claim_judged",
+            Event::ProgressObserved { .. } => "progress_observed",
+            Event::StallDetected { .. } => "stall_detected",
+            Event::IterationClosed { .. } => "iteration_closed",
+        }
+    }
+}
+
 /// A process that holds a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
@@ -353,4 +395,24 @@ pub enum ClaimVerdict {
     Rejected,
     /// Not judged, because the operator has spoken.
     Postponed,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_is_the_tag_of_the_record() {
+        let id = InterjectionId(1);
+        let by = ClientId("c".to_string());
+        let events = [
+            Event::Recovered { findings: Vec::new() },
+            Event::InterjectionQueued { id, text: String::new(), by },
+            Event::CheckStarted { index: 0 },
+        ];
+        for event in events {
+            assert_eq!(serde_json::to_value(&event).unwrap()["type"], event.name());
+        }
+    }
 }

@@ -10,6 +10,7 @@ use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
+use crate::domain::control;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::event::Finding;
@@ -26,6 +27,7 @@ use crate::domain::message::ToolUse;
 use crate::domain::message::Transcript;
 use crate::domain::model::FailureClass;
 use crate::domain::model::ModelReply;
+use crate::domain::model::Offer;
 use crate::domain::model::StopReason;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
@@ -94,6 +96,7 @@ impl Run {
             return Err(Broken { seq: record.seq, why: "the first record is not number 1".to_string() });
         }
         let plan = Plan::seed(terms.goal.as_str());
+        let offer = Offer::new(control::specs().iter().chain(&terms.tools).cloned().collect());
         Ok(Run {
             id,
             seq: record.seq,
@@ -101,6 +104,7 @@ impl Run {
             created: record.at,
             pool: Pool::new(terms.limits),
             terms: Arc::new(Terms::clone(terms)),
+            offer: Arc::new(offer),
             status: Status::Queued,
             status_since: record.at,
             owner: None,
@@ -448,7 +452,6 @@ impl Run {
 
     fn decide(&mut self, call: CallId, decision: &Decision, by: &By) -> Result<(), String> {
         let one = self.touch(call)?;
-        let signature = one.signature();
         match decision {
             Decision::AllowOnce | Decision::AllowRun => {
                 one.state = CallState::Approved;
@@ -456,18 +459,19 @@ impl Run {
             }
             Decision::Deny(text) => one.state = CallState::Denied { by: by.clone(), text: text.clone() },
         }
-        match (decision, by) {
-            (Decision::AllowRun, By::Operator(_)) => {
+        let By::Operator(_) = by else { return Ok(()) };
+        let signature = one.signature();
+        match decision {
+            Decision::AllowOnce => self.progress.denials = 0,
+            Decision::AllowRun => {
                 self.progress.denials = 0;
                 self.progress.granted.insert(signature);
             }
-            (Decision::AllowOnce, By::Operator(_)) => self.progress.denials = 0,
-            (Decision::Deny(text), By::Operator(_)) => {
+            Decision::Deny(text) => {
                 self.progress.denials += 1;
                 self.progress.granted.remove(&signature);
                 self.progress.denied.insert(signature, text.clone());
             }
-            (Decision::AllowOnce | Decision::AllowRun | Decision::Deny(_), By::Rule(_)) => {}
         }
         Ok(())
     }

@@ -74,6 +74,8 @@ pub const RETRIES_OVERLOADED: u32 = 6;
 pub const RETRIES_RATE: u32 = 8;
 /// Attempts at a model call whose stream broke or went silent.
 pub const RETRIES_STREAM: u32 = 3;
+/// Attempts at a model call whose failure nobody expects to pass: it is tried once more, and no further.
+pub const RETRIES_ONCE: u32 = 2;
 /// First wait before a retry; doubled each time.
 pub const BACKOFF_FIRST: Span = Span::seconds(1);
 /// Longest wait before a retry inside an iteration.

@@ -104,6 +104,14 @@ impl Transcript {
         self.0.iter()
     }
 
+    /// Whether a call of the conversation has this id on the wire.
+    pub fn has_wire_id(&self, id: &str) -> bool {
+        self.entries().any(|entry| match &entry.message {
+            Message::Assistant { uses, .. } => uses.iter().any(|one| one.wire_id == id),
+            Message::Operator { .. } | Message::Engine { .. } | Message::ToolResult { .. } => false,
+        })
+    }
+
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.0.len()

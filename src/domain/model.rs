@@ -63,8 +63,8 @@ pub struct ModelRequest {
     pub entries: Vec<Arc<Entry>>,
     /// The engine's last word: the plan as it stands and what this phase is for.
     pub closing: String,
-    /// The tools that may be used.
-    pub tools: Vec<ToolSpec>,
+    /// The tools that may be used, shared with the run.
+    pub offer: Arc<Offer>,
     /// Output asked for at most, in tokens.
     pub max_output: u64,
 }
@@ -73,9 +73,33 @@ impl ModelRequest {
     /// Size of everything that is sent, in bytes: what the estimate of its tokens rests on.
     pub fn bytes(&self) -> u64 {
         let entries: usize = self.entries.iter().map(|entry| entry_bytes(entry)).sum();
-        let tools: usize =
-            self.tools.iter().map(|tool| tool.description.len() + tool.schema.to_string().len() + 32).sum();
-        (self.system.len() + self.closing.len() + entries + tools) as u64
+        (self.system.len() + self.closing.len() + entries + self.offer.bytes) as u64
+    }
+}
+
+/// The tools that a run offers its model. They stay the same for the life of the run, so they are put together and
+/// measured once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Offer {
+    tools: Vec<ToolSpec>,
+    bytes: usize,
+}
+
+impl Offer {
+    /// The offer of these tools.
+    pub fn new(tools: Vec<ToolSpec>) -> Self {
+        let bytes = tools.iter().map(|tool| tool.description.len() + tool.schema.to_string().len() + 32).sum();
+        Offer { tools, bytes }
+    }
+
+    /// The tools, control tools first.
+    pub fn tools(&self) -> &[ToolSpec] {
+        &self.tools
+    }
+
+    /// The tool of this name.
+    pub fn find(&self, name: &str) -> Option<&ToolSpec> {
+        self.tools.iter().find(|tool| tool.name == name)
     }
 }
 

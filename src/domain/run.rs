@@ -23,6 +23,7 @@ use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::message::Transcript;
 use crate::domain::model::FailureClass;
+use crate::domain::model::Offer;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::progress::Observation;
@@ -51,6 +52,8 @@ pub struct Run {
     pub created: Timestamp,
     /// What it was started with.
     pub terms: Arc<Terms>,
+    /// The tools of the terms and the control tools, as the model is offered them.
+    pub offer: Arc<Offer>,
     /// Where it stands.
     pub status: Status,
     /// Since when.
@@ -381,13 +384,13 @@ impl Run {
         }
     }
 
-    /// How many retries of a failed model call are left for a class, given how many were made.
+    /// Whether a failed model call is tried again, given how often it failed in a row: the limits count attempts.
     pub fn retries_left(&self, class: FailureClass) -> bool {
         let most = match class {
             FailureClass::RateLimited => limits::RETRIES_RATE,
             FailureClass::Overloaded | FailureClass::Network => limits::RETRIES_OVERLOADED,
             FailureClass::StreamStalled | FailureClass::StreamBroken => limits::RETRIES_STREAM,
-            FailureClass::Unknown | FailureClass::BadRequest => 1,
+            FailureClass::Unknown | FailureClass::BadRequest => limits::RETRIES_ONCE,
             FailureClass::MissingCredentials
             | FailureClass::Auth
             | FailureClass::Billing

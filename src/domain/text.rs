@@ -5,7 +5,13 @@ use sha2::Sha256;
 
 /// SHA-256 of bytes, in lower-case hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::with_capacity(64);
+    for byte in Sha256::digest(bytes) {
+        for digit in [byte >> 4, byte & 15] {
+            text.push(char::from(if digit < 10 { b'0' + digit } else { b'a' - 10 + digit }));
+        }
+    }
+    text
 }
 
 /// The longest start of `text` that is at most `max` bytes and ends between characters.

@@ -21,6 +21,9 @@ pub const MARK_LF: &str = "⟦LF⟧";
 
 /// Spaces in a row that an approval view shows as they are; longer runs could push text out of sight.
 const SPACES_SHOWN: usize = 8;
+/// Spaces that it shows as they are at the start of a line, the mark of a diff aside: code is indented, and what is
+/// not pushed away from other text hides nothing.
+const INDENT_SHOWN: usize = 40;
 /// Combining marks on one base that a transcript shows; more are only ever a prank.
 const MARKS_SHOWN: u8 = 2;
 /// Cells between two tab stops.
@@ -39,28 +42,18 @@ pub fn approval(text: &str) -> String {
 
 /// As `approval`, for bytes that need not be text; a byte that is not UTF-8 is shown as `⟦x9B⟧`.
 pub fn approval_bytes(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len() + 16);
-    let mut spaces = 0;
+    let mut sheet = Sheet { out: String::with_capacity(bytes.len() + 16), line_start: 0, spaces: 0 };
     for chunk in bytes.utf8_chunks() {
         for one in chunk.valid().chars() {
-            if one == ' ' {
-                spaces += 1;
-                continue;
-            }
-            put_spaces(&mut out, &mut spaces, one == '\n' || one == '\r');
-            match one {
-                '\n' => out.push_str("⟦LF⟧\n"),
-                _ if is_plain(one) => out.push(one),
-                _ => put_mark(&mut out, one),
-            }
+            sheet.put(one);
         }
         for byte in chunk.invalid() {
-            put_spaces(&mut out, &mut spaces, false);
-            out.push_str(&format!("⟦x{byte:02X}⟧"));
+            sheet.put_spaces(Spaces::Inner);
+            sheet.out.push_str(&format!("⟦x{byte:02X}⟧"));
         }
     }
-    put_spaces(&mut out, &mut spaces, true);
-    out
+    sheet.put_spaces(Spaces::Trailing);
+    sheet.out
 }
 
 /// Text of a conversation, a file or a program, as lines to be read: colours are dropped, tabs become spaces, a
@@ -113,17 +106,48 @@ pub fn foreign_letters(text: &str, most: usize) -> Vec<(char, usize, usize)> {
     places.filter(|(one, _, _)| is_foreign(*one)).take(most).collect()
 }
 
-fn put_spaces(out: &mut String, spaces: &mut usize, is_trailing: bool) {
-    let count = std::mem::take(spaces);
-    if count > SPACES_SHOWN || (is_trailing && count > 0) {
-        out.push_str(&format!("⟦SP×{count}⟧"));
-    } else {
-        out.extend(std::iter::repeat_n(' ', count));
-    }
+/// An approval view being written.
+struct Sheet {
+    out: String,
+    line_start: usize,
+    spaces: usize,
 }
 
-fn put_mark(out: &mut String, one: char) {
-    out.push_str(&mark(one));
+/// Where a run of spaces stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spaces {
+    Inner,
+    Trailing,
+}
+
+impl Sheet {
+    fn put(&mut self, one: char) {
+        if one == ' ' {
+            self.spaces += 1;
+            return;
+        }
+        self.put_spaces(if one == '\n' || one == '\r' { Spaces::Trailing } else { Spaces::Inner });
+        match one {
+            '\n' => {
+                self.out.push_str(MARK_LF);
+                self.out.push('\n');
+                self.line_start = self.out.len();
+            }
+            _ if is_plain(one) => self.out.push(one),
+            _ => self.out.push_str(&mark(one)),
+        }
+    }
+
+    fn put_spaces(&mut self, place: Spaces) {
+        let count = std::mem::take(&mut self.spaces);
+        let line = self.out.get(self.line_start..).unwrap_or_default();
+        let most = if matches!(line, "" | "+" | "-") { INDENT_SHOWN } else { SPACES_SHOWN };
+        if count > most || (place == Spaces::Trailing && count > 0) {
+            self.out.push_str(&format!("⟦SP×{count}⟧"));
+        } else {
+            self.out.extend(std::iter::repeat_n(' ', count));
+        }
+    }
 }
 
 fn mark(one: char) -> String {
@@ -309,15 +333,18 @@ mod tests {
         check_approval("ls a\u{fe0f}b\u{e0100}".as_bytes(), "ls a⟦U+FE0F⟧b⟦U+E0100⟧");
         check_approval("ls e\u{301}".as_bytes(), "ls e⟦U+0301⟧");
         check_approval(b"a         b  \nc ", "a⟦SP×9⟧b⟦SP×2⟧⟦LF⟧\nc⟦SP×1⟧");
+        check_approval(b"          a\n+          b", "          a⟦LF⟧\n+          b");
+        check_approval(format!("-{}b", " ".repeat(41)).as_bytes(), "-⟦SP×41⟧b");
         check_approval(b"a\r\nb\x7f", "a⟦CR⟧⟦LF⟧\nb⟦DEL⟧");
         check_approval("日本語 → ok".as_bytes(), "日本語 → ok");
     }
 
     #[test]
     fn every_character_reads_back_from_an_approval() {
-        for one in '\0'..=char::MAX {
-            let text = format!("a{one} {one}b{one}");
-            assert_eq!(decode(&approval(&text)), text.as_bytes(), "{one:?}");
+        let all: Vec<char> = ('\0'..=char::MAX).collect();
+        for block in all.chunks(512) {
+            let text: String = block.iter().flat_map(|one| ['a', *one, ' ', *one]).collect();
+            assert_eq!(decode(&approval(&text)), text.as_bytes(), "from {:?}", block[0]);
         }
     }
 
@@ -374,10 +401,12 @@ mod tests {
 
     #[test]
     fn nothing_unseen_reaches_a_transcript() {
-        for one in '\0'..=char::MAX {
-            let shown = transcript(&format!("x {one} x"));
-            let is_seen = |other: char| other == '\n' || is_plain(other) || other == MARK_OPEN || other == MARK_CLOSE;
-            assert!(shown.chars().all(is_seen), "{one:?} became {shown:?}");
+        let is_seen = |other: char| other == '\n' || is_plain(other) || other == MARK_OPEN || other == MARK_CLOSE;
+        let all: Vec<char> = ('\0'..=char::MAX).collect();
+        for block in all.chunks(512) {
+            let shown = transcript(&block.iter().flat_map(|one| ['x', ' ', *one]).collect::<String>());
+            let unseen = shown.chars().find(|one| !is_seen(*one));
+            assert_eq!(unseen, None, "from {:?}", block[0]);
         }
     }
 

@@ -148,6 +148,13 @@ impl<J: Journal> Driver<J> {
             reply(answer, Err(Refusal::Storage(why.clone())));
             return Err(why);
         }
+        for record in &turned.records {
+            // Only what kind of thing happened: texts and arguments are in the journal, not in the log.
+            tracing::debug!(run = %turned.run.id, seq = record.seq.0, event = record.event.name(), "recorded");
+        }
+        if turned.run.status != self.run.status {
+            tracing::info!(run = %turned.run.id, status = turned.run.status.phrase(), "the status changed");
+        }
         let changed = turned.run.status != self.run.status || turned.run.iteration.n != self.run.iteration.n;
         self.run = turned.run;
         self.active.turn(now.active, self.clock.mono(), self.run.is_running());

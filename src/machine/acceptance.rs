@@ -14,6 +14,9 @@ use crate::policy::progress;
 
 /// The next step, if there is a claim that is not judged. All other calls of the reply have ended before.
 pub fn step(run: &Run) -> Option<Vec<Event>> {
+    if !run.iteration.is_open {
+        return None;
+    }
     let Some(made) = &run.iteration.claim else { return begin(run) };
     match &made.stage {
         ClaimStage::Judged(_) => None,
@@ -31,8 +34,10 @@ fn begin(run: &Run) -> Option<Vec<Event>> {
                 let evidence: String = finish.evidence.iter().map(|line| format!("\n- {line}")).collect();
                 let claimed =
                     Event::DoneClaimed { call: Some(call.id), summary: format!("{}{evidence}", finish.summary) };
-                let dropped = claim::without_not_needed(&run.plan, &finish).map(|plan| Event::PlanUpdated { plan });
-                [claimed].into_iter().chain(dropped).collect()
+                // A claim that will be postponed changes nothing.
+                let is_judged = run.interjections.is_empty();
+                let dropped = claim::without_not_needed(&run.plan, &finish).filter(|_| is_judged);
+                [claimed].into_iter().chain(dropped.map(|plan| Event::PlanUpdated { plan })).collect()
             }
             Err(error) => vec![advance::invalid(call, error)],
         });

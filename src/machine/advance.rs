@@ -6,6 +6,7 @@ use crate::domain::approval::Decision;
 use crate::domain::budget::Axis;
 use crate::domain::command::Control;
 use crate::domain::control;
+use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::fold;
 use crate::domain::limits;
@@ -124,8 +125,13 @@ fn has_passed_all(run: &Run) -> bool {
     }
     match run.iteration.claim.as_ref().map(|claim| &claim.stage) {
         Some(ClaimStage::Passed(passed)) => *passed == all && all > 0,
-        Some(ClaimStage::Judged(_)) => true,
-        Some(ClaimStage::Checking(_) | ClaimStage::CheckFailed { .. }) | None => false,
+        Some(ClaimStage::Judged(ClaimVerdict::Verified | ClaimVerdict::Unverified)) => true,
+        Some(
+            ClaimStage::Judged(ClaimVerdict::Rejected | ClaimVerdict::Postponed)
+            | ClaimStage::Checking(_)
+            | ClaimStage::CheckFailed { .. },
+        )
+        | None => false,
     }
 }
 

@@ -90,8 +90,7 @@ fn proposed(run: &Run, got: &ModelReply) -> Vec<Event> {
     let mut id = run.next.call;
     let mut wire_ids: Vec<String> = Vec::new();
     for asked in reply::calls(got) {
-        let own = id.to_string();
-        let wire_id = if asked.id.is_empty() || wire_ids.contains(&asked.id) { own } else { asked.id.clone() };
+        let wire_id = wire_id(run, &wire_ids, &asked.id, id);
         // Some models write nothing where a tool needs no arguments.
         let arguments = if asked.arguments.trim().is_empty() { "{}".to_string() } else { asked.arguments.clone() };
         let effect = reply::effect(run, &asked.name).unwrap_or(EffectClass::External);
@@ -106,6 +105,14 @@ fn proposed(run: &Run, got: &ModelReply) -> Vec<Event> {
     }
     group.extend(answers);
     group
+}
+
+/// The provider's id of a call; the engine's where it gave none, or one that the conversation has already. Some
+/// servers count from zero in every reply (docs/ENGINE.md §14.3).
+fn wire_id(run: &Run, taken: &[String], asked: &str, own: CallId) -> String {
+    let is_free = |id: &String| !id.is_empty() && !taken.contains(id) && !run.transcript.has_wire_id(id);
+    let others = (1..u32::MAX).map(|n| format!("{own}-{n}"));
+    [asked.to_string(), own.to_string()].into_iter().chain(others).find(is_free).unwrap_or_default()
 }
 
 fn prepared(run: &Run, facts: &[(CallId, Facts)]) -> Vec<Event> {

@@ -152,10 +152,12 @@ fn decide(
     if *decision == Decision::AllowRun {
         group.extend(twins(run, call));
     }
-    if run.status == Status::Parked(ParkReason::Approval)
-        && run.is_driven()
-        && run.head().is_some_and(|head| head.id == id)
-    {
+    let decided = |head: &ToolCall| {
+        group.iter().any(|event| matches!(event, Event::ApprovalDecided { call, .. } if *call == head.id))
+    };
+    // The head may have been decided before, under an owner that only recorded.
+    let holds_up = run.head().is_some_and(|head| run.waits(head).is_some() && !decided(head));
+    if run.status == Status::Parked(ParkReason::Approval) && run.is_driven() && !holds_up {
         group.push(status(Status::Running, Some(client)));
     }
     Ok(group)
@@ -251,7 +253,8 @@ fn resume(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
     let Status::Parked(reason) = &run.status else { return Err(Refusal::NotParked(run.status.clone())) };
     let not_cleared = match reason {
         ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question => {
-            run.head().is_some_and(|call| run.waits(call).is_some())
+            // What waits by now may be something else; then the loop parks the run for that.
+            run.head().and_then(|call| run.waits(call)).is_some_and(|waits| waits.reason() == *reason)
         }
         ParkReason::Budget(axis) => run.pool.is_exhausted(*axis) || !bears_next(run, *axis),
         ParkReason::ContextExhausted | ParkReason::PriceUnknown => true,
@@ -281,7 +284,7 @@ fn resume(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
 /// Whether the axis bears the worst case of the next request.
 fn bears_next(run: &Run, axis: Axis) -> bool {
     let worst = spending::worst_case(run, &context::assemble(run));
-    run.pool.refuses(worst.amount, worst.tokens) != Some(axis)
+    !run.pool.refuses(worst.amount, worst.tokens).any(|refused| refused == axis)
 }
 
 fn raise(run: &Run, axis: Axis, limit: Limit, client: &ClientId) -> Result<Vec<Event>, Refusal> {

@@ -231,7 +231,7 @@ mod tests {
             system: "be good".to_string(),
             entries,
             closing: String::new(),
-            tools: Vec::new(),
+            offer: Arc::default(),
             max_output: 100,
         }
     }

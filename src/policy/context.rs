@@ -5,7 +5,6 @@
 
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
-use crate::domain::control;
 use crate::domain::id::ModelCallId;
 use crate::domain::limits;
 use crate::domain::model::ModelRequest;
@@ -40,8 +39,6 @@ pub fn digest(request: &ModelRequest) -> String {
 }
 
 fn request(run: &Run, call: ModelCallId, attempt: u32, phase: Phase) -> ModelRequest {
-    let mut tools = control::specs();
-    tools.extend(run.terms.tools.iter().cloned());
     ModelRequest {
         call,
         attempt,
@@ -50,7 +47,7 @@ fn request(run: &Run, call: ModelCallId, attempt: u32, phase: Phase) -> ModelReq
         system: system(run),
         entries: run.transcript.entries().cloned().collect(),
         closing: closing(run, phase),
-        tools,
+        offer: run.offer.clone(),
         max_output: run.iteration.max_output.unwrap_or(run.terms.model.max_output),
     }
 }

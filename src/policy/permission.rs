@@ -42,7 +42,9 @@ pub fn judge(run: &Run, call: &ToolCall, facts: &Facts, taken: u64) -> Judgement
     if let Some(problem) = &facts.problem {
         return Judgement::NotRun(problem.clone());
     }
-    if run.pool.limits().tool_calls.left(run.pool.used(Axis::ToolCalls)).is_some_and(|left| left <= taken) {
+    // A call that was started before was counted then.
+    let left = run.pool.limits().tool_calls.left(run.pool.used(Axis::ToolCalls));
+    if call.attempts == 0 && left.is_some_and(|left| left <= taken) {
         let text = "over the run's limit of tool calls; this call was not run".to_string();
         return Judgement::NotRun(Problem { kind: ProblemKind::OverBudget, text });
     }
@@ -62,7 +64,7 @@ pub fn judge(run: &Run, call: &ToolCall, facts: &Facts, taken: u64) -> Judgement
         (EffectClass::WriteFile, true) => Judgement::Ask("it changes a file of the workspace".to_string()),
         (EffectClass::WriteFile, false) => Judgement::Ask(format!("it changes a file: {}", facts.reach)),
         (EffectClass::Idempotent | EffectClass::External | EffectClass::Control, _) => {
-            Judgement::Ask(format!("it can change anything you can: {}", facts.reach))
+            Judgement::Ask("it can change anything that you can".to_string())
         }
     }
 }

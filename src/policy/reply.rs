@@ -2,7 +2,6 @@
 
 use serde::de::IgnoredAny;
 
-use crate::domain::control;
 use crate::domain::model::AskedCall;
 use crate::domain::model::ModelReply;
 use crate::domain::model::StopReason;
@@ -15,14 +14,17 @@ use crate::domain::tool::ProblemKind;
 
 /// Why a reply is not used: it is asked for again.
 pub fn discarded(run: &Run, reply: &ModelReply) -> Option<String> {
-    if reply.text.trim().is_empty() && reply.calls.is_empty() {
-        return Some("empty".to_string());
-    }
-    if reply.text.trim().is_empty() && reply.stop == StopReason::Length {
-        return Some("cut off before any text".to_string());
-    }
-    let is_cut_call = reply.stop == StopReason::Length && !reply.calls.is_empty();
-    (is_cut_call && run.iteration.max_output.is_none()).then(|| "cut off in a call".to_string())
+    let says_nothing = reply.text.trim().is_empty();
+    let is_first = run.iteration.max_output.is_none();
+    let why = match (&reply.stop, reply.calls.is_empty()) {
+        (StopReason::Length, true) if says_nothing => "cut off before any text",
+        (StopReason::Length, false) if says_nothing || is_first => "cut off in a call",
+        (StopReason::End | StopReason::Calls | StopReason::Other(_), true) if says_nothing => "empty",
+        (StopReason::End | StopReason::Calls | StopReason::Length | StopReason::Refused | StopReason::Other(_), _) => {
+            return None;
+        }
+    };
+    Some(why.to_string())
 }
 
 /// The calls of a reply that count: none of one that was cut off, because the last is not whole.
@@ -34,10 +36,7 @@ pub fn calls(reply: &ModelReply) -> &[AskedCall] {
 
 /// The effect class of the tool of this name; nothing when there is no such tool.
 pub fn effect(run: &Run, name: &str) -> Option<EffectClass> {
-    if control::is_control(name) {
-        return Some(EffectClass::Control);
-    }
-    run.terms.tools.iter().find(|tool| tool.name == name).map(|tool| tool.effect)
+    run.offer.find(name).map(|tool| tool.effect)
 }
 
 /// Why a call can't be made, as far as its name and its arguments' form tell.
@@ -58,9 +57,9 @@ pub fn problem(run: &Run, name: &str, arguments: &str) -> Option<Problem> {
 
 /// The three names nearest to a wrong one.
 fn nearest(run: &Run, name: &str) -> String {
-    let known = control::specs().into_iter().chain(run.terms.tools.iter().cloned()).map(|tool| tool.name);
+    let known = run.offer.tools().iter().map(|tool| tool.name.as_str());
     let wrong: String = name.chars().take(64).collect();
-    let mut ranked: Vec<(usize, String)> = known.map(|one| (strsim::levenshtein(&one, &wrong), one)).collect();
-    ranked.sort();
+    let mut ranked: Vec<(usize, &str)> = known.map(|one| (strsim::levenshtein(one, &wrong), one)).collect();
+    ranked.sort_unstable();
     ranked.into_iter().take(3).map(|(_, one)| one).collect::<Vec<_>>().join(", ")
 }

@@ -27,7 +27,7 @@ pub fn worst_case(run: &Run, request: &ModelRequest) -> Reservation {
 /// Why the request can't be made now, if it can't.
 pub fn refusal(run: &Run, worst: &Reservation, max_output: u64) -> Option<ParkReason> {
     let exhausted = [Axis::Active, Axis::ModelCalls].into_iter().find(|axis| run.pool.is_exhausted(*axis));
-    if let Some(axis) = exhausted.or(run.pool.refuses(worst.amount, worst.tokens)) {
+    if let Some(axis) = exhausted.or(run.pool.refuses(worst.amount, worst.tokens).next()) {
         return Some(ParkReason::Budget(axis));
     }
     let window = run.terms.model.window;
@@ -36,8 +36,8 @@ pub fn refusal(run: &Run, worst: &Reservation, max_output: u64) -> Option<ParkRe
 
 /// Every axis that does not bear another iteration, in the order of `Axis::ALL`. `worst` is that of its request.
 pub fn exhausted(run: &Run, worst: &Reservation) -> Vec<Axis> {
-    let refused = run.pool.refuses(worst.amount, worst.tokens);
-    Axis::ALL.into_iter().filter(|axis| run.pool.is_exhausted(*axis) || refused == Some(*axis)).collect()
+    let refused: Vec<Axis> = run.pool.refuses(worst.amount, worst.tokens).collect();
+    Axis::ALL.into_iter().filter(|axis| run.pool.is_exhausted(*axis) || refused.contains(axis)).collect()
 }
 
 /// Input tokens of a request of so many bytes: the last report plus what was added since, or three bytes a token.

@@ -1,54 +1,45 @@
 //! Who holds a run: the lock, seen from outside, and `owner.json`, which says it in words.
 //!
-//! The lock alone decides; `owner.json` may be old or missing and is only ever shown.
+//! The lock alone decides; `owner.json` may be old or missing and is only ever shown. Since when is the file's own
+//! time, because nothing in this folder reads the clock.
 
 use std::fs::File;
 use std::fs::TryLockError;
 use std::io;
 use std::path::Path;
 
-use serde::Deserialize;
-use serde::Serialize;
-
 use crate::domain::event::Owner;
 use crate::domain::limits;
 use crate::domain::text::one_line;
-use crate::domain::time::Timestamp;
 use crate::store::files;
 
 const FILE: &str = "owner.json";
 
-#[derive(Serialize, Deserialize)]
-struct OwnerFile {
-    #[serde(flatten)]
-    owner: Owner,
-    since: Timestamp,
-}
-
 /// Writes who took the run. Called after the lock is taken.
-pub(crate) fn write(run_dir: &Path, owner: &Owner, since: Timestamp) -> io::Result<()> {
-    let json = serde_json::to_vec(&OwnerFile { owner: owner.clone(), since })?;
+pub(crate) fn write(run_dir: &Path, owner: &Owner) -> io::Result<()> {
+    let json = serde_json::to_vec(owner)?;
     files::replace(&run_dir.join(FILE), &json)
 }
 
-fn read(run_dir: &Path) -> Option<OwnerFile> {
+fn read(run_dir: &Path) -> Option<Owner> {
     let bytes = files::read(&run_dir.join(FILE), limits::SIDE_FILE_MAX_BYTES).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
 /// The process that `owner.json` names; 0 where it is missing or damaged.
 pub(crate) fn pid(run_dir: &Path) -> u32 {
-    read(run_dir).map_or(0, |file| file.owner.pid)
+    read(run_dir).map_or(0, |owner| owner.pid)
 }
 
 /// The holder in words: `process 4242 on box since 2026-11-29 16:08 UTC`.
 pub(crate) fn phrase(run_dir: &Path) -> String {
-    let Some(OwnerFile { owner, since }) = read(run_dir) else {
+    let Some(owner) = read(run_dir) else {
         return "another process, which did not say who it is".to_string();
     };
-    let since = i64::try_from(since.0)
+    let written = std::fs::metadata(run_dir.join(FILE)).and_then(|file| file.modified());
+    let since = written
         .ok()
-        .and_then(|since| jiff::Timestamp::from_millisecond(since).ok())
+        .and_then(|since| jiff::Timestamp::try_from(since).ok())
         .map_or("an unknown time".to_string(), |since| since.strftime("%Y-%m-%d %H:%M UTC").to_string());
     format!("process {} on {} since {since}", owner.pid, one_line(&owner.host, 64))
 }

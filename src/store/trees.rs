@@ -8,8 +8,6 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 use std::time::Instant;
-use std::time::SystemTime;
-use std::time::UNIX_EPOCH;
 
 use crate::domain::event::Owner;
 use crate::domain::event::Record;
@@ -75,7 +73,7 @@ impl Trees {
         let nascent = Site { dir: site.dir.with_extension("new"), ..site.clone() };
         let batch = codec::encode_batch(records, Mark::START)?;
         let doing = format!("creating run {}", site.run);
-        let Some(last) = batch.last() else {
+        let (Some(first), Some(last)) = (records.first(), batch.last()) else {
             return Err(StoreError::Disk { doing, why: "a run begins with a record".to_string() });
         };
         let disk = |fault: Fault| explain(site, fault, &doing);
@@ -84,7 +82,7 @@ impl Trees {
         }
         files::create_dir(&nascent.dir).map_err(|error| disk(error.into()))?;
         let parent = site.dir.parent().unwrap_or(&site.dir);
-        let made = fill(&nascent, &batch, last.mark).and_then(|()| {
+        let made = fill(&nascent, first.at, &batch, last.mark).and_then(|()| {
             std::fs::rename(&nascent.dir, &site.dir)?;
             Ok(files::sync_dir(parent)?)
         });
@@ -217,11 +215,11 @@ impl Drop for Trees {
 }
 
 /// Makes the files of a run that is being created.
-fn fill(site: &Site, batch: &[Encoded], mark: Mark) -> Result<(), Fault> {
+fn fill(site: &Site, created: Timestamp, batch: &[Encoded], mark: Mark) -> Result<(), Fault> {
     let store = site.store();
     files::create_dir(&store)?;
     let database = Database::open(&store)?;
-    let filled = database.write_meta(&site.run, now()).and_then(|()| database.commit(batch));
+    let filled = database.write_meta(&site.run, created).and_then(|()| database.commit(batch));
     database.close();
     filled?;
     Anchor::create(&site.dir.join(anchor::FILE), mark)?;
@@ -257,7 +255,7 @@ fn take(site: &Site) -> Result<(Trees, Vec<Record>), (Fault, Option<PathBuf>)> {
 
 /// Proves the journal of a database whose lock was just taken.
 fn prove(site: &Site, before: &Before, database: &Database) -> Result<(Vec<Record>, Mark, Anchor), Fault> {
-    owner::write(&site.dir, &site.owner, now())?;
+    owner::write(&site.dir, &site.owner)?;
     before::sweep(&site.dir, before)?;
     let (anchor, marks) = match Anchor::open(&site.dir.join(anchor::FILE)) {
         Ok(opened) => opened,
@@ -300,9 +298,4 @@ fn explain(site: &Site, fault: Fault, doing: &str) -> StoreError {
         Fault::Disk(why) => StoreError::Disk { doing: doing.to_string(), why },
         Fault::TooNew(found) => StoreError::TooNew { run, found },
     }
-}
-
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

@@ -32,7 +32,7 @@ use crate::tui::keymap::Choice;
 use crate::tui::keymap::Place;
 use crate::tui::popup::Asks;
 use crate::tui::popup::Popup;
-use crate::tui::popup::parse_limit;
+use crate::tui::popup::new_limit;
 use crate::tui::popup::proposal;
 use crate::tui::scroll::Anchor;
 use crate::tui::scroll::Scroll;
@@ -386,7 +386,7 @@ impl App {
                 self.guard.decided(self.now.ms);
                 self.submit(command, None)
             }
-            Some(Popup::Raise { axis, line, .. }) => match parse_limit(axis, &line.text(), &self.run.pool) {
+            Some(Popup::Raise { axis, line, .. }) => match new_limit(axis, &line.text(), &self.run.pool) {
                 Ok(limit) => {
                     let is_why = self.run.status == Status::Parked(ParkReason::Budget(axis));
                     self.submit(Command::Raise { axis, limit }, is_why.then_some(Command::Resume))

@@ -6,6 +6,7 @@ use crossterm::event::KeyEvent;
 use crate::domain::command::Command;
 use crate::domain::command::Control;
 use crate::domain::command::Refusal;
+use crate::domain::event::Event;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
 use crate::domain::id::Seq;
@@ -44,8 +45,9 @@ pub struct Options {
     pub palette: Palette,
     /// What was being written when the run was left.
     pub draft: String,
-    /// What was sent before, the newest last.
-    pub sent: Vec<String>,
+    /// The records that the run was folded from: they say what the run does not keep, such as checks and stalls
+    /// gone by, and what the operator sent before. Empty where they are not at hand.
+    pub past: Vec<Record>,
 }
 
 /// Names a command that was sent, so that its answer finds it.
@@ -211,6 +213,18 @@ pub struct App {
     pub(crate) is_urgent: bool,
 }
 
+/// What the operator said, as the records tell.
+fn said(past: &[Record]) -> Vec<String> {
+    let mut said = Vec::new();
+    for record in past {
+        if let Event::InterjectionQueued { text, .. } | Event::QuestionAnswered { text, .. } = &record.event {
+            said.push(text.clone());
+        }
+    }
+    let surplus = said.len().saturating_sub(limits::DRAFTS_MAX);
+    said.split_off(surplus)
+}
+
 impl App {
     /// The screen of a run as it stands.
     pub fn new(run: Run, now: Moment, options: Options) -> App {
@@ -220,7 +234,7 @@ impl App {
             focus: Focus::Composer,
             zoomed: false,
             popups: Vec::new(),
-            composer: Composer::new(&options.draft, options.sent),
+            composer: Composer::new(&options.draft, said(&options.past)),
             answering: None,
             waiting: Vec::new(),
             selected: None,
@@ -229,7 +243,7 @@ impl App {
             plan_scroll: None,
             seen: Seen::default(),
             live: Live::default(),
-            chronicle: Chronicle::default(),
+            chronicle: Chronicle::read(&run.id, &options.past),
             sent: Vec::new(),
             notice: None,
             guard: Guard::default(),

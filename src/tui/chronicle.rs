@@ -12,6 +12,7 @@ use crate::domain::event::Event;
 use crate::domain::event::Finding;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
+use crate::domain::id::RunId;
 use crate::domain::limits;
 use crate::domain::model::FailureClass;
 use crate::domain::run::Run;
@@ -51,6 +52,21 @@ pub struct Chronicle {
 type Said = (&'static str, Role, String);
 
 impl Chronicle {
+    /// What a journal says from its first record on. A record that does not fit ends it: the run says so elsewhere.
+    pub fn read(id: &RunId, past: &[Record]) -> Chronicle {
+        let mut chronicle = Chronicle::default();
+        let Some((first, rest)) = past.split_first() else { return chronicle };
+        let Ok(mut run) = Run::begin(id.clone(), first) else { return chronicle };
+        for record in rest {
+            let talk = run.transcript.len();
+            if run.apply(record).is_err() {
+                break;
+            }
+            chronicle.take(record, &run, talk);
+        }
+        chronicle
+    }
+
     /// Takes in a record that was just folded into `run`; `talk` is the length of the conversation before it.
     pub fn take(&mut self, record: &Record, run: &Run, talk: usize) {
         if let Event::IterationStarted { n, .. } = &record.event {

@@ -23,13 +23,14 @@ use crate::domain::summary::Listed;
 use crate::domain::summary::Summary;
 use crate::domain::terms::Goal;
 use crate::domain::visible::title;
-use crate::tui::Clock;
+use crate::engine::clock::SystemClock;
 use crate::tui::app::Moment;
 use crate::tui::app::View;
 use crate::tui::composer::Composer;
 use crate::tui::keymap;
 use crate::tui::keymap::Action;
 use crate::tui::keymap::Place;
+use crate::tui::moment;
 use crate::tui::scroll::Anchor;
 use crate::tui::scroll::Scroll;
 use crate::tui::scroll::lay;
@@ -82,8 +83,8 @@ pub async fn runs(list: impl Fn() -> Vec<Listed>, options: ListOptions) -> io::R
     let mut screen = Screen::open()?;
     let mut signals = Signals::listen()?;
     let mut keys = Keys::listen();
-    let clock = Clock::start();
-    let mut listed = List::new(list(), clock.now(), options);
+    let clock = SystemClock::start();
+    let mut listed = List::new(list(), moment(&clock), options);
     loop {
         screen.set_title("tiller".to_string())?;
         let mut seen = None;
@@ -96,7 +97,7 @@ pub async fn runs(list: impl Fn() -> Vec<Listed>, options: ListOptions) -> io::R
             heard = keys.next() => Some(heard),
             () = tokio::time::sleep(refresh) => None,
         };
-        listed.now = clock.now();
+        listed.now = moment(&clock);
         let asked = match heard {
             Some(Heard::Terminal(Event::Key(key))) => listed.key(key),
             Some(Heard::Terminal(Event::Paste(text))) => {
@@ -337,9 +338,11 @@ fn id_of(listed: &Listed) -> &RunId {
 /// Draws the list, and says where it stands.
 pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
     let area = frame.area();
+    let greeting_most = if area.height >= 16 { 3 } else { 1 };
+    let greeting = wrap_at_most(&title(&list.greeting, 600), usize::from(area.width).saturating_sub(2), greeting_most);
     let field_rows = u16::try_from(list.goal.rows(usize::from(area.width).saturating_sub(12)).0.len()).unwrap_or(1);
     let [head, middle, detail, banner, field, keys] = Layout::vertical([
-        Constraint::Length(2),
+        Constraint::Length(1 + u16::try_from(greeting.len()).unwrap_or(1)),
         Constraint::Min(1),
         Constraint::Length(if area.height >= 16 && !list.listed.is_empty() { 3 } else { 0 }),
         Constraint::Length(1),
@@ -347,7 +350,7 @@ pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
         Constraint::Length(1),
     ])
     .areas(area);
-    draw_head(frame, head, list);
+    draw_head(frame, head, list, greeting);
     let view = if list.listed.is_empty() { draw_empty(frame, middle, list) } else { draw_rows(frame, middle, list) };
     draw_detail(frame, detail, list);
     let (text, role) = list.notice.clone().unwrap_or((String::new(), Role::Dim));
@@ -372,17 +375,18 @@ pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
     }
 }
 
-fn draw_head(frame: &mut Frame<'_>, area: Rect, list: &List) {
+fn draw_head(frame: &mut Frame<'_>, area: Rect, list: &List, greeting: Vec<String>) {
     let width = usize::from(area.width);
     let unfinished = list.listed.iter().filter(|one| match one {
         Listed::Run { summary, .. } => !summary.status.is_end(),
         Listed::Damaged { .. } => false,
     });
-    let count = format!("{} runs, {} unfinished ", list.listed.len(), unfinished.count());
+    let runs = list.listed.len();
+    let count = format!("{runs} {}, {} unfinished ", if runs == 1 { "run" } else { "runs" }, unfinished.count());
     let name = vec![piece(" tiller", Role::Strong, list.palette), piece("  runs", Role::Dim, list.palette)];
-    let greeting = vec![piece(format!(" {}", title(&list.greeting, 300)), Role::Dim, list.palette)];
-    let rows =
-        vec![two_sided(name, vec![piece(count, Role::Dim, list.palette)], width), Line::from(cut(greeting, width))];
+    let mut rows = vec![two_sided(name, vec![piece(count, Role::Dim, list.palette)], width)];
+    let line = |row: String| Line::from(cut(vec![piece(format!(" {row}"), Role::Dim, list.palette)], width));
+    rows.extend(greeting.into_iter().map(line));
     frame.render_widget(Paragraph::new(rows), area);
 }
 

@@ -22,7 +22,6 @@ pub mod waiting;
 use std::io;
 use std::time::Duration;
 use std::time::Instant;
-use std::time::SystemTime;
 
 use crossterm::event::Event;
 
@@ -30,7 +29,8 @@ use crate::domain::command::Command;
 use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::status::Status;
-use crate::domain::time::Timestamp;
+use crate::engine::clock::Clock;
+use crate::engine::clock::SystemClock;
 use crate::protocol::client::Client;
 use crate::protocol::client::Update;
 use crate::tui::app::App;
@@ -64,8 +64,8 @@ pub enum Exit {
 pub async fn run(client: Client, run: Run, options: Options, keep_draft: impl FnMut(&str)) -> io::Result<Exit> {
     let mut screen = Screen::open()?;
     let sources = Sources::new(client)?;
-    let clock = Clock::start();
-    let app = App::new(run, clock.now(), options);
+    let clock = SystemClock::start();
+    let app = App::new(run, moment(&clock), options);
     Room {
         app,
         sources,
@@ -80,28 +80,16 @@ pub async fn run(client: Client, run: Run, options: Options, keep_draft: impl Fn
     .await
 }
 
-/// The monotonic clock of a screen, and the time of day.
-pub(crate) struct Clock {
-    start: Instant,
-}
-
-impl Clock {
-    pub(crate) fn start() -> Clock {
-        Clock { start: Instant::now() }
-    }
-
-    pub(crate) fn now(&self) -> Moment {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
-        Moment { ms: ms(self.start.elapsed()), at: Timestamp(ms(since)) }
-    }
+/// The present, by a clock that was started with the screen.
+pub(crate) fn moment(clock: &SystemClock) -> Moment {
+    Moment { ms: clock.mono().0, at: clock.now() }
 }
 
 /// A screen at work.
 struct Room<Keep> {
     app: App,
     sources: Sources,
-    clock: Clock,
+    clock: SystemClock,
     keep_draft: Keep,
     kept: (String, Instant),
     /// When the last frame was drawn; nothing while one must be.
@@ -115,7 +103,14 @@ struct Room<Keep> {
 struct Leaving {
     until: Instant,
     is_answered: bool,
-    exit: Exit,
+    way: Way,
+}
+
+/// Where leaving leads to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Out,
+    List,
 }
 
 impl<Keep: FnMut(&str)> Room<Keep> {
@@ -136,7 +131,7 @@ impl<Keep: FnMut(&str)> Room<Keep> {
                 Err(_) => self.tell(Msg::Tick, screen)?,
             }
             for _ in 0..DRAINED {
-                let Some(heard) = self.sources.ready().await else { break };
+                let Some(heard) = self.sources.at_hand().await else { break };
                 self.hear(heard, screen)?;
             }
             self.keep();
@@ -166,7 +161,7 @@ impl<Keep: FnMut(&str)> Room<Keep> {
         match is_drawn {
             Ok(()) => {
                 self.frame = Some(Instant::now());
-                let now = self.clock.now();
+                let now = moment(&self.clock);
                 self.app.update(Msg::Drawn(Box::new(seen)), now);
             }
             Err(_) => self.lose_terminal(),
@@ -240,18 +235,18 @@ impl<Keep: FnMut(&str)> Room<Keep> {
     }
 
     fn tell(&mut self, msg: Msg, screen: &mut Screen) -> io::Result<()> {
-        let now = self.clock.now();
+        let now = moment(&self.clock);
         for out in self.app.update(msg, now) {
             match out {
                 Out::Submit(ticket, command) => self.sources.submit(Some(ticket), command),
                 Out::Leave => self.leave(),
                 Out::OpenRuns => {
-                    let at_once = Leaving { until: Instant::now(), is_answered: true, exit: Exit::Runs };
+                    let at_once = Leaving { until: Instant::now(), is_answered: true, way: Way::List };
                     self.leaving = Some(at_once);
                 }
                 Out::Suspend => {
                     screen.suspend()?;
-                    let now = self.clock.now();
+                    let now = moment(&self.clock);
                     self.app.update(Msg::Continued, now);
                 }
                 Out::Redraw => screen.clear()?,
@@ -267,9 +262,9 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             return;
         }
         let patience = Duration::from_millis(limits::LEAVE_PATIENCE.0);
-        let exit = Exit::Left(self.app.run.status.clone());
-        self.leaving = Some(Leaving { until: Instant::now() + patience, is_answered: self.app.run.is_ended(), exit });
-        if !self.app.run.is_ended() {
+        let is_ended = self.app.run.is_ended();
+        self.leaving = Some(Leaving { until: Instant::now() + patience, is_answered: is_ended, way: Way::Out });
+        if !is_ended {
             self.sources.submit(None, Command::Leave);
         }
     }
@@ -281,10 +276,10 @@ impl<Keep: FnMut(&str)> Room<Keep> {
         if !is_done && Instant::now() < leaving.until {
             return None;
         }
-        Some(match &leaving.exit {
-            Exit::Runs => Exit::Runs,
-            Exit::Left(_) | Exit::Ended(_) if run.is_ended() => Exit::Ended(run.status.clone()),
-            Exit::Left(_) | Exit::Ended(_) => Exit::Left(run.status.clone()),
+        Some(match leaving.way {
+            Way::List => Exit::Runs,
+            Way::Out if run.is_ended() => Exit::Ended(run.status.clone()),
+            Way::Out => Exit::Left(run.status.clone()),
         })
     }
 }

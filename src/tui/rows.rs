@@ -185,14 +185,16 @@ fn heading(app: &App, n: u32) -> Row {
     let (spent, tokens) =
         closed.map_or((run.iteration.spent, run.iteration.tokens), |closed| (closed.spent, closed.tokens));
     let money = if spent > MicroUsd(0) { format!("{} · ", dollars(spent)) } else { String::new() };
-    let used = if tokens > 0 { format!(" · {money}{} tokens", count(tokens)) } else { String::new() };
+    let used = if tokens > 0 { format!("{money}{} tokens", count(tokens)) } else { String::new() };
     let moved = match closed {
-        Some(closed) if closed.phase == Phase::Pursue && !closed.progress => " · no progress",
+        Some(closed) if closed.phase == Phase::Pursue && !closed.progress => "no progress",
         Some(_) | None => "",
     };
+    let named = if phase == Phase::Pursue { "" } else { phase.word() };
     let (mark, role) = if is_open { ("▸", Role::Moving) } else { (" ", Role::Dim) };
     let mut row = Row::new(0, "", format!("{n:>3} {mark} {text}"), Role::Strong, Form::Line);
-    row.right = format!("{}{used}{moved}", phase.word());
+    let parts = [moved, named, used.as_str()];
+    row.right = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
     row.right_role = if is_open { role } else { Role::Dim };
     row
 }
@@ -243,15 +245,15 @@ struct Ended<'a> {
 fn call(app: &App, one: &ToolUse, result: Option<&Ended<'_>>, detail: Detail) -> Vec<Row> {
     let state = app.run.calls.get(&one.id);
     let (mark, role, right) = match (result, state) {
-        (Some(ended), _) => outcome(app, one.id, ended),
+        (Some(ended), _) => outcome(app, one, ended),
         (None, Some(call)) => standing_of(app, call),
         (None, None) => ("·", Role::Dim, String::new()),
     };
     let about = match (result, state) {
         _ if control::is_control(&one.tool) => about_control(one),
         (Some(ended), _) => ended.title.to_string(),
-        (None, Some(call)) => call.title(),
-        (None, None) => one_line(&one.arguments, 80),
+        (None, Some(call)) if call.facts.is_some() => call.title(),
+        (None, Some(_) | None) => head_of(&one.arguments),
     };
     let text = format!("{}  {}", title(&one.tool, 64), title(&about, limits::TODO_TITLE_MAX_CHARS));
     let mut row = Row::new(4, mark, text, Role::Text, Form::Line);
@@ -270,17 +272,30 @@ fn call(app: &App, one: &ToolUse, result: Option<&Ended<'_>>, detail: Detail) ->
     rows
 }
 
-fn outcome(app: &App, call: CallId, ended: &Ended<'_>) -> (&'static str, Role, String) {
+fn outcome(app: &App, one: &ToolUse, ended: &Ended<'_>) -> (&'static str, Role, String) {
     let (mark, role) = mark_of(ended.kind);
     let word = word_of(ended.kind);
     let text = match ended.took {
-        Span(0) => word.to_string(),
-        took if app.chronicle.was_decided(call) => {
+        Span(0) if control::is_control(&one.tool) || !has_run(ended.kind) => word.to_string(),
+        Span(0) => format!("{word} · {}", size(ended.bytes)),
+        took if app.chronicle.was_decided(one.id) => {
             format!("{word} · allowed by you · {} · {}", human(took), size(ended.bytes))
         }
         took => format!("{word} · {} · {}", human(took), size(ended.bytes)),
     };
     (mark, role, text)
+}
+
+/// Whether a call that ended so has a result of its own, and not only a sentence about why not.
+fn has_run(kind: OutcomeKind) -> bool {
+    match kind {
+        OutcomeKind::Done | OutcomeKind::Failed | OutcomeKind::TimedOut => true,
+        OutcomeKind::Cancelled | OutcomeKind::Denied | OutcomeKind::NotRun(_) | OutcomeKind::Unknown => false,
+    }
+}
+
+fn plural(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 fn word_of(kind: OutcomeKind) -> &'static str {
@@ -328,9 +343,11 @@ fn standing_of(app: &App, call: &ToolCall) -> (&'static str, Role, String) {
 
 /// What a control call is about, in words rather than JSON.
 fn about_control(one: &ToolUse) -> String {
-    let value: Value = serde_json::from_str(&one.arguments).unwrap_or(Value::Null);
+    // Longer arguments are cut rather than read in every frame.
+    let is_short = one.arguments.len() <= FOLDED_BYTES;
+    let value: Value = if is_short { serde_json::from_str(&one.arguments).unwrap_or_default() } else { Value::Null };
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_string);
-    let todos = value.get("todos").and_then(Value::as_array).map(|todos| format!("{} todos", todos.len()));
+    let todos = value.get("todos").and_then(Value::as_array).map(|todos| plural(todos.len(), "todo"));
     let about = match one.tool.as_str() {
         control::UPDATE_PLAN => match (todos, text("explanation")) {
             (Some(todos), Some(why)) => Some(format!("{todos}: {why}")),
@@ -341,7 +358,12 @@ fn about_control(one: &ToolUse) -> String {
         control::NOTE => text("text"),
         _ => None,
     };
-    about.unwrap_or_else(|| one_line(&one.arguments, 80))
+    about.unwrap_or_else(|| head_of(&one.arguments))
+}
+
+/// The head of arguments that can be long.
+fn head_of(arguments: &str) -> String {
+    one_line(head(arguments, 1_024), 80)
 }
 
 fn output(tool: &str, kind: OutcomeKind, text: &str, detail: Detail) -> Vec<Row> {
@@ -507,7 +529,7 @@ fn end(app: &App) -> Vec<Row> {
     };
     let sum = format!(
         "{checks}{} iterations · {money} · {} tokens · {}",
-        run.iteration.n,
+        run.pool.used(Axis::Loops),
         count(run.pool.used(Axis::Tokens)),
         human(header::active(app))
     );

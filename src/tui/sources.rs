@@ -1,10 +1,8 @@
 //! Where the screen hears from: the terminal, signals, answers to commands, and the run.
 
-use std::future::Future;
 use std::io;
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::task::Poll;
 
 use crossterm::event::Event;
 use crossterm::event::EventStream;
@@ -138,15 +136,14 @@ impl Sources {
         heard
     }
 
-    /// What is there already. It is asked with this task's own waker: the terminal's stream keeps the first waker it
-    /// is given until a key comes, so one that wakes nobody would leave that key unheard.
-    pub async fn ready(&mut self) -> Option<Heard> {
-        let mut next = std::pin::pin!(self.next());
-        std::future::poll_fn(|context| match next.as_mut().poll(context) {
-            Poll::Ready(heard) => Poll::Ready(Some(heard)),
-            Poll::Pending => Poll::Ready(None),
-        })
-        .await
+    /// What has come already, if anything. It is polled by the task itself: the terminal's stream keeps the waker of
+    /// the poll that found nothing, and would wake nobody had it been polled with another one.
+    pub async fn at_hand(&mut self) -> Option<Heard> {
+        tokio::select! {
+            biased;
+            heard = self.next() => Some(heard),
+            () = std::future::ready(()) => None,
+        }
     }
 
     /// Sends a command in a task of its own; the answer is heard later.

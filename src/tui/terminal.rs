@@ -48,9 +48,8 @@ const SILENT_TERMINALS: [&str; 4] = ["", "dumb", "linux", "vt100"];
 static TAKEN: AtomicBool = AtomicBool::new(false);
 /// Whether the keyboard was asked to tell more.
 static ENHANCED: AtomicBool = AtomicBool::new(false);
-/// Whether the keyboard can tell more. The terminal is asked once, before anything else reads from it: an answer that
-/// somebody else reads would be taken for keys.
-static ENHANCEABLE: OnceLock<bool> = OnceLock::new();
+/// Whether the keyboard can tell more; known once it was asked.
+static TELLS_MORE: OnceLock<bool> = OnceLock::new();
 static HOOK: Once = Once::new();
 
 /// The terminal while a screen is open. Dropping it gives the terminal back.
@@ -136,10 +135,8 @@ impl Screen {
         let backend = self.terminal.backend_mut();
         queue!(backend, EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange)?;
         backend.flush()?;
-        let term = std::env::var("TERM").unwrap_or_default();
-        let is_asked =
-            || !SILENT_TERMINALS.contains(&term.as_str()) && supports_keyboard_enhancement().unwrap_or(false);
-        if *ENHANCEABLE.get_or_init(is_asked) {
+        // Asked once, before anything else listens to the terminal and would take the answer.
+        if *TELLS_MORE.get_or_init(keyboard_tells_more) {
             // Tells Shift-Enter from Enter, and a held key from a pressed one.
             let flags =
                 KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES | KeyboardEnhancementFlags::REPORT_EVENT_TYPES;
@@ -171,6 +168,11 @@ fn restore() {
     let _ = queue!(out, DisableFocusChange, DisableBracketedPaste, LeaveAlternateScreen, Show);
     let _ = out.flush();
     let _ = disable_raw_mode();
+}
+
+fn keyboard_tells_more() -> bool {
+    let term = std::env::var("TERM").unwrap_or_default();
+    !SILENT_TERMINALS.contains(&term.as_str()) && supports_keyboard_enhancement().unwrap_or(false)
 }
 
 fn hook_panics() {

@@ -130,8 +130,14 @@ impl Body {
         if let Some(line) = lines.last_mut().filter(|_| ends_in_break != is_diff) {
             line.push_str(if ends_in_break { MARK_LF } else { MARK_NO_LF });
         }
+        let mut is_head = true;
         for (place, line) in lines.iter().enumerate() {
-            let role = if is_diff { diff_role(line) } else { Role::Text };
+            is_head &= !line.starts_with('@');
+            let role = match (is_diff, is_head) {
+                (false, _) => Role::Text,
+                (true, true) => Role::Hunk,
+                (true, false) => diff_role(line),
+            };
             self.pieces(place + 1, line, role);
         }
     }
@@ -262,6 +268,7 @@ pub fn question(call: &ToolCall) -> String {
 /// Everything there is about a call, what is decided about first.
 pub fn whole(call: &ToolCall, waits: Waits) -> Body {
     let mut whole = body(call, waits);
+    whole.heading(why(call, waits));
     whole.heading(format!("arguments as the model wrote them, {}", size(call.arguments.len() as u64)));
     whole.exact(&call.arguments, false);
     if let Some(facts) = &call.facts {

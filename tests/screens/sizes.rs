@@ -90,8 +90,6 @@ fn everything_is_back_after_a_resize() {
 #[test]
 fn a_run_of_ten_thousand_iterations_draws_in_milliseconds() {
     let mut story = Story::planned(terms("count"));
-    let mut limits = *story.run.pool.limits();
-    limits.cost = tiller::domain::budget::Limit::Unlimited;
     story.close(Action::Continue, &[]);
     for _ in 0..10_000 {
         story.iteration(Phase::Pursue);

@@ -9,6 +9,7 @@ use tiller::domain::event::Event;
 use tiller::domain::event::Record;
 use tiller::domain::id::CallId;
 use tiller::domain::id::InterjectionId;
+use tiller::domain::id::RunId;
 use tiller::domain::message::Message;
 use tiller::domain::run::Run;
 use tiller::domain::tool::EffectClass;
@@ -16,52 +17,72 @@ use tiller::domain::tool::Probe;
 
 use crate::sim::world::World;
 
-/// Compares; the error says what does not hold.
-pub fn check(journal: &[Record], run: &Run, world: &World) -> Result<(), String> {
-    let folded = Run::fold(&run.id, journal).map_err(|broken| broken.to_string())?;
-    if folded != *run {
-        return Err(format!("the fold of the journal differs from the live run at {}", run.seq));
+/// A second reader of the journal: it folds what is new, and knows nothing of the run that lives.
+pub struct Checker {
+    folded: Run,
+    read: usize,
+    allowances: Allowances,
+}
+
+impl Checker {
+    /// Reads a journal from its first record.
+    pub fn new(id: &RunId, journal: &[Record]) -> Result<Checker, String> {
+        let first = journal.first().ok_or("the journal is empty")?;
+        let folded = Run::begin(id.clone(), first).map_err(|broken| broken.to_string())?;
+        Ok(Checker { folded, read: 1, allowances: Allowances::default() })
     }
-    let known = run.pool.spent().0 + run.pool.reserved().map_or(0, |held| held.amount.0);
-    if world.bill > known {
-        return Err(format!("the provider is owed {} and the run knows of {known}", world.bill));
-    }
-    let allowed = allowances(journal);
-    for (call, ran) in &world.executions {
-        let may = allowed.get(call).copied().unwrap_or(0);
-        if *ran > may {
-            return Err(format!("{call} ran {ran} times and was allowed {may} times"));
+
+    /// Reads on and compares; the error says what does not hold.
+    pub fn check(&mut self, journal: &[Record], run: &Run, world: &World) -> Result<(), String> {
+        for record in journal.get(self.read..).unwrap_or_default() {
+            self.folded.apply(record).map_err(|broken| broken.to_string())?;
+            self.allowances.read(record);
         }
+        self.read = journal.len();
+        if self.folded != *run {
+            return Err(format!("the fold of the journal differs from the live run at {}", run.seq));
+        }
+        let known = run.pool.spent().0 + run.pool.reserved().map_or(0, |held| held.amount.0);
+        if world.bill > known {
+            return Err(format!("the provider is owed {} and the run knows of {known}", world.bill));
+        }
+        for (call, ran) in &world.executions {
+            let may = self.allowances.allowed.get(call).copied().unwrap_or(0);
+            if *ran > may {
+                return Err(format!("{call} ran {ran} times and was allowed {may} times"));
+            }
+        }
+        every_use_has_its_result(run)?;
+        delivered_once(run)
     }
-    every_use_has_its_result(run)?;
-    delivered_once(run)
 }
 
 /// How often each call may have run: once for each allow, for each operator's "run it again", and for each proof that
 /// a write did not happen.
-fn allowances(journal: &[Record]) -> BTreeMap<CallId, u32> {
-    let mut allowed = BTreeMap::new();
-    let mut effects = BTreeMap::new();
-    let mut granted_by_operator = false;
-    for record in journal {
+#[derive(Default)]
+struct Allowances {
+    allowed: BTreeMap<CallId, u32>,
+    effects: BTreeMap<CallId, EffectClass>,
+    granted_by_operator: bool,
+}
+
+impl Allowances {
+    fn read(&mut self, record: &Record) {
         match &record.event {
             Event::ToolCallProposed { call, effect, .. } => {
-                effects.insert(*call, *effect);
+                self.effects.insert(*call, *effect);
             }
             Event::ApprovalDecided { call, decision: Decision::AllowOnce | Decision::AllowRun, by, .. } => {
                 // A rule lets a call that changes the world run only on the strength of an operator's grant.
-                granted_by_operator |= matches!(by, By::Operator(_));
-                let counts = effects.get(call) == Some(&EffectClass::Read) || granted_by_operator;
-                *allowed.entry(*call).or_insert(0) += u32::from(counts);
+                self.granted_by_operator |= matches!(by, By::Operator(_));
+                let counts = self.effects.get(call) == Some(&EffectClass::Read) || self.granted_by_operator;
+                *self.allowed.entry(*call).or_insert(0) += u32::from(counts);
             }
-            Event::ToolOutcomeResolved { call, resolution: Resolution::RunAgain, .. } => {
-                *allowed.entry(*call).or_insert(0) += 1
-            }
-            Event::ToolCallProbed { call, probe: Probe::NotDone } => *allowed.entry(*call).or_insert(0) += 1,
+            Event::ToolOutcomeResolved { call, resolution: Resolution::RunAgain, .. }
+            | Event::ToolCallProbed { call, probe: Probe::NotDone } => *self.allowed.entry(*call).or_insert(0) += 1,
             _ => {}
         }
     }
-    allowed
 }
 
 /// Between two replies every call of the first has exactly one result.

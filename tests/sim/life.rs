@@ -33,7 +33,7 @@ use tiller::machine::effect::Effect;
 use tiller::machine::turn;
 
 use crate::sim::Chance;
-use crate::sim::checker;
+use crate::sim::checker::Checker;
 use crate::sim::operator::Operator;
 use crate::sim::speaker;
 use crate::sim::world::World;
@@ -60,6 +60,14 @@ impl Crash {
     pub fn from_number(number: u32) -> Self {
         if number == 1_000_000 { Crash::Often } else { Crash::At(number) }
     }
+}
+
+/// How much of a life there is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Length {
+    Full,
+    /// Few iterations and little patience: a life that can be played again for each of its boundaries.
+    Short,
 }
 
 /// What the harness does wrong on purpose, to see the checker bite.
@@ -123,15 +131,19 @@ enum Flying {
 struct Killed;
 
 impl Life {
-    pub fn new(seed: u64, crash: Crash, sabotage: Sabotage) -> Self {
+    pub fn new(seed: u64, length: Length, crash: Crash, sabotage: Sabotage) -> Self {
         let id = RunId::from_entropy([7; 12]);
-        let first = create(terms(), Now::default());
+        let (loops, patience) = match length {
+            Length::Full => (14, 150),
+            Length::Short => (2, 8),
+        };
+        let first = create(terms(loops), Now::default());
         let run = Run::begin(id, &first).unwrap();
         Life {
             journal: vec![first],
             run,
             world: World::default(),
-            operator: Operator { patience: 150 },
+            operator: Operator { patience },
             chance: Chance::new(seed),
             crash,
             sabotage,
@@ -145,14 +157,15 @@ impl Life {
 
     /// Plays to the end and says how many boundaries there were.
     pub fn play(mut self) -> Result<u32, String> {
+        let mut checker = Checker::new(&self.run.id, &self.journal)?;
         let mut input = Some(recovered());
         for turn in 0..INPUTS_MAX {
             let mut killed = false;
             let next = match input.take() {
                 Some(input) => input,
                 None if self.run.is_ended() => {
-                    checker::check(&self.journal, &self.run, &self.world)?;
-                    return Ok(self.boundary);
+                    checker.check(&self.journal, &self.run, &self.world)?;
+                    return self.fold().map(|_| self.boundary);
                 }
                 None => match self.next_input() {
                     Ok(input) => input,
@@ -166,9 +179,13 @@ impl Life {
                 killed = true;
                 input = Some(self.resurrect()?);
             }
-            // The whole journal is folded anew, so not after every turn; what was wrong once stays wrong.
+            // After a kill the journal is read anew, as by a new process.
+            if killed {
+                checker = Checker::new(&self.run.id, &self.journal)?;
+            }
+            // The whole run is compared, so not after every turn; what was wrong once stays wrong.
             if killed || turn % CHECK_EVERY == 0 {
-                checker::check(&self.journal, &self.run, &self.world)?;
+                checker.check(&self.journal, &self.run, &self.world)?;
             }
         }
         Err(format!("no end after {INPUTS_MAX} inputs: {}", self.run.status.phrase()))
@@ -323,7 +340,7 @@ impl Life {
                 }
             }
         }
-        self.run = Run::fold(&self.run.id, &self.journal).map_err(|broken| broken.to_string())?;
+        self.run = self.fold()?;
         self.active = self.active.max(self.run.pool.used(tiller::domain::budget::Axis::Active));
         match self.sabotage {
             Sabotage::ForgetRecovered => Ok(Input::Tick),
@@ -333,6 +350,10 @@ impl Life {
             }
             _ => Ok(recovered()),
         }
+    }
+
+    fn fold(&self) -> Result<Run, String> {
+        Run::fold(&self.run.id, &self.journal).map_err(|broken| broken.to_string())
     }
 
     /// Sabotage: rewrites what was reserved for the call in flight to nothing.
@@ -397,7 +418,7 @@ fn recovered() -> Input {
     Input::Recovered { owner, problems: Vec::new() }
 }
 
-fn terms() -> Terms {
+fn terms(loops: u64) -> Terms {
     let tool = |name: &str, effect| ToolSpec {
         name: name.to_string(),
         description: String::new(),
@@ -405,7 +426,7 @@ fn terms() -> Terms {
         effect,
     };
     let limits =
-        Limits { cost: Limit::At(2_000_000), loops: Limit::At(14), tool_calls: Limit::At(40), ..Limits::default() };
+        Limits { cost: Limit::At(2_000_000), loops: Limit::At(loops), tool_calls: Limit::At(40), ..Limits::default() };
     Terms {
         goal: Goal::try_from("make it right".to_string()).unwrap(),
         workspace: "/w".to_string(),

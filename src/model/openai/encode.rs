@@ -51,8 +51,9 @@ pub fn body(model: &str, field: OutputField, request: &ModelRequest) -> Result<V
     let mut body = Map::new();
     body.insert("model".to_string(), json!(model));
     body.insert("messages".to_string(), Value::Array(messages.list));
-    if !request.tools.is_empty() {
-        body.insert("tools".to_string(), request.tools.iter().map(tool).collect());
+    let tools = request.offer.tools();
+    if !tools.is_empty() {
+        body.insert("tools".to_string(), tools.iter().map(tool).collect());
     }
     let field = match field {
         OutputField::MaxTokens => "max_tokens",
@@ -205,6 +206,7 @@ mod tests {
     use super::*;
     use crate::domain::id::InterjectionId;
     use crate::domain::id::ModelCallId;
+    use crate::domain::model::Offer;
     use crate::domain::status::Phase;
     use crate::domain::time::Span;
     use crate::domain::time::Timestamp;
@@ -220,7 +222,7 @@ mod tests {
             system: "be good".to_string(),
             entries: messages.into_iter().map(entry).collect(),
             closing: "the plan".to_string(),
-            tools: Vec::new(),
+            offer: Arc::default(),
             max_output: 100,
         }
     }
@@ -309,7 +311,7 @@ mod tests {
             schema: json!({ "type": "object" }),
             effect: EffectClass::External,
         }];
-        let request = ModelRequest { tools, system: String::new(), ..request(vec![]) };
+        let request = ModelRequest { offer: Arc::new(Offer::new(tools)), system: String::new(), ..request(vec![]) };
         let body = body("tiny", OutputField::MaxCompletionTokens, &request).unwrap();
         assert_eq!(
             body,

@@ -6,7 +6,6 @@ use ratatui::text::Span as Piece;
 use ratatui::widgets::Paragraph;
 
 use crate::domain::budget::Axis;
-use crate::domain::budget::Limit;
 use crate::domain::command::Control;
 use crate::domain::command::Pause;
 use crate::domain::limits;
@@ -110,16 +109,17 @@ fn more(app: &App) -> String {
 }
 
 fn pace(app: &App, width: usize) -> Vec<Piece<'static>> {
-    let used = app.run.pool.used(Axis::Loops);
-    let loops = match app.run.pool.limits().on(Axis::Loops) {
-        Limit::At(limit) => format!("{used}/{limit}"),
-        Limit::Unlimited => used.to_string(),
+    // Not every iteration counts towards the limit, so the number and what is left are told apart.
+    let n = app.run.iteration.n;
+    let left = match app.run.pool.limits().on(Axis::Loops).left(app.run.pool.used(Axis::Loops)) {
+        Some(left) => format!(", {left} left"),
+        None => String::new(),
     };
     let active = elapsed(active(app));
     let text = match width {
-        0..60 => format!("  {loops} "),
-        60..100 => format!("  iter {loops} · {active} "),
-        _ => format!("  iteration {loops} · active {active} "),
+        0..60 => format!("  {n} "),
+        60..100 => format!("  iter {n}{left} · {active} "),
+        _ => format!("  iteration {n}{left} · active {active} "),
     };
     vec![piece(text, Role::Dim, app.palette)]
 }

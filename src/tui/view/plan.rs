@@ -18,6 +18,7 @@ use crate::tui::app::View;
 use crate::tui::scroll::Anchor;
 use crate::tui::scroll::Scroll;
 use crate::tui::scroll::lay;
+use crate::tui::text::cells;
 use crate::tui::text::count;
 use crate::tui::text::wrap_at_most;
 use crate::tui::theme::Role;
@@ -141,7 +142,13 @@ fn progress(app: &App, width: usize) -> Vec<Line<'static>> {
     ];
     counters
         .extend(others.iter().filter(|(_, value, _)| *value > 0).map(|(name, value, most)| limit(name, *value, *most)));
-    let mut lines = vec![Line::from(cut(counters, width))];
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for counter in counters {
+        match lines.last_mut().filter(|line| line.width() + cells(&counter.content) <= width) {
+            Some(line) => line.push_span(counter),
+            None => lines.push(Line::from(cut(vec![counter], width))),
+        }
+    }
     let bars = bars(app, width.saturating_sub(24));
     if !bars.is_empty() {
         let text = vec![

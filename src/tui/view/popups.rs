@@ -12,6 +12,7 @@ use ratatui::widgets::Paragraph;
 
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::money::MicroUsd;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::tui::app::App;
@@ -25,6 +26,7 @@ use crate::tui::popup::Asks;
 use crate::tui::popup::Popup;
 use crate::tui::scroll::Scroll;
 use crate::tui::scroll::lay;
+use crate::tui::text::dollars;
 use crate::tui::text::fit;
 use crate::tui::text::pad;
 use crate::tui::text::wrap;
@@ -71,7 +73,7 @@ pub(crate) fn draw_help(frame: &mut Frame<'_>, area: Rect, places: &[Place], scr
     let size = (area.width.saturating_sub(4).clamp(30, 92), area.height.saturating_sub(2));
     let inner = frame_box(frame, area, size, "Keys that work here · Esc closes", palette);
     let width = usize::from(inner.width);
-    let column = if width >= 80 { 30 } else { 21 };
+    let column = if width >= 66 { 29 } else { 21 };
     let mut lines = Vec::new();
     for place in places {
         if !lines.is_empty() {
@@ -142,13 +144,13 @@ fn draw_raise(frame: &mut Frame<'_>, area: Rect, app: &App, axis: Axis, line: &C
     let width = usize::from(inner.width);
     let row = |one: &Axis| {
         let limit = match pool.limits().on(*one) {
-            Limit::At(limit) => one.show(limit),
+            Limit::At(limit) => shown_on(*one, limit),
             Limit::Unlimited => "none".to_string(),
         };
         let is_why = app.run.status == Status::Parked(ParkReason::Budget(*one));
         let (mark, role) = if *one == axis { ("▸", Role::Strong) } else { (" ", Role::Dim) };
         let why = if is_why { "  the run is parked for this" } else { "" };
-        let used = one.show(pool.used(*one));
+        let used = shown_on(*one, pool.used(*one));
         let text = format!(" {mark} {} {} of {}", pad(one.word(), 12), pad(&used, 8), pad(&limit, 8));
         let spans = vec![piece(text, role, app.palette), piece(why, Role::Attention, app.palette)];
         Line::from(cut(spans, width))
@@ -168,6 +170,10 @@ fn draw_raise(frame: &mut Frame<'_>, area: Rect, app: &App, axis: Axis, line: &C
         .map(|row| Line::from(cut(vec![piece(format!(" {row}"), role, app.palette)], width)))
         .collect();
     frame.render_widget(Paragraph::new(rows), keys);
+}
+
+fn shown_on(axis: Axis, amount: u64) -> String {
+    if axis == Axis::Cost { dollars(MicroUsd(amount)) } else { axis.show(amount) }
 }
 
 fn draw_cancel(frame: &mut Frame<'_>, area: Rect, app: &App) {

@@ -105,7 +105,7 @@ fn money(app: &App) -> Vec<Piece<'static>> {
         Some(_) => {
             spans.push(piece(dollars(spent), Role::Strong, app.palette));
             let of = match pool.limits().on(Axis::Cost) {
-                Limit::At(limit) => format!(" of {}", MicroUsd(limit)),
+                Limit::At(limit) => format!(" of {}", dollars(MicroUsd(limit))),
                 Limit::Unlimited => ", no limit".to_string(),
             };
             spans.push(piece(of, Role::Text, app.palette));
@@ -165,7 +165,11 @@ fn forecast(app: &App) -> Option<(MicroUsd, Option<u64>)> {
 }
 
 fn more(left: u64) -> String {
-    if left > 999 { " · enough for long".to_string() } else { format!(" · ~{left} more like it") }
+    match left {
+        0 => " · too little for more".to_string(),
+        1..1_000 => format!(" · about {left} more"),
+        1_000.. => " · enough for long".to_string(),
+    }
 }
 
 /// The parts of the figure that nobody vouches for, and what is held at the moment.

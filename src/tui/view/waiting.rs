@@ -163,7 +163,9 @@ fn head_line(app: &App, item: &Item, width: usize) -> Line<'static> {
 }
 
 fn why_rows(app: &App, item: &Item, width: usize, most: usize) -> Vec<Line<'static>> {
-    let parts = [item.reach.as_str(), item.why.as_str()];
+    // The reason often says the reach already.
+    let reach = if item.why.contains(&item.reach) { "" } else { item.reach.as_str() };
+    let parts = [reach, item.why.as_str()];
     let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
     if text.is_empty() {
         return Vec::new();

@@ -1,0 +1,387 @@
+//! The driver under paused time: append, adopt, publish, start, and nothing in another order.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::result_large_err)]
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::json;
+use tiller::domain::approval::Decision;
+use tiller::domain::budget::Limits;
+use tiller::domain::command::Command;
+use tiller::domain::command::Pause;
+use tiller::domain::command::Refusal;
+use tiller::domain::event::Event;
+use tiller::domain::event::Owner;
+use tiller::domain::event::OwnerMode;
+use tiller::domain::event::Record;
+use tiller::domain::id::CallId;
+use tiller::domain::id::ClientId;
+use tiller::domain::id::RunId;
+use tiller::domain::id::Seq;
+use tiller::domain::model::AskedCall;
+use tiller::domain::model::Delta;
+use tiller::domain::model::Dialect;
+use tiller::domain::model::FailureClass;
+use tiller::domain::model::ModelFailure;
+use tiller::domain::model::ModelReply;
+use tiller::domain::model::ModelRequest;
+use tiller::domain::model::ModelSpec;
+use tiller::domain::model::Received;
+use tiller::domain::model::StopReason;
+use tiller::domain::money::Price;
+use tiller::domain::money::Usage;
+use tiller::domain::run::Run;
+use tiller::domain::status::ParkReason;
+use tiller::domain::status::Status;
+use tiller::domain::terms::Goal;
+use tiller::domain::terms::Terms;
+use tiller::domain::time::Now;
+use tiller::domain::time::Span;
+use tiller::domain::time::Timestamp;
+use tiller::domain::tool::EffectClass;
+use tiller::domain::tool::Facts;
+use tiller::domain::tool::OutcomeKind;
+use tiller::domain::tool::Problem;
+use tiller::domain::tool::ToolSpec;
+use tiller::engine::clock::Clock;
+use tiller::engine::driver;
+use tiller::engine::driver::Driven;
+use tiller::engine::driver::World;
+use tiller::machine::create;
+use tiller::model::Model;
+use tiller::store::memory::MemoryJournal;
+use tiller::tools::Action;
+use tiller::tools::Executed;
+use tiller::tools::Prepared;
+use tiller::tools::Reins;
+use tiller::tools::Scene;
+use tiller::tools::Tool;
+use tiller::tools::Toolbox;
+use tokio::sync::broadcast;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// A clock that moves with the paused time of the test.
+struct TestClock(Instant);
+
+#[async_trait]
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(1_000_000 + self.mono().0)
+    }
+
+    fn mono(&self) -> Span {
+        Span(u64::try_from(self.0.elapsed().as_millis()).unwrap())
+    }
+
+    async fn sleep_until(&self, at: Timestamp) {
+        tokio::time::sleep(Duration::from_millis(at.since(self.now()).0)).await;
+    }
+}
+
+/// A model that says what it was told to say, in order, and nothing after that until it is cancelled.
+struct Lines(Mutex<VecDeque<Result<ModelReply, ModelFailure>>>);
+
+#[async_trait]
+impl Model for Lines {
+    async fn call(
+        &self,
+        _request: ModelRequest,
+        _deltas: broadcast::Sender<Delta>,
+        cancel: CancellationToken,
+    ) -> Result<ModelReply, ModelFailure> {
+        let line = self.0.lock().unwrap().pop_front();
+        match line {
+            Some(line) => line,
+            None => {
+                cancel.cancelled().await;
+                Err(failure(FailureClass::Cancelled, None))
+            }
+        }
+    }
+}
+
+fn failure(class: FailureClass, retry_after: Option<Span>) -> ModelFailure {
+    ModelFailure { class, message: format!("{class:?}"), retry_after, received: Received::default() }
+}
+
+fn says(text: &str, calls: &[(&str, serde_json::Value)]) -> Result<ModelReply, ModelFailure> {
+    let calls: Vec<AskedCall> = calls
+        .iter()
+        .map(|(name, arguments)| AskedCall {
+            id: String::new(),
+            name: (*name).to_string(),
+            arguments: arguments.to_string(),
+        })
+        .collect();
+    let stop = if calls.is_empty() { StopReason::End } else { StopReason::Calls };
+    let usage = Some(Usage { input: 100, output: 10, ..Usage::default() });
+    Ok(ModelReply { text: text.to_string(), reasoning: String::new(), calls, stop, usage, received_bytes: 30 })
+}
+
+/// A tool that counts its real executions and lasts until it is told to end, or panics.
+struct Work {
+    executions: Arc<AtomicU32>,
+    manner: Manner,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Manner {
+    Ends,
+    Lasts,
+    Panics,
+}
+
+impl Tool for Work {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "work".to_string(),
+            description: String::new(),
+            schema: json!({}),
+            effect: EffectClass::External,
+        }
+    }
+
+    fn prepare(&self, _scene: &Scene, _arguments: &str) -> Result<Prepared, Problem> {
+        let action = Box::new(Working { executions: self.executions.clone(), manner: self.manner });
+        Ok(Prepared { facts: Facts { title: "work".to_string(), ..Facts::default() }, action })
+    }
+}
+
+struct Working {
+    executions: Arc<AtomicU32>,
+    manner: Manner,
+}
+
+#[async_trait]
+impl Action for Working {
+    async fn run(self: Box<Self>, _call: CallId, reins: Reins) -> Executed {
+        self.executions.fetch_add(1, Ordering::SeqCst);
+        match self.manner {
+            Manner::Ends => Executed::ended(OutcomeKind::Done, "worked"),
+            Manner::Panics => panic!("a tool breaks"),
+            Manner::Lasts => {
+                reins.cancel.cancelled().await;
+                Executed::ended(OutcomeKind::Cancelled, "ended in the middle")
+            }
+        }
+    }
+}
+
+struct Stage {
+    driven: Driven<MemoryJournal>,
+    executions: Arc<AtomicU32>,
+}
+
+fn stage(
+    lines: Vec<Result<ModelReply, ModelFailure>>,
+    manner: Manner,
+    prepare: impl FnOnce(&mut MemoryJournal),
+) -> Stage {
+    let executions = Arc::new(AtomicU32::new(0));
+    let nowhere = PathBuf::from("/nonexistent");
+    let scene = Scene { workspace: nowhere.clone(), off_limits: vec![], program: nowhere, passed_variables: vec![] };
+    let mut tools = Toolbox::new(scene);
+    tools.add(Arc::new(Work { executions: executions.clone(), manner }));
+    let first = create(terms(tools.specs()), Now::default());
+    let run = Run::begin(RunId::from_entropy([1; 12]), &first).unwrap();
+    let mut journal = MemoryJournal::new(&[first]).unwrap();
+    prepare(&mut journal);
+    let world = World {
+        model: Arc::new(Lines(Mutex::new(lines.into()))),
+        tools,
+        clock: Arc::new(TestClock(Instant::now())),
+        on_change: Box::new(|_| {}),
+    };
+    let owner = Owner { pid: 1, host: "test".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
+    Stage { driven: driver::start(run, journal, world, owner, Vec::new()), executions }
+}
+
+fn terms(tools: Vec<ToolSpec>) -> Terms {
+    Terms {
+        goal: Goal::try_from("work".to_string()).unwrap(),
+        workspace: "/nonexistent".to_string(),
+        limits: Limits::default(),
+        checks: Vec::new(),
+        model: ModelSpec {
+            name: "test/test".to_string(),
+            dialect: Dialect::Scripted,
+            address: String::new(),
+            model: "test".to_string(),
+            key_variable: None,
+            window: 100_000,
+            max_output: 1_000,
+            price: Some(Price { input: 1_000_000, cache_read: 1_000_000, cache_write: 1_000_000, output: 1_000_000 }),
+        },
+        tools,
+        instructions: String::new(),
+        rehearsal: false,
+    }
+}
+
+impl Stage {
+    async fn records(&self) -> Vec<Record> {
+        self.driven.handle.reader().read(Seq(1), 10_000).await.unwrap()
+    }
+
+    async fn run(&self) -> Run {
+        Run::fold(&RunId::from_entropy([1; 12]), &self.records().await).unwrap()
+    }
+
+    /// Waits until the durable run is as wanted.
+    async fn until(&self, wanted: impl Fn(&Run) -> bool) -> Run {
+        let mut head = self.driven.handle.head();
+        let wait = async {
+            loop {
+                let run = self.run().await;
+                if wanted(&run) {
+                    return run;
+                }
+                head.changed().await.expect("the engine stopped");
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10_000), wait).await.expect("the run never came to this")
+    }
+
+    async fn submit(&self, command: Command) -> Result<Seq, Refusal> {
+        self.driven.handle.submit(command, ClientId("test".to_string())).await
+    }
+
+    async fn allow(&self, run: &Run) {
+        let (call, _) = *run.waiting().first().unwrap();
+        let digest = call.digest().unwrap();
+        self.submit(Command::Decide { call: call.id, digest, decision: Decision::AllowOnce }).await.unwrap();
+    }
+
+    fn executions(&self) -> u32 {
+        self.executions.load(Ordering::SeqCst)
+    }
+}
+
+fn is_parked(run: &Run, reason: &ParkReason) -> bool {
+    run.status == Status::Parked(reason.clone())
+}
+
+fn plan() -> (&'static str, serde_json::Value) {
+    ("update_plan", json!({"todos": [{"id": "a", "title": "work", "status": "in_progress"}]}))
+}
+
+fn finish() -> (&'static str, serde_json::Value) {
+    ("finish", json!({"summary": "worked", "not_needed": []}))
+}
+
+fn done() -> (&'static str, serde_json::Value) {
+    ("update_plan", json!({"mode": "patch", "todos": [{"id": "a", "title": "work", "status": "done"}]}))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_goes_to_its_end() {
+    let lines = vec![says("plan", &[plan()]), says("", &[("work", json!({}))]), says("", &[done(), finish()])];
+    let stage = stage(lines, Manner::Ends, |_| {});
+    let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    assert_eq!(stage.executions(), 0, "nothing runs before it is allowed");
+    stage.allow(&run).await;
+    let run = stage.until(Run::is_ended).await;
+    assert_eq!((run.status.word(), stage.executions()), ("completed", 1));
+    assert_eq!(run.pool.spent().0, 3 * 110);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_limit_is_waited_for_in_its_own_time() {
+    let lines = vec![Err(failure(FailureClass::RateLimited, Some(Span::seconds(20)))), says("plan", &[plan()])];
+    let stage = stage(lines, Manner::Ends, |_| {});
+    let begun = Instant::now();
+    let run = stage.until(|run| !run.transcript.is_empty()).await;
+    assert!(begun.elapsed() >= Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert_eq!(run.pool.spent().0, 110, "the refused attempt costs nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_is_down_parks_the_run_and_it_goes_on_by_itself() {
+    let mut lines: Vec<_> = (0..7).map(|_| Err(failure(FailureClass::Overloaded, None))).collect();
+    lines.push(says("plan", &[plan()]));
+    let stage = stage(lines, Manner::Ends, |_| {});
+    let waits = |run: &Run| matches!(run.status, Status::Parked(ParkReason::ProviderWait { .. }));
+    stage.until(waits).await;
+    let begun = Instant::now();
+    stage.until(|run| !run.transcript.is_empty()).await;
+    assert!(begun.elapsed() >= Duration::from_secs(500), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_can_not_be_written_is_not_done() {
+    let lines = vec![says("plan", &[plan()]), says("", &[("work", json!({}))])];
+    // The appends before it: the start, the first reply, the second, what the call would touch.
+    let failing = |journal: &mut MemoryJournal| (5..=7).for_each(|n| journal.fail_append(n));
+    let stage = stage(lines, Manner::Ends, failing);
+    let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    let (call, _) = *run.waiting().first().unwrap();
+    let decide = Command::Decide { call: call.id, digest: call.digest().unwrap(), decision: Decision::AllowOnce };
+    let answer = stage.submit(decide).await;
+    assert!(matches!(answer, Err(Refusal::Storage(_))), "{answer:?}");
+    assert_eq!(stage.executions(), 0, "an allowance that is not durable runs nothing");
+    assert_eq!(stage.run().await, run, "on disk it is as it was");
+    assert!(matches!(stage.submit(Command::Resume).await, Err(Refusal::Storage(_))), "the engine has stopped");
+    assert!(stage.driven.handle.halted().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_recovers_within_moments_is_not_noticed() {
+    let lines = vec![says("plan", &[plan()]), says("", &[("work", json!({}))]), says("", &[done(), finish()])];
+    let stage = stage(lines, Manner::Ends, |journal| (5..=6).for_each(|n| journal.fail_append(n)));
+    let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    stage.allow(&run).await;
+    stage.until(Run::is_ended).await;
+    assert_eq!(stage.executions(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pausing_now_ends_the_tool_and_the_run_goes_on_later() {
+    let lines = vec![says("plan", &[plan()]), says("", &[("work", json!({}))]), says("", &[done(), finish()])];
+    let stage = stage(lines, Manner::Lasts, |_| {});
+    let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    stage.allow(&run).await;
+    stage.until(|run| run.running_calls().next().is_some()).await;
+    stage.submit(Command::Pause(Pause::Now)).await.unwrap();
+    let run = stage.until(|run| is_parked(run, &ParkReason::Paused)).await;
+    assert!(!run.is_busy());
+    stage.submit(Command::Resume).await.unwrap();
+    let run = stage.until(Run::is_ended).await;
+    assert_eq!((run.status.word(), stage.executions()), ("completed", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn letting_go_ends_what_runs_and_records_it() {
+    let lines = vec![says("plan", &[plan()]), says("", &[("work", json!({}))])];
+    let stage = stage(lines, Manner::Lasts, |_| {});
+    let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    stage.allow(&run).await;
+    stage.until(|run| run.running_calls().next().is_some()).await;
+    let reader = stage.driven.handle.reader();
+    drop(stage.driven.handle);
+    stage.driven.task.await.unwrap();
+    let records = reader.read(Seq(1), 10_000).await.unwrap();
+    let run = Run::fold(&RunId::from_entropy([1; 12]), &records).unwrap();
+    assert_eq!(run.status, Status::Parked(ParkReason::Shutdown));
+    let ended = records.iter().any(|record| {
+        matches!(&record.event, Event::ToolCallFinished { outcome, .. } if outcome.kind == OutcomeKind::Cancelled)
+    });
+    assert!(ended, "the call has its outcome");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_panics_is_a_call_that_failed() {
+    let lines = vec![says("plan", &[plan()]), says("", &[("work", json!({}))]), says("", &[done(), finish()])];
+    let stage = stage(lines, Manner::Panics, |_| {});
+    let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    stage.allow(&run).await;
+    let run = stage.until(Run::is_ended).await;
+    assert_eq!(run.status.word(), "completed");
+}

@@ -1,0 +1,365 @@
+//! The language of the inputs. A line is one input:
+//!
+//! - `own`, `own PROBLEM`, `record`: a process takes the run, to drive it or only to record.
+//! - `reply PART | PART`: the model answers. Parts: `"text"`, `read P`, `write P TEXT`, `shell LINE`, `touch P`,
+//!   `todos TODO, TODO` and `patch …` (`id=title`, `+` done, `*` in progress, `!` dropped without a note), `finish
+//!   TEXT`, `finish-without ID,ID TEXT`, `ask TEXT`, `note TEXT`, `raw TOOL JSON`; `as WIRE: PART`; `stop=…`,
+//!   `usage=IN/OUT`, `usage=none`, `bytes=N`. A usage of 1000/100 is reported unless said otherwise.
+//! - `fail CLASS [accepted] [usage=IN/OUT] [bytes=N] [retry=SECONDS]`: it does not.
+//! - `prepared [cN=outside|impossible|changed]`: what the calls would touch.
+//! - `done|failed|timedout|cancelled cN TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
+//! - `tick`, and what the operator asks, as in `COMMANDS`.
+
+use serde_json::Value;
+use serde_json::json;
+use tiller::domain::approval::Decision;
+use tiller::domain::approval::Resolution;
+use tiller::domain::budget::Axis;
+use tiller::domain::budget::Limit;
+use tiller::domain::budget::Limits;
+use tiller::domain::command::Cancel;
+use tiller::domain::command::Command;
+use tiller::domain::command::Pause;
+use tiller::domain::event::Owner;
+use tiller::domain::event::OwnerMode;
+use tiller::domain::id::CallId;
+use tiller::domain::id::ClientId;
+use tiller::domain::model::AskedCall;
+use tiller::domain::model::Dialect;
+use tiller::domain::model::FailureClass;
+use tiller::domain::model::ModelFailure;
+use tiller::domain::model::ModelReply;
+use tiller::domain::model::ModelSpec;
+use tiller::domain::model::Received;
+use tiller::domain::model::StopReason;
+use tiller::domain::money::Price;
+use tiller::domain::money::Usage;
+use tiller::domain::status::ParkReason;
+use tiller::domain::terms::Check;
+use tiller::domain::terms::Goal;
+use tiller::domain::terms::Terms;
+use tiller::domain::time::Span;
+use tiller::domain::tool::Digest;
+use tiller::domain::tool::EffectClass;
+use tiller::domain::tool::Facts;
+use tiller::domain::tool::FileWrite;
+use tiller::domain::tool::OutcomeKind;
+use tiller::domain::tool::Probe;
+use tiller::domain::tool::Problem;
+use tiller::domain::tool::ProblemKind;
+use tiller::domain::tool::ToolCall;
+use tiller::domain::tool::ToolOutcome;
+use tiller::domain::tool::ToolSpec;
+use tiller::machine::Input;
+use tiller::machine::Outcome;
+
+use crate::stage::Stage;
+
+/// Every command that there is, with the finer differences.
+pub const COMMANDS: &[&str] = &[
+    "allow c2",
+    "allow-run c2",
+    "deny c2 no",
+    "stale c2",
+    "allow c99",
+    "resolve c2 happened",
+    "resolve c2 not",
+    "resolve c2 again",
+    "resolve c2 skip",
+    "answer c2 blue",
+    "say hello",
+    "say",
+    "pause",
+    "pause now",
+    "resume",
+    "cancel",
+    "cancel now",
+    "raise cost 9000000",
+    "raise iterations 0",
+    "leave",
+];
+
+/// A dollar for a million tokens in, ten out.
+const PRICE: Price = Price { input: 1_000_000, cache_read: 100_000, cache_write: 1_000_000, output: 10_000_000 };
+
+/// `checks=a;b loops=3 cost=… tokens=… tool-calls=… time=… model-calls=… window=…`
+pub fn terms(text: &str) -> Terms {
+    let (mut limits, mut checks, mut window) = (Limits::default(), Vec::new(), 1_000_000);
+    for (key, value) in text.split_whitespace().filter_map(|word| word.split_once('=')) {
+        match key {
+            "checks" => checks = value.split(';').map(|line| Check::Command(line.to_string())).collect(),
+            "window" => window = value.parse().unwrap(),
+            "loops" => limits.loops = Limit::At(value.parse().unwrap()),
+            axis => limits.set(Axis::parse(axis).unwrap(), Limit::At(value.parse().unwrap())),
+        }
+    }
+    Terms {
+        goal: Goal::try_from("make it right".to_string()).unwrap(),
+        workspace: "/w".to_string(),
+        limits,
+        checks,
+        model: ModelSpec {
+            name: "sim/sim".to_string(),
+            dialect: Dialect::Scripted,
+            address: String::new(),
+            model: "sim".to_string(),
+            key_variable: Some("SIM_KEY".to_string()),
+            window,
+            max_output: 1_000,
+            price: Some(PRICE),
+        },
+        tools: vec![
+            tool("read_file", EffectClass::Read),
+            tool("write_file", EffectClass::WriteFile),
+            tool("touch", EffectClass::Idempotent),
+            tool("shell", EffectClass::External),
+        ],
+        instructions: String::new(),
+        rehearsal: false,
+    }
+}
+
+fn tool(name: &str, effect: EffectClass) -> ToolSpec {
+    ToolSpec { name: name.to_string(), description: String::new(), schema: json!({"type": "object"}), effect }
+}
+
+pub fn owner(mode: OwnerMode) -> Owner {
+    Owner { pid: 1, host: "stage".to_string(), version: "0".to_string(), mode }
+}
+
+pub fn input(stage: &Stage, line: &str) -> Input {
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    match word {
+        "own" => Input::Recovered { owner: owner(OwnerMode::Drives), problems: problem(rest).into_iter().collect() },
+        "record" => Input::Recovered { owner: owner(OwnerMode::Records), problems: Vec::new() },
+        "tick" => Input::Tick,
+        "reply" | "fail" => {
+            let call = stage.run.model_call.map_or(stage.run.next.model_call, |flying| flying.id.call);
+            let result = if word == "reply" { Ok(Box::new(reply(rest))) } else { Err(Box::new(failure(rest))) };
+            Input::Outcome(Outcome::Model { call, result })
+        }
+        "prepared" => Input::Outcome(prepared(stage, rest)),
+        "done" | "failed" | "timedout" | "cancelled" => {
+            let (call, text) = named(rest);
+            let kind = match word {
+                "done" => OutcomeKind::Done,
+                "failed" => OutcomeKind::Failed,
+                "timedout" => OutcomeKind::TimedOut,
+                _ => OutcomeKind::Cancelled,
+            };
+            let text = if text.is_empty() { "ok" } else { text };
+            let outcome = ToolOutcome { kind, text: text.to_string(), bytes: text.len() as u64, took: Span(5) };
+            Input::Outcome(Outcome::Tool { call, outcome })
+        }
+        "drifted" => {
+            let (call, why) = named(rest);
+            Input::Outcome(Outcome::Drifted { call, why: why.to_string() })
+        }
+        "check" => {
+            let (index, how) = rest.split_once(' ').unwrap();
+            let index = index.parse().unwrap();
+            Input::Outcome(match how {
+                "ended" => Outcome::CheckEnded { index },
+                _ => Outcome::Check { index, passed: how == "pass", detail: format!("it did {how}") },
+            })
+        }
+        "probed" => {
+            let (call, how) = named(rest);
+            let probe = match how {
+                "done" => Probe::Done,
+                "not" => Probe::NotDone,
+                _ => Probe::Unknown,
+            };
+            Input::Outcome(Outcome::Probed { call, probe })
+        }
+        _ => Input::Command(command(stage, word, rest), ClientId("op".to_string())),
+    }
+}
+
+fn problem(word: &str) -> Option<ParkReason> {
+    match word {
+        "" => None,
+        "credentials" => Some(ParkReason::Credentials),
+        "model-config" => Some(ParkReason::ModelConfig),
+        "price-unknown" => Some(ParkReason::PriceUnknown),
+        "storage" => Some(ParkReason::Storage),
+        other => panic!("own {other}"),
+    }
+}
+
+fn named(text: &str) -> (CallId, &str) {
+    let (id, rest) = text.split_once(' ').unwrap_or((text, ""));
+    (CallId::parse(id).unwrap(), rest)
+}
+
+fn command(stage: &Stage, word: &str, rest: &str) -> Command {
+    let decide = |decision: &dyn Fn(&str) -> Decision| {
+        let (call, words) = named(rest);
+        let seen = stage.run.calls.get(&call).and_then(ToolCall::digest);
+        let digest = seen.filter(|_| word != "stale").unwrap_or(Digest("stale".to_string()));
+        Command::Decide { call, digest, decision: decision(words) }
+    };
+    match (word, rest) {
+        ("allow" | "stale", _) => decide(&|_| Decision::AllowOnce),
+        ("allow-run", _) => decide(&|_| Decision::AllowRun),
+        ("deny", _) => decide(&|words| Decision::Deny(words.to_string())),
+        ("resolve", _) => {
+            let (call, how) = named(rest);
+            let (how, text) = how.split_once(' ').unwrap_or((how, ""));
+            let resolution = match how {
+                "happened" => Resolution::Happened(text.to_string()),
+                "not" => Resolution::NotHappened,
+                "again" => Resolution::RunAgain,
+                _ => Resolution::Skip,
+            };
+            Command::Resolve { call, resolution }
+        }
+        ("answer", _) => Command::Answer { call: named(rest).0, text: named(rest).1.to_string() },
+        ("say", text) => Command::Interject { text: text.to_string() },
+        ("pause", "now") => Command::Pause(Pause::Now),
+        ("pause", _) => Command::Pause(Pause::AfterTool),
+        ("cancel", "now") => Command::Cancel(Cancel::Now),
+        ("cancel", _) => Command::Cancel(Cancel::Graceful),
+        ("raise", _) => {
+            let (axis, limit) = rest.split_once(' ').unwrap();
+            let limit = limit.parse().map_or(Limit::Unlimited, Limit::At);
+            Command::Raise { axis: Axis::parse(axis).unwrap(), limit }
+        }
+        ("resume", _) => Command::Resume,
+        ("leave", _) => Command::Leave,
+        other => panic!("{other:?} is no input"),
+    }
+}
+
+fn usage(text: &str) -> Option<Usage> {
+    let (input, output) = text.split_once('/')?;
+    let (input, cached) = input.split_once('+').unwrap_or((input, "0"));
+    Some(Usage {
+        input: input.parse().unwrap(),
+        cache_read: cached.parse().unwrap(),
+        output: output.parse().unwrap(),
+        ..Usage::default()
+    })
+}
+
+fn failure(text: &str) -> ModelFailure {
+    let (class, rest) = text.split_once(' ').unwrap_or((text, ""));
+    let class: FailureClass = serde_json::from_value(json!(class)).unwrap();
+    let mut received = Received::default();
+    let mut retry_after = None;
+    for word in rest.split_whitespace() {
+        match word.split_once('=').unwrap_or((word, "")) {
+            ("accepted", _) => received.accepted = true,
+            ("usage", of) => received.usage = usage(of),
+            ("bytes", of) => received.bytes = of.parse().unwrap(),
+            ("retry", of) => retry_after = Some(Span::seconds(of.parse().unwrap())),
+            other => panic!("fail {other:?}"),
+        }
+    }
+    ModelFailure { class, message: format!("{class:?}"), retry_after, received }
+}
+
+fn reply(text: &str) -> ModelReply {
+    let mut reply = ModelReply {
+        text: String::new(),
+        reasoning: String::new(),
+        calls: Vec::new(),
+        stop: StopReason::End,
+        usage: usage("1000/100"),
+        received_bytes: 300,
+    };
+    for part in text.split(" | ").filter(|part| !part.is_empty()) {
+        if let Some(said) = part.strip_prefix('"') {
+            reply.text = said.trim_end_matches('"').to_string();
+            continue;
+        }
+        match part.split_once('=').unwrap_or((part, "")) {
+            ("stop", "length") => reply.stop = StopReason::Length,
+            ("stop", "refused") => reply.stop = StopReason::Refused,
+            ("stop", other) => reply.stop = StopReason::Other(other.to_string()),
+            ("usage", of) => reply.usage = usage(of),
+            ("bytes", of) => reply.received_bytes = of.parse().unwrap(),
+            _ => reply.calls.push(asked(part)),
+        }
+    }
+    reply
+}
+
+fn asked(part: &str) -> AskedCall {
+    if let Some((id, part)) = part.strip_prefix("as ").and_then(|rest| rest.split_once(": ")) {
+        return AskedCall { id: id.to_string(), ..asked(part) };
+    }
+    let (word, rest) = part.split_once(' ').unwrap_or((part, ""));
+    let (first, second) = rest.split_once(' ').unwrap_or((rest, ""));
+    let (name, arguments) = match word {
+        "read" => ("read_file", json!({ "path": rest }).to_string()),
+        "write" => ("write_file", json!({ "path": first, "content": second }).to_string()),
+        "shell" => ("shell", json!({ "command": rest }).to_string()),
+        "touch" => ("touch", json!({ "path": rest }).to_string()),
+        "todos" => ("update_plan", json!({ "todos": todos(rest) }).to_string()),
+        "patch" => ("update_plan", json!({ "mode": "patch", "todos": todos(rest) }).to_string()),
+        "finish" => ("finish", json!({ "summary": rest }).to_string()),
+        "finish-without" => {
+            let without: Vec<Value> =
+                first.split(',').map(|id| json!({ "id": id, "reason": "not after all" })).collect();
+            ("finish", json!({ "summary": second, "not_needed": without }).to_string())
+        }
+        "ask" => ("ask_operator", json!({ "question": rest }).to_string()),
+        "note" => ("note", json!({ "text": rest }).to_string()),
+        "raw" => (first, second.to_string()),
+        other => panic!("{other:?} is no part of a reply"),
+    };
+    AskedCall { id: String::new(), name: name.to_string(), arguments }
+}
+
+fn todos(text: &str) -> Vec<Value> {
+    let one = |text: &str| {
+        let status = match text.chars().last() {
+            Some('+') => "done",
+            Some('*') => "in_progress",
+            Some('!') => "dropped",
+            _ => "pending",
+        };
+        let text = text.trim_end_matches(['+', '*', '!']);
+        match text.split_once('=') {
+            Some((id, title)) => json!({ "id": id, "title": title, "status": status }),
+            None => json!({ "title": text, "status": status }),
+        }
+    };
+    text.split(", ").filter(|text| !text.is_empty()).map(one).collect()
+}
+
+fn prepared(stage: &Stage, text: &str) -> Outcome {
+    let facts = |call: &ToolCall| {
+        let id = call.id.to_string();
+        let how = text.split_whitespace().filter_map(|word| word.split_once('=')).find(|(one, _)| *one == id);
+        (call.id, facts(call, how.map_or("", |(_, how)| how)))
+    };
+    Outcome::Prepared(stage.unprepared.iter().map(facts).collect())
+}
+
+fn facts(call: &ToolCall, how: &str) -> Facts {
+    let value: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
+    let title = format!("{}{}", text("path"), text("command"));
+    let write = (call.effect == EffectClass::WriteFile).then(|| FileWrite {
+        path: text("path"),
+        before: Some(if how == "changed" { "newer" } else { "old" }.to_string()),
+        after: text("content"),
+    });
+    let problem = |kind| Some(Problem { kind, text: format!("it is {how}") });
+    Facts {
+        title,
+        reach: if how == "outside" { "outside the workspace" } else { "the workspace" }.to_string(),
+        inside: how != "outside",
+        preview: String::new(),
+        binding: vec![format!("{write:?}")],
+        write,
+        problem: match how {
+            "impossible" => problem(ProblemKind::Impossible),
+            "invalid" => problem(ProblemKind::InvalidArguments),
+            "refused" => problem(ProblemKind::Refused),
+            _ => None,
+        },
+    }
+}

@@ -1,0 +1,119 @@
+//! A run on a stage: inputs in words go in, what follows comes out in words. After every input the journal is folded
+//! anew and must give the same run.
+
+use tiller::domain::event::OwnerMode;
+use tiller::domain::event::Record;
+use tiller::domain::id::RunId;
+use tiller::domain::run::Run;
+use tiller::domain::time::Now;
+use tiller::domain::time::Span;
+use tiller::domain::time::Timestamp;
+use tiller::domain::tool::ToolCall;
+use tiller::machine::Input;
+use tiller::machine::create;
+use tiller::machine::effect::Effect;
+use tiller::machine::turn;
+use tiller::policy::context;
+
+use crate::reading;
+use crate::telling;
+
+pub struct Stage {
+    pub run: Run,
+    pub journal: Vec<Record>,
+    pub now: Now,
+    /// The calls of the last request to find out a reach.
+    pub unprepared: Vec<ToolCall>,
+}
+
+impl Stage {
+    pub fn new(terms: &str) -> Stage {
+        let now = Now { at: Timestamp(1_000), active: Span(0) };
+        let first = create(reading::terms(terms), now);
+        let run = Run::begin(RunId::from_entropy([7; 12]), &first).unwrap();
+        Stage { run, journal: vec![first], now, unprepared: Vec::new() }
+    }
+
+    /// One input, and what follows, a line for each record and each effect.
+    pub fn take(&mut self, line: &str) -> Vec<String> {
+        match line.split_once(' ').unwrap_or((line, "")) {
+            // Time passes: on the wall, and of the run.
+            ("wall", ms) => self.now.at = Timestamp(self.now.at.0.saturating_add_signed(ms.parse().unwrap())),
+            ("active", ms) => self.now.active = self.now.active.plus(Span(ms.parse().unwrap())),
+            // The process dies: only the journal is left.
+            ("crash", mode) => {
+                self.run = Run::fold(&self.run.id, &self.journal).unwrap();
+                self.unprepared = Vec::new();
+                let mode = if mode == "records" { OwnerMode::Records } else { OwnerMode::Drives };
+                return self.turn(&Input::Recovered { owner: reading::owner(mode), problems: Vec::new() });
+            }
+            ("every", "command") => return self.every_command(),
+            ("times", rest) => {
+                let (count, inputs) = rest.split_once(' ').unwrap();
+                let mut refused = Vec::new();
+                for _ in 0..count.parse().unwrap() {
+                    for one in inputs.split(" / ") {
+                        refused.extend(self.take(one).into_iter().filter(|line| line.starts_with("refused")));
+                    }
+                }
+                return refused;
+            }
+            _ => {
+                let input = reading::input(self, line);
+                return self.turn(&input);
+            }
+        }
+        Vec::new()
+    }
+
+    fn turn(&mut self, input: &Input) -> Vec<String> {
+        let turned = match turn(&self.run, input, self.now) {
+            Ok(turned) => turned,
+            Err(refusal) => return vec![format!("refused: {refusal}")],
+        };
+        let told = telling::turn(&turned);
+        self.journal.extend(turned.records);
+        self.run = turned.run;
+        for effect in turned.effects {
+            if let Effect::Prepare(calls) = effect {
+                self.unprepared = calls;
+            }
+        }
+        let folded = Run::fold(&self.run.id, &self.journal).unwrap();
+        assert_eq!(folded, self.run, "the fold differs from the live run");
+        if told.is_empty() { vec!["nothing".to_string()] } else { told }
+    }
+
+    /// What each command would do here; those of one answer share a line. Nothing is done.
+    fn every_command(&self) -> Vec<String> {
+        let mut answers: Vec<(String, Vec<&str>)> = Vec::new();
+        for line in reading::COMMANDS {
+            let answer = match turn(&self.run, &reading::input(self, line), self.now) {
+                Ok(turned) if turned.records.is_empty() => "nothing".to_string(),
+                Ok(turned) => telling::turn(&turned).join(", "),
+                Err(refusal) => format!("refused: {refusal}"),
+            };
+            match answers.iter_mut().find(|(known, _)| *known == answer) {
+                Some((_, lines)) => lines.push(line),
+                None => answers.push((answer, vec![line])),
+            }
+        }
+        answers.into_iter().map(|(answer, lines)| format!("{}: {answer}", lines.join(" | "))).collect()
+    }
+
+    pub fn show(&self, question: &str) -> Vec<String> {
+        let run = &self.run;
+        match question {
+            "plan" => vec![format!("revision {}, {:?}", run.plan.revision, run.plan.source), run.plan.listing()],
+            "money" => vec![telling::money(run)],
+            "closing" => vec![context::assemble(run).closing],
+            "talk" => run.transcript.entries().map(|entry| telling::message(&entry.message)).collect(),
+            "uses" => vec![telling::uses(run)],
+            "waiting" => run.waiting().iter().map(|(call, waits)| format!("{} {waits:?}", call.id)).collect(),
+            "deadline" => vec![run.deadline().map_or("none".to_string(), |at| format!("at {}", at.0))],
+            "status" => vec![run.status.phrase()],
+            "windows" => vec![telling::windows(run)],
+            other => panic!("? {other}"),
+        }
+    }
+}
