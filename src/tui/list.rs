@@ -4,7 +4,6 @@ use std::io;
 use std::time::Duration;
 
 use crossterm::event::Event;
-use crossterm::event::EventStream;
 use crossterm::event::KeyEvent;
 use crossterm::event::KeyEventKind;
 use ratatui::Frame;
@@ -36,8 +35,8 @@ use crate::tui::scroll::Anchor;
 use crate::tui::scroll::Scroll;
 use crate::tui::scroll::lay;
 use crate::tui::sources::Heard;
+use crate::tui::sources::Keys;
 use crate::tui::sources::Signals;
-use crate::tui::sources::terminal;
 use crate::tui::terminal::Screen;
 use crate::tui::text::age;
 use crate::tui::text::dollars;
@@ -83,7 +82,7 @@ pub struct ListOptions {
 pub async fn runs(list: impl Fn() -> Vec<Listed>, options: ListOptions) -> io::Result<Choice> {
     let mut screen = Screen::open()?;
     let mut signals = Signals::listen()?;
-    let mut events = EventStream::new();
+    let mut keys = Keys::listen();
     let clock = SystemClock::start();
     let mut listed = List::new(list(), moment(&clock), options);
     loop {
@@ -95,7 +94,7 @@ pub async fn runs(list: impl Fn() -> Vec<Listed>, options: ListOptions) -> io::R
         let heard = tokio::select! {
             biased;
             heard = signals.next() => Some(heard),
-            heard = terminal(&mut events) => Some(heard),
+            heard = keys.next() => Some(heard),
             () = tokio::time::sleep(refresh) => None,
         };
         listed.now = moment(&clock);

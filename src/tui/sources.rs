@@ -1,6 +1,8 @@
 //! Where the screen hears from: the terminal, signals, answers to commands, and the run.
 
 use std::io;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 
 use crossterm::event::Event;
 use crossterm::event::EventStream;
@@ -66,18 +68,42 @@ impl Signals {
     }
 }
 
-/// What the terminal says next. May be dropped and called again.
-pub async fn terminal(events: &mut EventStream) -> Heard {
-    match events.next().await {
-        Some(Ok(event)) => Heard::Terminal(event),
-        Some(Err(_)) | None => Heard::Gone,
+/// What is typed while one screen was closed and the next is not open yet.
+static BETWEEN: Mutex<Option<EventStream>> = Mutex::new(None);
+
+/// The terminal's stream, handed on from screen to screen. Dropping it would wake whoever reads the terminal next, and
+/// a key that comes together with that wake is not heard until another one is pressed.
+pub struct Keys {
+    events: Option<EventStream>,
+}
+
+impl Keys {
+    /// Listens from now on, or goes on listening where the screen before left off.
+    pub fn listen() -> Keys {
+        let left = BETWEEN.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Keys { events: Some(left.unwrap_or_default()) }
+    }
+
+    /// What the terminal says next. May be dropped and called again.
+    pub async fn next(&mut self) -> Heard {
+        let Some(events) = &mut self.events else { return Heard::Gone };
+        match events.next().await {
+            Some(Ok(event)) => Heard::Terminal(event),
+            Some(Err(_)) | None => Heard::Gone,
+        }
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        *BETWEEN.lock().unwrap_or_else(PoisonError::into_inner) = self.events.take();
     }
 }
 
 /// All that the screen of a run hears.
 pub struct Sources {
     signals: Signals,
-    events: EventStream,
+    keys: Keys,
     client: Client,
     sender: Sender,
     is_closed: bool,
@@ -91,8 +117,8 @@ impl Sources {
     pub fn new(client: Client) -> io::Result<Sources> {
         let (answer, answers) = mpsc::channel(limits::INBOX);
         let sender = client.sender();
-        let (signals, events) = (Signals::listen()?, EventStream::new());
-        Ok(Sources { signals, events, client, sender, is_closed: false, is_gone: false, answers, answer })
+        let (signals, keys) = (Signals::listen()?, Keys::listen());
+        Ok(Sources { signals, keys, client, sender, is_closed: false, is_gone: false, answers, answer })
     }
 
     /// What comes next. May be dropped and called again.
@@ -100,7 +126,7 @@ impl Sources {
         let heard = tokio::select! {
             biased;
             heard = self.signals.next() => heard,
-            heard = terminal(&mut self.events), if !self.is_gone => heard,
+            heard = self.keys.next(), if !self.is_gone => heard,
             Some((ticket, answer)) = self.answers.recv() => Heard::Answer(ticket, answer),
             update = self.client.next(), if !self.is_closed => Heard::Run(update),
         };

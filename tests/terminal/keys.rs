@@ -10,7 +10,6 @@ use crate::ENTER;
 use crate::ESC;
 use crate::armed;
 use crate::decide;
-use crate::fast;
 use crate::leave;
 use crate::pty::Pty;
 use crate::real::Stage;
@@ -156,7 +155,7 @@ fn a_storm_of_sizes_while_text_streams() {
 #[test]
 fn a_held_key_decides_once() {
     let stage = Stage::new();
-    let mut pty = Pty::tiller(&stage, (120, 36), &["rehearse", "--script", &fast(&stage)]);
+    let mut pty = Pty::tiller(&stage, (120, 36), &["rehearse", "--script", &stage.fast_rehearsal()]);
     pty.wait_for("the run waits");
     pty.type_in(CTRL_G);
     armed(&pty, "shell  sh check.sh");

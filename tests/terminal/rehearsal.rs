@@ -4,7 +4,6 @@ use crate::CTRL_G;
 use crate::ENTER;
 use crate::armed;
 use crate::decide;
-use crate::fast;
 use crate::leave;
 use crate::pty::Pty;
 use crate::real::Stage;
@@ -29,7 +28,7 @@ fn play_to_the_question(pty: &Pty) {
 #[test]
 fn a_whole_rehearsal() {
     let stage = Stage::new();
-    let mut pty = Pty::tiller(&stage, (120, 36), &["rehearse", "--script", &fast(&stage)]);
+    let mut pty = Pty::tiller(&stage, (120, 36), &["rehearse", "--script", &stage.fast_rehearsal()]);
     play_to_the_question(&pty);
     assert_eq!(leave(&mut pty), 14);
     let id = stage.ids()[0].clone();
@@ -58,7 +57,7 @@ fn a_whole_rehearsal() {
 #[test]
 fn the_first_approval_on_a_small_screen() {
     let stage = Stage::new();
-    let mut pty = Pty::tiller(&stage, (80, 24), &["rehearse", "--script", &fast(&stage)]);
+    let mut pty = Pty::tiller(&stage, (80, 24), &["rehearse", "--script", &stage.fast_rehearsal()]);
     pty.wait_for("the run waits");
     pty.type_in(CTRL_G);
     decide(&pty, "sh check.sh", "y");

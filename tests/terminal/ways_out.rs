@@ -84,7 +84,7 @@ fn killed_and_opened_again_from_the_list() {
     pty.type_in(F6);
     pty.wait_for("tiller  runs");
     pty.type_in(ENTER);
-    pty.wait_for("completed: claimed");
+    pty.wait_for("1 Plan");
     assert_eq!(leave(&mut pty), 0);
 }
 
