@@ -144,6 +144,11 @@ impl Ground {
         if run.terms.rehearsal {
             rehearsal::lay_out(&self.home.run_dir(&id))?;
         }
+        anyhow::ensure!(
+            workspace.is_dir(),
+            "the folder of run {id}, {}, is gone; the run was not opened, its journal is whole; put the folder back",
+            workspace.display()
+        );
         let mut problems = Vec::new();
         let model: Arc<dyn Model> = match model::open(&run.terms.model) {
             Ok(model) => model,

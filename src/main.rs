@@ -127,7 +127,9 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
     } else {
         OwnerMode::Drives
     };
-    let ground = Ground::new(places, settings?, mode)?;
+    // To look at a run, or to decide about one, no configuration is needed: a broken one must not stand in the way.
+    let settings = if mode == OwnerMode::Records { settings.unwrap_or_default() } else { settings? };
+    let ground = Ground::new(places, settings, mode)?;
     let _log = log(&ground);
     match ask {
         Ask::Open(options) => open(&ground, &options).await,

@@ -112,7 +112,10 @@ pub fn further(run: &Run) -> Vec<String> {
         )
         | None => {}
     }
-    lines.push(format!("tiller resume {id}"));
+    // A conversation that no longer fits is not helped by going on.
+    if reason != Some(&ParkReason::ContextExhausted) {
+        lines.push(format!("tiller resume {id}"));
+    }
     lines
 }
 

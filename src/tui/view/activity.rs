@@ -45,7 +45,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App) -> Option<View> {
     let view = View { scroll: laid.scroll(), top: (laid.first, laid.row), height };
     let mut name = vec![piece("2 ", Role::Dim, app.palette), piece("Activity", Role::Strong, app.palette)];
     if laid.row > 0 && laid.first + 1 < count {
-        name.push(piece(format!("  iteration {}", laid.first + 1), Role::Dim, app.palette));
+        name.push(piece(format!("  from iteration {}", laid.first + 1), Role::Dim, app.palette));
     }
     let inner = pane(frame, area, app, Focus::Activity, name, right);
     frame.render_widget(Paragraph::new(laid.lines), inner);
