@@ -6,10 +6,10 @@ use std::sync::Arc;
 use rpds::VectorSync;
 
 use crate::domain::approval::By;
-use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
+use crate::domain::calls::Stage;
 use crate::domain::control;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
@@ -23,7 +23,6 @@ use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::message::Entry;
 use crate::domain::message::Message;
-use crate::domain::message::ToolUse;
 use crate::domain::message::Transcript;
 use crate::domain::model::FailureClass;
 use crate::domain::model::ModelReply;
@@ -50,12 +49,7 @@ use crate::domain::status::Phase;
 use crate::domain::status::Status;
 use crate::domain::terms::Terms;
 use crate::domain::tool::CallState;
-use crate::domain::tool::EffectClass;
-use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::Probe;
-use crate::domain::tool::ProblemKind;
-use crate::domain::tool::ToolCall;
-use crate::domain::tool::ToolOutcome;
 
 /// A record that does not fit the state before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -430,91 +424,6 @@ impl Run {
         }
     }
 
-    fn propose(&mut self, id: CallId, wire: &str, tool: &str, arguments: &str, effect: EffectClass, record: &Record) {
-        self.next.call = id.next();
-        self.iteration.calls.push(id);
-        let one = ToolUse { id, wire_id: wire.to_string(), tool: tool.to_string(), arguments: arguments.to_string() };
-        self.transcript.add_use(one);
-        let call = ToolCall {
-            id,
-            wire_id: wire.to_string(),
-            tool: tool.to_string(),
-            arguments: arguments.to_string(),
-            effect,
-            state: CallState::Proposed,
-            facts: None,
-            allowed: None,
-            attempts: 0,
-            since: record.at,
-        };
-        self.calls.insert(id, call);
-    }
-
-    fn decide(&mut self, call: CallId, decision: &Decision, by: &By) -> Result<(), String> {
-        let one = self.touch(call)?;
-        match decision {
-            Decision::AllowOnce | Decision::AllowRun => {
-                one.state = CallState::Approved;
-                one.allowed = Some(by.clone());
-            }
-            Decision::Deny(text) => one.state = CallState::Denied { by: by.clone(), text: text.clone() },
-        }
-        let By::Operator(_) = by else { return Ok(()) };
-        let signature = one.signature();
-        match decision {
-            Decision::AllowOnce => self.progress.denials = 0,
-            Decision::AllowRun => {
-                self.progress.denials = 0;
-                self.progress.granted.insert(signature);
-            }
-            Decision::Deny(text) => {
-                self.progress.denials += 1;
-                self.progress.granted.remove(&signature);
-                self.progress.denied.insert(signature, text.clone());
-            }
-        }
-        Ok(())
-    }
-
-    fn finish_call(&mut self, call: CallId, outcome: &ToolOutcome, record: &Record) -> Result<(), String> {
-        let one = self.touch(call)?;
-        if one.is_closed() {
-            return Err(format!("{call} ended before"));
-        }
-        let ran = one.state == CallState::Running || matches!(one.state, CallState::OutcomeUnknown { .. });
-        let claims_to_have_run =
-            matches!(outcome.kind, OutcomeKind::Done | OutcomeKind::Failed | OutcomeKind::TimedOut);
-        if claims_to_have_run && !ran && one.effect != EffectClass::Control {
-            return Err(format!("{call} has a result but never ran"));
-        }
-        one.state = CallState::Closed(outcome.kind);
-        one.since = record.at;
-        let message = Message::ToolResult {
-            call,
-            title: one.title(),
-            kind: outcome.kind,
-            text: outcome.text.clone(),
-            bytes: outcome.bytes,
-            took: outcome.took,
-        };
-        self.say(message, record);
-        match outcome.kind {
-            OutcomeKind::NotRun(ProblemKind::Malformed | ProblemKind::UnknownTool) => self.progress.malformed += 1,
-            OutcomeKind::NotRun(ProblemKind::InvalidArguments) => self.progress.invalid += 1,
-            OutcomeKind::NotRun(ProblemKind::Refused | ProblemKind::Impossible | ProblemKind::OverBudget)
-            | OutcomeKind::Done
-            | OutcomeKind::Failed
-            | OutcomeKind::TimedOut
-            | OutcomeKind::Cancelled
-            | OutcomeKind::Denied
-            | OutcomeKind::Unknown => {
-                self.progress.malformed = 0;
-                self.progress.invalid = 0;
-            }
-        }
-        Ok(())
-    }
-
     fn end_check(&mut self, index: usize, passed: bool, detail: &str) -> Result<(), String> {
         let claim = self.claim()?;
         if claim.stage != ClaimStage::Checking(index) {
@@ -564,54 +473,12 @@ impl Run {
         self.calls.clear();
     }
 
-    fn say(&mut self, message: Message, record: &Record) {
+    pub(crate) fn say(&mut self, message: Message, record: &Record) {
         self.transcript.push(Entry { iteration: self.iteration.n, at: record.at, message });
     }
 
     fn claim(&mut self) -> Result<&mut Claim, String> {
         self.iteration.claim.as_mut().ok_or_else(|| "there is no claim".to_string())
-    }
-
-    fn touch(&mut self, call: CallId) -> Result<&mut ToolCall, String> {
-        self.calls.get_mut(&call).ok_or_else(|| format!("there is no call {call}"))
-    }
-
-    fn call_in(&mut self, call: CallId, record: &Record, stages: &[Stage]) -> Result<&mut ToolCall, String> {
-        let one = self.touch(call)?;
-        let stage = Stage::of(&one.state);
-        if !stages.contains(&stage) {
-            return Err(format!("{call} is {stage:?}, not one of {stages:?}"));
-        }
-        one.since = record.at;
-        Ok(one)
-    }
-}
-
-/// A call's state without what it carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Proposed,
-    Prepared,
-    Awaiting,
-    Approved,
-    Denied,
-    Running,
-    Unknown,
-    Closed,
-}
-
-impl Stage {
-    fn of(state: &CallState) -> Stage {
-        match state {
-            CallState::Proposed => Stage::Proposed,
-            CallState::Prepared => Stage::Prepared,
-            CallState::Awaiting { .. } => Stage::Awaiting,
-            CallState::Approved => Stage::Approved,
-            CallState::Denied { .. } => Stage::Denied,
-            CallState::Running => Stage::Running,
-            CallState::OutcomeUnknown { .. } => Stage::Unknown,
-            CallState::Closed(_) => Stage::Closed,
-        }
     }
 }
 

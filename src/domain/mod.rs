@@ -8,6 +8,7 @@
 
 pub mod approval;
 pub mod budget;
+pub mod calls;
 pub mod command;
 pub mod control;
 pub mod event;

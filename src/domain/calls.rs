@@ -1,0 +1,152 @@
+//! The part of the fold that is about tool calls: what their records change. `fold.rs` calls it; nothing else may.
+
+use crate::domain::approval::By;
+use crate::domain::approval::Decision;
+use crate::domain::event::Record;
+use crate::domain::id::CallId;
+use crate::domain::message::Message;
+use crate::domain::message::ToolUse;
+use crate::domain::run::Run;
+use crate::domain::tool::CallState;
+use crate::domain::tool::EffectClass;
+use crate::domain::tool::OutcomeKind;
+use crate::domain::tool::ProblemKind;
+use crate::domain::tool::ToolCall;
+use crate::domain::tool::ToolOutcome;
+
+impl Run {
+    pub(crate) fn propose(
+        &mut self,
+        id: CallId,
+        wire: &str,
+        tool: &str,
+        arguments: &str,
+        effect: EffectClass,
+        record: &Record,
+    ) {
+        self.next.call = id.next();
+        self.iteration.calls.push(id);
+        let one = ToolUse { id, wire_id: wire.to_string(), tool: tool.to_string(), arguments: arguments.to_string() };
+        self.transcript.add_use(one);
+        let call = ToolCall {
+            id,
+            wire_id: wire.to_string(),
+            tool: tool.to_string(),
+            arguments: arguments.to_string(),
+            effect,
+            state: CallState::Proposed,
+            facts: None,
+            allowed: None,
+            attempts: 0,
+            since: record.at,
+        };
+        self.calls.insert(id, call);
+    }
+
+    pub(crate) fn decide(&mut self, call: CallId, decision: &Decision, by: &By) -> Result<(), String> {
+        let one = self.touch(call)?;
+        match decision {
+            Decision::AllowOnce | Decision::AllowRun => {
+                one.state = CallState::Approved;
+                one.allowed = Some(by.clone());
+            }
+            Decision::Deny(text) => one.state = CallState::Denied { by: by.clone(), text: text.clone() },
+        }
+        let By::Operator(_) = by else { return Ok(()) };
+        let signature = one.signature();
+        match decision {
+            Decision::AllowOnce => self.progress.denials = 0,
+            Decision::AllowRun => {
+                self.progress.denials = 0;
+                self.progress.granted.insert(signature);
+            }
+            Decision::Deny(text) => {
+                self.progress.denials += 1;
+                self.progress.granted.remove(&signature);
+                self.progress.denied.insert(signature, text.clone());
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish_call(&mut self, call: CallId, outcome: &ToolOutcome, record: &Record) -> Result<(), String> {
+        let one = self.touch(call)?;
+        if one.is_closed() {
+            return Err(format!("{call} ended before"));
+        }
+        let ran = one.state == CallState::Running || matches!(one.state, CallState::OutcomeUnknown { .. });
+        let claims_to_have_run =
+            matches!(outcome.kind, OutcomeKind::Done | OutcomeKind::Failed | OutcomeKind::TimedOut);
+        if claims_to_have_run && !ran && one.effect != EffectClass::Control {
+            return Err(format!("{call} has a result but never ran"));
+        }
+        one.state = CallState::Closed(outcome.kind);
+        one.since = record.at;
+        let message = Message::ToolResult {
+            call,
+            title: one.title(),
+            kind: outcome.kind,
+            text: outcome.text.clone(),
+            bytes: outcome.bytes,
+            took: outcome.took,
+        };
+        self.say(message, record);
+        match outcome.kind {
+            OutcomeKind::NotRun(ProblemKind::Malformed | ProblemKind::UnknownTool) => self.progress.malformed += 1,
+            OutcomeKind::NotRun(ProblemKind::InvalidArguments) => self.progress.invalid += 1,
+            OutcomeKind::NotRun(ProblemKind::Refused | ProblemKind::Impossible | ProblemKind::OverBudget)
+            | OutcomeKind::Done
+            | OutcomeKind::Failed
+            | OutcomeKind::TimedOut
+            | OutcomeKind::Cancelled
+            | OutcomeKind::Denied
+            | OutcomeKind::Unknown => {
+                self.progress.malformed = 0;
+                self.progress.invalid = 0;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn touch(&mut self, call: CallId) -> Result<&mut ToolCall, String> {
+        self.calls.get_mut(&call).ok_or_else(|| format!("there is no call {call}"))
+    }
+
+    pub(crate) fn call_in(&mut self, call: CallId, record: &Record, stages: &[Stage]) -> Result<&mut ToolCall, String> {
+        let one = self.touch(call)?;
+        let stage = Stage::of(&one.state);
+        if !stages.contains(&stage) {
+            return Err(format!("{call} is {stage:?}, not one of {stages:?}"));
+        }
+        one.since = record.at;
+        Ok(one)
+    }
+}
+
+/// A call's state without what it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Proposed,
+    Prepared,
+    Awaiting,
+    Approved,
+    Denied,
+    Running,
+    Unknown,
+    Closed,
+}
+
+impl Stage {
+    fn of(state: &CallState) -> Stage {
+        match state {
+            CallState::Proposed => Stage::Proposed,
+            CallState::Prepared => Stage::Prepared,
+            CallState::Awaiting { .. } => Stage::Awaiting,
+            CallState::Approved => Stage::Approved,
+            CallState::Denied { .. } => Stage::Denied,
+            CallState::Running => Stage::Running,
+            CallState::OutcomeUnknown { .. } => Stage::Unknown,
+            CallState::Closed(_) => Stage::Closed,
+        }
+    }
+}
