@@ -13,7 +13,7 @@ const STOPS_MAX: usize = 30;
 
 /// The lines that the program says to type.
 fn printed(told: &Said) -> Vec<String> {
-    let lines = told.out.lines().skip_while(|line| *line != "to go on, type:").skip(1);
+    let lines = told.out.lines().skip_while(|line| !line.starts_with("to go on, ")).skip(1);
     lines.filter_map(|line| line.strip_prefix("  tiller ")).map(String::from).collect()
 }
 

@@ -470,7 +470,7 @@ fn the_terms_can_be_started_with() {
     assert!(!goal.as_str().contains('\n'));
     assert_eq!(terms["checks"].as_array().unwrap()[0].as_str(), Some("sh check.sh"));
     let budget = terms["budget"].as_table().unwrap();
-    assert_eq!(MicroUsd::parse_dollars(budget["cost"].as_str().unwrap()), Some(MicroUsd(500_000)));
+    assert_eq!(MicroUsd::parse_dollars(budget["cost"].as_str().unwrap()), Some(MicroUsd(1_000_000)));
     assert_eq!(budget["iterations"].as_integer(), Some(32));
 }
 

@@ -408,7 +408,7 @@ mod tests {
         let call = run.waiting().first().map(|(call, _)| call.digest().unwrap()).unwrap();
         let end = format!(
             "[parked] waiting for approval\n  what to do: allow or deny the call that waits\nrun 777777 is parked \
-             (waiting for approval) · $0.00 spent\nto go on, type:\n  tiller approve 777777 c2 {digest}\n  tiller deny \
+             (waiting for approval) · $0.00 spent\nto go on, settle each call with one line, then resume:\n  tiller approve 777777 c2 {digest}\n  tiller deny \
              777777 c2 {digest} \"why\"\n  tiller resume 777777\n",
             digest = call.short()
         );

@@ -11,6 +11,7 @@ use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::tool::ToolCall;
 use crate::policy::claim;
+use crate::policy::spending;
 
 /// A decision about a call, if it waits for one and the digest is the one it has. Errors with a sentence.
 pub fn decide(run: &Run, call: CallId, digest: &str, decision: Decision) -> Result<Command, String> {
@@ -87,7 +88,10 @@ pub fn further(run: &Run) -> Vec<String> {
     let mut lines: Vec<String> =
         run.waiting().into_iter().flat_map(|(call, waits)| deciding(run, call, waits)).collect();
     match reason {
-        Some(ParkReason::Budget(axis)) => lines.push(format!("tiller raise {id} {} LIMIT", axis.word())),
+        Some(ParkReason::Budget(axis)) => {
+            let least = axis.show(spending::needed(run, *axis));
+            lines.push(format!("tiller raise {id} {} {}", axis.word(), least.trim_start_matches('$')));
+        }
         Some(ParkReason::Stalled(_) | ParkReason::Verification | ParkReason::DenyBreaker | ParkReason::Refused) => {
             lines.push(format!("tiller say {id} \"what to do\""))
         }
@@ -180,7 +184,7 @@ mod tests {
         assert_eq!(further(&run), [&approve, &deny, "tiller resume 777777"]);
         run.calls.clear();
         run.status = Status::Parked(ParkReason::Budget(Axis::Cost));
-        assert_eq!(further(&run), ["tiller raise 777777 cost LIMIT", "tiller resume 777777"]);
+        assert_eq!(further(&run), ["tiller raise 777777 cost 0.01", "tiller resume 777777"]);
         run.status = Status::Parked(ParkReason::Verification);
         assert_eq!(further(&run), ["tiller say 777777 \"what to do\"", "tiller resume 777777"]);
         run.status = Status::Cancelled;

@@ -1,17 +1,23 @@
 //! Runs as text: one in full, all of them as a list, and both as JSON for programs. Pure.
 
+use std::collections::BTreeMap;
+
 use jiff::tz::TimeZone;
 use serde_json::Value;
 use serde_json::json;
 
 use crate::domain::budget::Axis;
+use crate::domain::id::CallId;
+use crate::domain::message::Message;
 use crate::domain::money::MicroUsd;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
+use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::summary::Listed;
 use crate::domain::summary::Summary;
 use crate::domain::time::Timestamp;
+use crate::domain::tool::EffectClass;
 use crate::domain::tool::ToolCall;
 use crate::headless::lines::created;
 use crate::headless::lines::limit_phrase;
@@ -31,9 +37,15 @@ use crate::headless::text::title;
 /// A run in full: what it is for, where it stands and why, what waits, and the lines to type.
 pub fn run(run: &Run, zone: &TimeZone) -> String {
     let mut text = opening(run, zone);
+    if !health(&run.status, false).is_empty() {
+        text += "  nobody drives it: its process is gone; resume goes on\n";
+    }
     text += &format!("[spend] {}\n", spend(run));
     if run.pool.unverified() > MicroUsd(0) {
-        text += &format!("  {} of it can't be verified\n", run.pool.unverified());
+        text += &format!(
+            "  {} of it can't be verified: calls that were cut off count at their worst case\n",
+            run.pool.unverified()
+        );
     }
     if let Some(trouble) = &run.trouble {
         text += &format!("[model] failed last: {}\n", title(&trouble.message));
@@ -44,11 +56,38 @@ pub fn run(run: &Run, zone: &TimeZone) -> String {
     for said in &run.interjections {
         text += &format!("[you] {}, not told yet\n{}", said.id, block(&said.text));
     }
+    text += &deeds(run);
     for (call, waits) in run.waiting() {
         text += &head(call, waits, call.digest().as_ref());
         text += &whole(call, waits);
     }
     text + &to_type(run)
+}
+
+/// What was done, or refused: every call that could change something and has ended, and the last claim.
+fn deeds(run: &Run) -> String {
+    let mut tools: BTreeMap<CallId, &str> = BTreeMap::new();
+    let mut text = String::new();
+    for entry in run.transcript.entries() {
+        match &entry.message {
+            Message::Assistant { uses, .. } => tools.extend(uses.iter().map(|one| (one.id, one.tool.as_str()))),
+            Message::ToolResult { call, title: about, kind, .. } => {
+                let tool = tools.get(call).copied().unwrap_or_default();
+                let effect = run.offer.find(tool).map(|one| one.effect);
+                if !matches!(effect, None | Some(EffectClass::Read | EffectClass::Control)) {
+                    text += &format!("  {call} {} {}: {}\n", title(tool), title(about), kind.word());
+                }
+            }
+            Message::Operator { .. } | Message::Engine { .. } => {}
+        }
+    }
+    if !text.is_empty() {
+        text = format!("[deeds] calls that could change something\n{text}");
+    }
+    if let Some(claim) = &run.iteration.claim {
+        text += &format!("[claim] says of its work\n{}", block(&claim.summary));
+    }
+    text
 }
 
 /// A run as it is found: its head, its status and its plan.
@@ -58,15 +97,35 @@ pub fn opening(run: &Run, zone: &TimeZone) -> String {
     format!("{}{status}{since}{}", created(run, &run.terms), plan_lines(&run.plan))
 }
 
+/// A word for a run that its journal calls running although no process drives it.
+fn health(status: &Status, is_held: bool) -> &'static str {
+    match status {
+        Status::Running if !is_held => ", interrupted: its process is gone",
+        Status::Running
+        | Status::Queued
+        | Status::Parked(_)
+        | Status::Completed(_)
+        | Status::Failed(_)
+        | Status::Cancelled => "",
+    }
+}
+
 /// The last words about a run that is left: how it stands, and what gets it further.
 pub fn parting(run: &Run) -> String {
+    let waits_for_nobody = run.waiting().is_empty();
     let phrase = match &run.status {
+        Status::Parked(ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question)
+            if waits_for_nobody =>
+        {
+            "parked (nothing waits any more)".to_string()
+        }
         Status::Parked(reason) => format!("parked ({})", reason.phrase()),
         Status::Completed(finish) => format!("completed ({})", finish.phrase()),
         Status::Failed(failure) => format!("failed ({})", failure.phrase()),
         Status::Queued | Status::Running | Status::Cancelled => run.status.word().to_string(),
     };
-    format!("run {} is {phrase} · {} spent\n{}", run.id.short(), run.pool.spent(), to_type(run))
+    let money = if run.terms.rehearsal { " of pretend money" } else { "" };
+    format!("run {} is {phrase} · {}{money} spent\n{}", run.id.short(), run.pool.spent(), to_type(run))
 }
 
 fn to_type(run: &Run) -> String {
@@ -75,7 +134,10 @@ fn to_type(run: &Run) -> String {
         return String::new();
     }
     let lines: String = further.iter().map(|line| format!("  {line}\n")).collect();
-    format!("to go on, type:\n{lines}")
+    match run.waiting().is_empty() {
+        true => format!("to go on, type:\n{lines}"),
+        false => format!("to go on, settle each call with one line, then resume:\n{lines}"),
+    }
 }
 
 /// A run in full, as one JSON object.
@@ -144,7 +206,7 @@ fn row(listed: &Listed, now: Timestamp) -> [String; 7] {
             let rehearsal = if summary.rehearsal { " (rehearsal)" } else { "" };
             [
                 summary.id.short().to_string(),
-                format!("{}{held}{rehearsal}", summary.status.phrase()),
+                format!("{}{}{held}{rehearsal}", summary.status.phrase(), health(&summary.status, held_by.is_some())),
                 ago(now.since(summary.updated)),
                 format!("{} of {}", summary.spent, limit_phrase(Axis::Cost, summary.cost_limit)),
                 summary.iterations.to_string(),
@@ -185,7 +247,6 @@ mod tests {
 
     use super::*;
     use crate::domain::command::Command;
-    use crate::domain::id::CallId;
     use crate::domain::id::RUN_ID_LENGTH;
     use crate::domain::id::RunId;
     use crate::domain::time::Span;

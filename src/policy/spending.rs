@@ -8,6 +8,7 @@ use crate::domain::money::Price;
 use crate::domain::money::tokens_of_bytes;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
+use crate::policy::context;
 
 /// The worst case of a request.
 pub fn worst_case(run: &Run, request: &ModelRequest) -> Reservation {
@@ -32,6 +33,17 @@ pub fn refusal(run: &Run, worst: &Reservation, max_output: u64) -> Option<ParkRe
     }
     let window = run.terms.model.window;
     (worst.input.saturating_add(max_output) > window).then_some(ParkReason::ContextExhausted)
+}
+
+/// The least limit on an axis that bears one more iteration.
+pub fn needed(run: &Run, axis: Axis) -> u64 {
+    let used = run.pool.used(axis);
+    let worst = worst_case(run, &context::assemble(run));
+    match axis {
+        Axis::Cost => used.saturating_add(worst.amount.0.max(1)),
+        Axis::Tokens => used.saturating_add(worst.tokens.max(1)),
+        Axis::Active | Axis::Loops | Axis::ModelCalls | Axis::ToolCalls => used.saturating_add(1),
+    }
 }
 
 /// Every axis that does not bear another iteration, in the order of `Axis::ALL`. `worst` is that of its request.
