@@ -345,7 +345,7 @@ impl App {
             | Status::Failed(_)
             | Status::Cancelled => Axis::Cost,
         };
-        let line = Composer::new(&proposal(axis, &self.run.pool), Vec::new());
+        let line = Composer::suggesting(&proposal(axis, &self.run.pool));
         self.popups.push(Popup::Raise { axis, line, problem: None });
     }
 
@@ -353,7 +353,7 @@ impl App {
         if let Some(Popup::Raise { axis, line, problem }) = self.popups.last_mut() {
             let place = Axis::ALL.iter().position(|one| one == axis).unwrap_or(0);
             *axis = Axis::ALL.iter().cycle().nth(place + steps).copied().unwrap_or(Axis::Cost);
-            line.set(&proposal(*axis, &self.run.pool));
+            *line = Composer::suggesting(&proposal(*axis, &self.run.pool));
             *problem = None;
         }
     }

@@ -315,6 +315,30 @@ fn raising_the_limit_a_run_is_parked_for_resumes_it() {
 }
 
 #[test]
+fn what_is_typed_replaces_the_limit_that_is_suggested() {
+    let limit_after = |codes: &[KeyCode]| {
+        let mut show = Show::of(pursuing(), SIZE, 0);
+        show.press(KeyCode::Tab);
+        show.letters("+");
+        // From cost, the last limit, up to iterations, whose suggestion is 64.
+        for _ in 0..4 {
+            show.press(KeyCode::Up);
+        }
+        assert!(show.frame().contains("new limit › 64"));
+        for code in codes {
+            show.press(*code);
+        }
+        show.press(KeyCode::Enter);
+        commands(&show)
+    };
+    let raise = |limit| [Command::Raise { axis: Axis::Loops, limit: Limit::At(limit) }];
+    assert_eq!(limit_after(&[KeyCode::Char('4'), KeyCode::Char('0')]), raise(40));
+    assert_eq!(limit_after(&[]), raise(64));
+    assert_eq!(limit_after(&[KeyCode::Backspace, KeyCode::Char('5')]), raise(65));
+    assert_eq!(limit_after(&[KeyCode::Home, KeyCode::Char('1')]), raise(164));
+}
+
+#[test]
 fn cancelling_asks_and_needs_a_rest() {
     let mut show = Show::of(pursuing(), SIZE, 0);
     show.press(KeyCode::Tab);

@@ -112,6 +112,7 @@ pub(crate) fn draw_field(frame: &mut Frame<'_>, area: Rect, text: &Composer, fie
         let lead = if place == 0 { field.prompt.to_string() } else { " ".repeat(lead) };
         let body = match text.is_empty() {
             true => piece(field.hint, Role::Dim, field.palette),
+            false if text.is_suggested() => piece(row.clone(), Role::Dim, field.palette),
             false => piece(row.clone(), Role::Text, field.palette),
         };
         Line::from(cut(vec![piece(lead, role, field.palette), body], usize::from(area.width)))

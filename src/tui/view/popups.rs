@@ -163,10 +163,15 @@ fn draw_raise(frame: &mut Frame<'_>, area: Rect, app: &App, axis: Axis, line: &C
     let key = keymap::key_of(Action::Submit);
     let next = if is_why { format!("{key} sets it and resumes") } else { format!("{key} sets it") };
     let other = keymap::key_of(Action::NextAxis);
-    let text = problem.map_or(format!("{next} · {other} another limit · Esc leaves it as it is"), str::to_string);
+    let mut texts =
+        vec![problem.map_or(format!("{next} · {other} another limit · Esc leaves it as it is"), str::to_string)];
+    if line.is_suggested() {
+        texts.push("this is a suggestion: typing replaces it".to_string());
+    }
     let role = if problem.is_some() { Role::Bad } else { Role::Dim };
-    let rows: Vec<Line<'static>> = wrap(&text, width.saturating_sub(2))
-        .into_iter()
+    let rows: Vec<Line<'static>> = texts
+        .iter()
+        .flat_map(|text| wrap(text, width.saturating_sub(2)))
         .map(|row| Line::from(cut(vec![piece(format!(" {row}"), role, app.palette)], width)))
         .collect();
     frame.render_widget(Paragraph::new(rows), keys);
