@@ -121,6 +121,14 @@ impl App {
         }
     }
 
+    fn clear_line(&mut self) {
+        match self.popups.last_mut() {
+            Some(Popup::Words { line, .. } | Popup::Raise { line, .. }) => line.clear_line(),
+            Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Cancel) => {}
+            None => self.write(Composer::clear_line),
+        }
+    }
+
     /// Changes the draft. A draft that is begun while a question waits is an answer; one that was begun before is
     /// what it was begun as.
     fn write(&mut self, change: impl FnOnce(&mut Composer)) {
@@ -171,6 +179,7 @@ impl App {
             Action::Redraw => return vec![Out::Redraw],
             Action::Send => return self.send(),
             Action::Newline => self.write(Composer::newline),
+            Action::ClearLine => self.clear_line(),
             Action::Earlier => self.write(Composer::earlier),
             Action::Later => self.write(Composer::later),
             Action::Down => self.step(1),

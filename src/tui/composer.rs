@@ -102,7 +102,9 @@ impl Composer {
     /// Takes away what stands before the caret in its line.
     pub fn clear_line(&mut self) {
         self.is_suggested = false;
-        self.area.delete_line_by_head();
+        if self.area.cursor().1 > 0 {
+            self.area.delete_line_by_head();
+        }
     }
 
     /// Puts in a line break.

@@ -233,6 +233,7 @@ impl List {
             Action::Suspend => return Asked::Suspend,
             Action::Redraw => return Asked::Redraw,
             Action::Newline => self.goal.newline(),
+            Action::ClearLine => self.goal.clear_line(),
             Action::NewGoal => self.writes = true,
             Action::Help => self.help = Some(Scroll::START),
             Action::Close if self.help.is_some() => self.help = None,

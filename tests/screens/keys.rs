@@ -339,6 +339,25 @@ fn what_is_typed_replaces_the_limit_that_is_suggested() {
 }
 
 #[test]
+fn control_u_clears_the_line_to_its_start() {
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    let clear = |show: &mut Show| show.chord(KeyCode::Char('u'), KeyModifiers::CONTROL);
+    show.letters("one");
+    show.chord(KeyCode::Char('j'), KeyModifiers::CONTROL);
+    show.letters("two three");
+    show.press(KeyCode::Left);
+    clear(&mut show);
+    assert_eq!(show.app.draft(), "one\ne");
+    show.chord(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    show.press(KeyCode::Tab);
+    show.letters("+");
+    clear(&mut show);
+    show.letters("9");
+    show.press(KeyCode::Enter);
+    assert_eq!(commands(&show), [Command::Raise { axis: Axis::Cost, limit: Limit::At(9_000_000) }]);
+}
+
+#[test]
 fn cancelling_asks_and_needs_a_rest() {
     let mut show = Show::of(pursuing(), SIZE, 0);
     show.press(KeyCode::Tab);
