@@ -256,12 +256,14 @@ impl App {
         let stopping = self.stopping();
         match (&self.run.status, stopping) {
             (Status::Running, None) => {
+                let outs = self.submit(Command::Pause(Pause::AfterTool), None);
                 self.say("pausing after the running call; once more stops it now", Role::Dim);
-                self.submit(Command::Pause(Pause::AfterTool), None)
+                outs
             }
             (Status::Running, Some(Control::Pause(Pause::AfterTool))) => {
+                let outs = self.submit(Command::Pause(Pause::Now), None);
                 self.say("stopping the running call", Role::Dim);
-                self.submit(Command::Pause(Pause::Now), None)
+                outs
             }
             (Status::Running, Some(Control::Pause(Pause::Now) | Control::Leave | Control::Cancel(_)))
             | (Status::Queued | Status::Parked(_) | Status::Completed(_) | Status::Failed(_) | Status::Cancelled, _) => {

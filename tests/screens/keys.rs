@@ -16,6 +16,7 @@ use tiller::domain::event::Finding;
 use tiller::domain::id::CallId;
 use tiller::domain::id::Seq;
 use tiller::domain::status::ParkReason;
+use tiller::domain::status::Status;
 use tiller::domain::tool::EffectClass;
 use tiller::tui::app::Msg;
 use tiller::tui::app::Out;
@@ -260,6 +261,25 @@ fn a_refused_word_comes_back_into_the_composer() {
     show.tell(Msg::Refused(Ticket(1), Refusal::TooMany));
     assert_eq!(show.app.draft(), "hello");
     assert!(show.frame().contains("nothing was sent"));
+}
+
+#[test]
+fn a_notice_goes_when_it_is_not_true_any_more() {
+    let mut story = pursuing();
+    story.park(ParkReason::Paused);
+    let mut show = Show::of(story, SIZE, 0);
+    show.press(KeyCode::Tab);
+    let refused = |show: &mut Show, ticket| {
+        show.letters("P");
+        show.tell(Msg::Refused(Ticket(ticket), Refusal::NotRunning(show.app.run.status.clone())));
+        assert!(show.frame().contains("the run is not running"));
+    };
+    refused(&mut show, 1);
+    show.letters("R");
+    assert!(!show.frame().contains("the run is not running"), "a newer command says otherwise");
+    refused(&mut show, 3);
+    show.next(|story| story.event(Event::StatusChanged { status: Status::Running, by: None }));
+    assert!(!show.frame().contains("the run is not running"), "the status changed");
 }
 
 #[test]
