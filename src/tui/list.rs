@@ -49,6 +49,7 @@ use crate::tui::view::cut;
 use crate::tui::view::footer::Field;
 use crate::tui::view::footer::draw_field;
 use crate::tui::view::footer::draw_key_row;
+use crate::tui::view::footer::labelled;
 use crate::tui::view::header::mark;
 use crate::tui::view::piece;
 use crate::tui::view::popups::draw_help;
@@ -360,7 +361,7 @@ pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
     let has_keys = list.writes && list.help.is_none();
     let hint = if list.writes { "what is to be reached, in a sentence or two…" } else { "" };
     draw_field(frame, field, &list.goal, Field { prompt: " new goal › ", hint, has_keys, palette: list.palette });
-    draw_key_row(frame, keys, &list.places(), &[Action::Close, Action::Stop], list.palette);
+    draw_key_row(frame, keys, &labelled(&list.places(), &[Action::Close, Action::Stop]), list.palette);
     match list.help {
         Some(scroll) => {
             let area = Rect { height: area.height.saturating_sub(1), ..area };

@@ -99,6 +99,15 @@ pub fn draw(frame: &mut Frame<'_>, app: &App) -> Seen {
     seen
 }
 
+/// Whether zooming the focused pane, or ending its zoom, changes what is drawn on a screen of this size.
+pub(crate) fn zoom_changes(app: &App, screen: Rect) -> bool {
+    match shape(screen) {
+        Shape::Tiny | Shape::Small => false,
+        Shape::Column => matches!(app.focus, Focus::Waiting | Focus::Activity) && !app.waiting.is_empty(),
+        Shape::Wide => app.focus != Focus::Composer,
+    }
+}
+
 fn draw_tiny(frame: &mut Frame<'_>, area: Rect) {
     let text = format!("too small: {}×{} needed", TINY.0, TINY.1);
     let middle = Rect { y: area.y + area.height / 2, height: area.height.min(1), ..area };

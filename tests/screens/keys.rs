@@ -378,6 +378,34 @@ fn control_u_clears_the_line_to_its_start() {
 }
 
 #[test]
+fn the_footer_of_a_pane_begins_with_what_fits_the_state() {
+    let footer = |status: Status| {
+        let mut story = pursuing();
+        story.event(Event::StatusChanged { status, by: None });
+        let mut show = Show::of(story, SIZE, 0);
+        show.chord(KeyCode::Char('2'), KeyModifiers::ALT);
+        show.frame().lines().last().unwrap().to_string()
+    };
+    let checks = [
+        (Status::Running, " ^C pause  v whole  + raise  X cancel  Tab"),
+        (Status::Parked(ParkReason::Paused), " R resume  v whole  + raise  X cancel  Tab"),
+        (Status::Parked(ParkReason::Budget(Axis::Cost)), " + raise  R resume  v whole  X cancel  Tab"),
+        (Status::Cancelled, " v whole  Tab panes"),
+    ];
+    for (status, start) in checks {
+        let text = footer(status.clone());
+        assert!(text.starts_with(start), "{status:?}: {text}");
+        assert!(!text.contains("zoom"), "{text}");
+        let is_parked = matches!(status, Status::Parked(_));
+        assert_eq!(
+            (text.contains("R resume"), text.contains("pause")),
+            (is_parked, status == Status::Running),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn cancelling_asks_and_needs_a_rest() {
     let mut show = Show::of(pursuing(), SIZE, 0);
     show.press(KeyCode::Tab);
