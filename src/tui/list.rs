@@ -363,10 +363,11 @@ pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
     let greeting_most = if area.height >= 16 { 3 } else { 1 };
     let greeting = wrap_at_most(&title(&list.greeting, 600), usize::from(area.width).saturating_sub(2), greeting_most);
     let field_rows = u16::try_from(list.goal.rows(usize::from(area.width).saturating_sub(12)).0.len()).unwrap_or(1);
+    let about = if area.height >= 16 { detail_lines(list, usize::from(area.width)) } else { Vec::new() };
     let [head, middle, detail, banner, field, keys] = Layout::vertical([
         Constraint::Length(1 + u16::try_from(greeting.len()).unwrap_or(1)),
         Constraint::Min(1),
-        Constraint::Length(if area.height >= 16 && !list.listed.is_empty() { 3 } else { 0 }),
+        Constraint::Length(u16::try_from(about.len()).unwrap_or(0)),
         Constraint::Length(1),
         Constraint::Length(field_rows.clamp(1, (area.height / 3).max(1))),
         Constraint::Length(1),
@@ -374,7 +375,7 @@ pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
     .areas(area);
     draw_head(frame, head, list, greeting);
     let view = if list.listed.is_empty() { draw_empty(frame, middle, list) } else { draw_rows(frame, middle, list) };
-    draw_detail(frame, detail, list);
+    frame.render_widget(Paragraph::new(about), detail);
     let (text, role) = list.notice.clone().unwrap_or((String::new(), Role::Dim));
     let line = Line::from(cut(vec![piece(format!(" {text}"), role, list.palette)], usize::from(area.width)));
     frame.render_widget(Paragraph::new(line), banner);
@@ -528,8 +529,7 @@ fn spent(summary: &Summary) -> String {
 }
 
 /// What there is to know of the selected run.
-fn draw_detail(frame: &mut Frame<'_>, area: Rect, list: &List) {
-    let width = usize::from(area.width);
+fn detail_lines(list: &List, width: usize) -> Vec<Line<'static>> {
     let rows: Vec<(String, Role)> = match list.listed.get(list.place()) {
         Some(Listed::Run { summary, held_by }) => {
             let next = match &status_now(summary, *held_by) {
@@ -561,7 +561,10 @@ fn draw_detail(frame: &mut Frame<'_>, area: Rect, list: &List) {
         }
         None => Vec::new(),
     };
-    let line =
-        |(text, role): (String, Role)| Line::from(cut(vec![piece(format!("  {text}"), role, list.palette)], width));
-    frame.render_widget(Paragraph::new(rows.into_iter().map(line).collect::<Vec<_>>()), area);
+    let line = |text: String, role: Role| Line::from(cut(vec![piece(format!("  {text}"), role, list.palette)], width));
+    let wrapped = |(text, role): (String, Role)| {
+        let rows = wrap_at_most(&text, width.saturating_sub(3), 3);
+        rows.into_iter().map(move |row| line(row, role))
+    };
+    rows.into_iter().flat_map(wrapped).collect()
 }

@@ -16,14 +16,18 @@ use crate::tui::keymap::Action;
 use crate::tui::keymap::Binding;
 use crate::tui::keymap::Place;
 use crate::tui::text::cells;
+use crate::tui::text::wrap_at_most;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
+use crate::tui::view::LOW;
 use crate::tui::view::cut;
 use crate::tui::view::piece;
 use crate::tui::view::zoom_changes;
 
 /// Rows that the text field grows to.
 const COMPOSER_ROWS: u16 = 6;
+/// Rows of the sentence above it, at most.
+const BANNER_ROWS: usize = 3;
 
 /// Rows that the text field needs.
 pub fn composer_rows(app: &App, area: Rect) -> u16 {
@@ -34,9 +38,24 @@ pub fn composer_rows(app: &App, area: Rect) -> u16 {
 
 /// Draws the sentence above the text field.
 pub fn draw_banner(frame: &mut Frame<'_>, area: Rect, app: &App) {
+    let lines = banner_lines(app, usize::from(area.width), usize::from(area.height));
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// Rows that the sentence needs. It has one on a low screen, and while something waits: that must not move, because
+/// its keys rest when it does.
+pub fn banner_rows(app: &App, screen: Rect) -> u16 {
+    if screen.height < LOW || !app.waiting.is_empty() {
+        return 1;
+    }
+    u16::try_from(banner_lines(app, usize::from(screen.width), BANNER_ROWS).len()).unwrap_or(1)
+}
+
+fn banner_lines(app: &App, width: usize, most: usize) -> Vec<Line<'static>> {
     let (text, role) = banner(app);
-    let line = Line::from(cut(vec![piece(format!(" {text}"), role, app.palette)], usize::from(area.width)));
-    frame.render_widget(Paragraph::new(line), area);
+    // A sentence in one row is cut where the row ends, not between two words.
+    let rows = if most > 1 { wrap_at_most(&text, width.saturating_sub(2), most) } else { vec![text] };
+    rows.into_iter().map(|row| Line::from(cut(vec![piece(format!(" {row}"), role, app.palette)], width))).collect()
 }
 
 fn banner(app: &App) -> (String, Role) {
