@@ -121,6 +121,7 @@ impl Rooms<'_> {
             draft: std::mem::take(&mut self.draft),
             greeting: self.greeting(),
             notice: self.notice.take(),
+            process: std::process::id(),
         };
         let list = move || -> Vec<Listed> { home.list().unwrap_or_default() };
         Ok(match list::runs(list, options).await? {

@@ -397,11 +397,22 @@ fn listed(id: &str, goal: &str, status: Status, ago_ms: u64, waiting: u32) -> Li
     }
 }
 
+fn held(listed: Listed, pid: u32) -> Listed {
+    match listed {
+        Listed::Run { mut summary, .. } => {
+            summary.rehearsal = true;
+            Listed::Run { summary, held_by: Some(pid) }
+        }
+        Listed::Damaged { .. } => listed,
+    }
+}
+
 fn check_list(name: &str, runs: &[Listed], prepare: impl Fn(&mut List)) {
     for size in [(120, 36), (80, 24), (50, 12), (30, 8)] {
         let now = Moment { ms: 0, at: Timestamp(1_700_000_000_000) };
         let greeting = "model openai/gpt-4.1-mini · workspace /home/op/parser".to_string();
-        let mut list = List::new(runs.to_vec(), now, ListOptions { greeting, ..ListOptions::default() });
+        let options = ListOptions { greeting, process: 100, ..ListOptions::default() };
+        let mut list = List::new(runs.to_vec(), now, options);
         prepare(&mut list);
         let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
         terminal
@@ -435,5 +446,18 @@ fn runs_list() {
     check_list("runs_damaged", &runs, |list| {
         list.key(key(KeyCode::Char('G')));
         list.key(key(KeyCode::Enter));
+    });
+}
+
+#[test]
+fn runs_held_and_not_held() {
+    let runs = [
+        listed("deadaaaaaaaa", GOAL, Status::Running, 60_000, 0),
+        held(listed("herebbbbbbbb", GOAL, Status::Running, 120_000, 0), 100),
+        held(listed("e1secccccccc", GOAL, Status::Parked(ParkReason::Approval), 240_000, 2), 1_234_567),
+    ];
+    check_list("runs_held", &runs, |_| ());
+    check_list("runs_held_here", &runs, |list| {
+        list.key(crossterm::event::KeyEvent::from(KeyCode::Down));
     });
 }

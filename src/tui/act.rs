@@ -121,6 +121,14 @@ impl App {
         }
     }
 
+    fn clear_line(&mut self) {
+        match self.popups.last_mut() {
+            Some(Popup::Words { line, .. } | Popup::Raise { line, .. }) => line.clear_line(),
+            Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Cancel) => {}
+            None => self.write(Composer::clear_line),
+        }
+    }
+
     /// Changes the draft. A draft that is begun while a question waits is an answer; one that was begun before is
     /// what it was begun as.
     fn write(&mut self, change: impl FnOnce(&mut Composer)) {
@@ -171,6 +179,7 @@ impl App {
             Action::Redraw => return vec![Out::Redraw],
             Action::Send => return self.send(),
             Action::Newline => self.write(Composer::newline),
+            Action::ClearLine => self.clear_line(),
             Action::Earlier => self.write(Composer::earlier),
             Action::Later => self.write(Composer::later),
             Action::Down => self.step(1),
@@ -247,12 +256,14 @@ impl App {
         let stopping = self.stopping();
         match (&self.run.status, stopping) {
             (Status::Running, None) => {
+                let outs = self.submit(Command::Pause(Pause::AfterTool), None);
                 self.say("pausing after the running call; once more stops it now", Role::Dim);
-                self.submit(Command::Pause(Pause::AfterTool), None)
+                outs
             }
             (Status::Running, Some(Control::Pause(Pause::AfterTool))) => {
+                let outs = self.submit(Command::Pause(Pause::Now), None);
                 self.say("stopping the running call", Role::Dim);
-                self.submit(Command::Pause(Pause::Now), None)
+                outs
             }
             (Status::Running, Some(Control::Pause(Pause::Now) | Control::Leave | Control::Cancel(_)))
             | (Status::Queued | Status::Parked(_) | Status::Completed(_) | Status::Failed(_) | Status::Cancelled, _) => {
@@ -345,7 +356,7 @@ impl App {
             | Status::Failed(_)
             | Status::Cancelled => Axis::Cost,
         };
-        let line = Composer::new(&proposal(axis, &self.run.pool), Vec::new());
+        let line = Composer::suggesting(&proposal(axis, &self.run.pool));
         self.popups.push(Popup::Raise { axis, line, problem: None });
     }
 
@@ -353,7 +364,7 @@ impl App {
         if let Some(Popup::Raise { axis, line, problem }) = self.popups.last_mut() {
             let place = Axis::ALL.iter().position(|one| one == axis).unwrap_or(0);
             *axis = Axis::ALL.iter().cycle().nth(place + steps).copied().unwrap_or(Axis::Cost);
-            line.set(&proposal(*axis, &self.run.pool));
+            *line = Composer::suggesting(&proposal(*axis, &self.run.pool));
             *problem = None;
         }
     }

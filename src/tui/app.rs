@@ -394,6 +394,8 @@ impl App {
     }
 
     pub(crate) fn submit(&mut self, command: Command, then: Option<Command>) -> Vec<Out> {
+        // What was said before this key holds no longer.
+        self.notice = None;
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         self.sent.push(Sent { ticket, command: command.clone(), seq: None, then });
@@ -409,6 +411,10 @@ impl App {
             if let Err(broken) = self.run.apply(record) {
                 self.halted = Some(title(&format!("the screen can't follow: {broken}; leave and resume"), 400));
                 break;
+            }
+            if matches!(record.event, Event::StatusChanged { .. }) {
+                // What was said about the status before is not true any more.
+                self.notice = None;
             }
             self.live.settle(record);
             self.chronicle.take(record, &self.run, talk);

@@ -1,6 +1,8 @@
 //! The text field: what the operator writes, and what they wrote before. Knows no keys but those that edit text.
 
+use crossterm::event::KeyCode;
 use crossterm::event::KeyEvent;
+use crossterm::event::KeyModifiers;
 use tui_textarea::CursorMove;
 use tui_textarea::TextArea;
 
@@ -16,6 +18,8 @@ pub struct Composer {
     sent: Vec<String>,
     /// Which earlier draft is shown, and what was written before it was fetched.
     recalled: Option<(usize, String)>,
+    /// Whether the text is a suggestion that nobody has touched yet.
+    is_suggested: bool,
 }
 
 impl Composer {
@@ -24,6 +28,18 @@ impl Composer {
         let mut composer = Composer { sent, ..Composer::default() };
         composer.set(draft);
         composer
+    }
+
+    /// A text field with a suggestion in it: a character typed first, or a paste, replaces it; any other key keeps it.
+    pub fn suggesting(text: &str) -> Composer {
+        let mut composer = Composer::new(text, Vec::new());
+        composer.is_suggested = !text.is_empty();
+        composer
+    }
+
+    /// Whether what is written is a suggestion still.
+    pub fn is_suggested(&self) -> bool {
+        self.is_suggested
     }
 
     /// What is written.
@@ -47,6 +63,7 @@ impl Composer {
         self.area.move_cursor(CursorMove::Bottom);
         self.area.move_cursor(CursorMove::End);
         self.recalled = None;
+        self.is_suggested = false;
     }
 
     /// Takes what is written out of the field and remembers it.
@@ -63,10 +80,30 @@ impl Composer {
 
     /// Takes a key that edits text. A text that is full takes no more.
     pub fn input(&mut self, key: KeyEvent) {
+        let is_text = matches!(key.code, KeyCode::Char(_))
+            && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        if is_text {
+            self.drop_suggestion();
+        }
+        self.is_suggested = false;
         let before = self.area.clone();
         self.area.input(key);
         if self.text().len() > limits::SAY_MAX_BYTES {
             self.area = before;
+        }
+    }
+
+    fn drop_suggestion(&mut self) {
+        if self.is_suggested {
+            self.set("");
+        }
+    }
+
+    /// Takes away what stands before the caret in its line.
+    pub fn clear_line(&mut self) {
+        self.is_suggested = false;
+        if self.area.cursor().1 > 0 {
+            self.area.delete_line_by_head();
         }
     }
 
@@ -80,6 +117,7 @@ impl Composer {
         if self.text().len().saturating_add(text.len()) > limits::SAY_MAX_BYTES {
             return false;
         }
+        self.drop_suggestion();
         self.area.insert_str(text.replace("\r\n", "\n").replace('\r', "\n"));
         true
     }
@@ -145,8 +183,6 @@ impl Composer {
 
 #[cfg(test)]
 mod tests {
-    use crossterm::event::KeyCode;
-
     use super::*;
 
     fn typed(text: &str) -> Composer {
@@ -171,6 +207,25 @@ mod tests {
         assert_eq!(composer.text(), "x");
         assert_eq!((composer.take(), composer.is_empty()), ("x".to_string(), true));
         assert_eq!(composer.sent(), ["one", "two", "x"]);
+    }
+
+    #[test]
+    fn a_suggestion_gives_way_to_the_first_character_only() {
+        let after = |keys: &[KeyCode]| {
+            let mut composer = Composer::suggesting("64");
+            for code in keys {
+                composer.input(KeyEvent::from(*code));
+            }
+            composer.text()
+        };
+        assert_eq!(after(&[]), "64");
+        assert_eq!(after(&[KeyCode::Char('4'), KeyCode::Char('0')]), "40");
+        assert_eq!(after(&[KeyCode::Backspace, KeyCode::Char('0')]), "60");
+        assert_eq!(after(&[KeyCode::Home, KeyCode::Char('1')]), "164");
+        assert_eq!(after(&[KeyCode::Left, KeyCode::Char('1')]), "614");
+        let mut pasted = Composer::suggesting("64");
+        assert!(pasted.paste_line("7"));
+        assert_eq!((pasted.text().as_str(), pasted.is_suggested()), ("7", false));
     }
 
     #[test]

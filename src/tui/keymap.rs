@@ -114,6 +114,8 @@ pub enum Action {
     Send,
     /// A line break in what is written.
     Newline,
+    /// Clear the line up to the caret.
+    ClearLine,
     /// The draft before.
     Earlier,
     /// The draft after.
@@ -328,6 +330,7 @@ pub const TABLE: &[Binding] = &[
         "",
         "a line break",
     ),
+    row(Place::Composer, &[control('u')], Action::ClearLine, "", "clear the line from its start to the caret"),
     row(Place::Composer, &[key(KeyCode::Up)], Action::Earlier, "", "at the first line: what you sent before"),
     row(Place::Composer, &[key(KeyCode::Down)], Action::Later, "", "at the last line: what you sent after that"),
     row(
@@ -403,8 +406,10 @@ pub const TABLE: &[Binding] = &[
     row(Place::Question, &[key(KeyCode::Enter)], Action::WriteAnswer, "answer", "write the answer in the composer"),
     row(Place::Question, &[letter('v')], Action::View, "whole", "the whole question"),
     row(Place::Words, &[key(KeyCode::Enter)], Action::Submit, "send", "send; the words may be left empty"),
+    row(Place::Words, &[control('u')], Action::ClearLine, "", "clear the line from its start to the caret"),
     row(Place::Raise, &[key(KeyCode::Down), key(KeyCode::Tab)], Action::NextAxis, "other limit", "the next limit"),
     row(Place::Raise, &[key(KeyCode::Up), key(KeyCode::BackTab)], Action::PreviousAxis, "", "the limit before"),
+    row(Place::Raise, &[control('u')], Action::ClearLine, "", "clear the line from its start to the caret"),
     row(Place::Raise, &[key(KeyCode::Enter)], Action::Submit, "set", "set the limit"),
     row(
         Place::Cancel,
@@ -420,6 +425,7 @@ pub const TABLE: &[Binding] = &[
     row(Place::Runs, &[key(KeyCode::F(1)), letter('?')], Action::Help, "help", "help"),
     row(Place::Goal, &[key(KeyCode::Enter)], Action::Send, "start", "start a run with this goal"),
     row(Place::Goal, &[control('j'), shift(KeyCode::Enter), alt(KeyCode::Enter)], Action::Newline, "", "a line break"),
+    row(Place::Goal, &[control('u')], Action::ClearLine, "", "clear the line from its start to the caret"),
     row(Place::Goal, &[control('d')], Action::LeaveList, "leave", "leave, while nothing is written"),
 ];
 

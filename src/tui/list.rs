@@ -18,6 +18,7 @@ use crate::domain::budget::Limit;
 use crate::domain::id::RunId;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
+use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::summary::Listed;
 use crate::domain::summary::Summary;
@@ -39,6 +40,7 @@ use crate::tui::sources::Keys;
 use crate::tui::sources::Signals;
 use crate::tui::terminal::Screen;
 use crate::tui::text::age;
+use crate::tui::text::cells;
 use crate::tui::text::dollars;
 use crate::tui::text::fit;
 use crate::tui::text::pad;
@@ -49,10 +51,20 @@ use crate::tui::view::cut;
 use crate::tui::view::footer::Field;
 use crate::tui::view::footer::draw_field;
 use crate::tui::view::footer::draw_key_row;
+use crate::tui::view::footer::labelled;
 use crate::tui::view::header::mark;
 use crate::tui::view::piece;
 use crate::tui::view::popups::draw_help;
 use crate::tui::view::two_sided;
+
+/// Cells of a row up to the goal: the pointer, the mark and the name.
+const NAME_CELLS: usize = 13;
+/// Cells of the goal that the age and the money give way to.
+const GOAL_CELLS: usize = 12;
+/// Cells of the age.
+const AGE_CELLS: usize = 14;
+/// Cells of the money.
+const SPENT_CELLS: usize = 17;
 
 /// What the operator chose.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +88,8 @@ pub struct ListOptions {
     pub greeting: String,
     /// A sentence about what just happened, such as why a run could not be opened.
     pub notice: Option<String>,
+    /// The id of this process: a run that it holds is not in another one.
+    pub process: u32,
 }
 
 /// Shows the list until the operator chooses. `list` is asked anew every few seconds.
@@ -143,6 +157,7 @@ pub struct List {
     pub now: Moment,
     palette: Palette,
     greeting: String,
+    process: u32,
     notice: Option<(String, Role)>,
     listed: Vec<Listed>,
     selected: Option<RunId>,
@@ -160,6 +175,7 @@ impl List {
             now,
             palette: options.palette,
             greeting: options.greeting,
+            process: options.process,
             notice: options.notice.map(|text| (title(&text, limits::NOTE_MAX_BYTES), Role::Warning)),
             listed: Vec::new(),
             selected: None,
@@ -233,6 +249,7 @@ impl List {
             Action::Suspend => return Asked::Suspend,
             Action::Redraw => return Asked::Redraw,
             Action::Newline => self.goal.newline(),
+            Action::ClearLine => self.goal.clear_line(),
             Action::NewGoal => self.writes = true,
             Action::Help => self.help = Some(Scroll::START),
             Action::Close if self.help.is_some() => self.help = None,
@@ -283,6 +300,11 @@ impl List {
         }
         let next = self.place().saturating_add_signed(rows).min(self.listed.len().saturating_sub(1));
         self.selected = self.listed.get(next).map(|one| id_of(one).clone());
+    }
+
+    /// The process that holds a run, if it is not this one.
+    fn elsewhere(&self, held_by: Option<u32>) -> Option<u32> {
+        held_by.filter(|pid| *pid != self.process)
     }
 
     fn place(&self) -> usize {
@@ -341,10 +363,11 @@ pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
     let greeting_most = if area.height >= 16 { 3 } else { 1 };
     let greeting = wrap_at_most(&title(&list.greeting, 600), usize::from(area.width).saturating_sub(2), greeting_most);
     let field_rows = u16::try_from(list.goal.rows(usize::from(area.width).saturating_sub(12)).0.len()).unwrap_or(1);
+    let about = if area.height >= 16 { detail_lines(list, usize::from(area.width)) } else { Vec::new() };
     let [head, middle, detail, banner, field, keys] = Layout::vertical([
         Constraint::Length(1 + u16::try_from(greeting.len()).unwrap_or(1)),
         Constraint::Min(1),
-        Constraint::Length(if area.height >= 16 && !list.listed.is_empty() { 3 } else { 0 }),
+        Constraint::Length(u16::try_from(about.len()).unwrap_or(0)),
         Constraint::Length(1),
         Constraint::Length(field_rows.clamp(1, (area.height / 3).max(1))),
         Constraint::Length(1),
@@ -352,14 +375,14 @@ pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
     .areas(area);
     draw_head(frame, head, list, greeting);
     let view = if list.listed.is_empty() { draw_empty(frame, middle, list) } else { draw_rows(frame, middle, list) };
-    draw_detail(frame, detail, list);
+    frame.render_widget(Paragraph::new(about), detail);
     let (text, role) = list.notice.clone().unwrap_or((String::new(), Role::Dim));
     let line = Line::from(cut(vec![piece(format!(" {text}"), role, list.palette)], usize::from(area.width)));
     frame.render_widget(Paragraph::new(line), banner);
     let has_keys = list.writes && list.help.is_none();
     let hint = if list.writes { "what is to be reached, in a sentence or two…" } else { "" };
     draw_field(frame, field, &list.goal, Field { prompt: " new goal › ", hint, has_keys, palette: list.palette });
-    draw_key_row(frame, keys, &list.places(), &[Action::Close, Action::Stop], list.palette);
+    draw_key_row(frame, keys, &labelled(&list.places(), &[Action::Close, Action::Stop]), list.palette);
     match list.help {
         Some(scroll) => {
             let area = Rect { height: area.height.saturating_sub(1), ..area };
@@ -450,20 +473,26 @@ fn row(listed: &Listed, is_selected: bool, list: &List, width: usize) -> Line<'s
             Line::from(cut(left, width))
         }
         Listed::Run { summary, held_by } => {
-            let (mark, role) = mark(&summary.status);
+            let status = status_now(summary, *held_by);
+            let (mark, role) = mark(&status);
             let left = vec![
                 piece(format!(" {pointer} "), strong, list.palette),
                 piece(format!("{mark} "), role, list.palette),
                 piece(format!("{}  ", summary.id.short()), Role::Dim, list.palette),
                 piece(title(&summary.goal, limits::TODO_TITLE_MAX_CHARS), strong, list.palette),
             ];
-            let mut right = vec![piece(format!("  {}", state(summary, *held_by)), role, list.palette)];
-            if width >= 90 {
-                right.push(piece(format!("  {}", pad(&spent(summary), 17)), Role::Dim, list.palette));
+            // The name and the status stay; the money, then the age, then the goal give way to them.
+            let state = fit(&state(summary, &status, list.elsewhere(*held_by)), width.saturating_sub(NAME_CELLS + 3));
+            let mut room = width.saturating_sub(NAME_CELLS + GOAL_CELLS + 3 + cells(&state));
+            let mut right = vec![piece(format!("  {state}"), role, list.palette)];
+            let old = (width >= 60 && room >= AGE_CELLS + 2).then(|| age(list.now.at.since(summary.updated)));
+            if let Some(old) = &old {
+                room -= AGE_CELLS + 2;
+                right.push(piece(format!("  {}", pad(old, AGE_CELLS)), Role::Dim, list.palette));
             }
-            if width >= 60 {
-                let old = age(list.now.at.since(summary.updated));
-                right.push(piece(format!("  {}", pad(&old, 14)), Role::Dim, list.palette));
+            if width >= 90 && room >= SPENT_CELLS + 2 {
+                let money = piece(format!("  {}", pad(&spent(summary), SPENT_CELLS)), Role::Dim, list.palette);
+                right.insert(1, money);
             }
             right.push(piece(" ", Role::Dim, list.palette));
             two_sided(left, right, width)
@@ -471,14 +500,22 @@ fn row(listed: &Listed, is_selected: bool, list: &List, width: usize) -> Line<'s
     }
 }
 
-fn state(summary: &Summary, held_by: Option<u32>) -> String {
-    let held = held_by.map(|pid| format!(" · in process {pid}")).unwrap_or_default();
+/// The status as it is: a run that no process holds does not run, whatever its journal says.
+fn status_now(summary: &Summary, held_by: Option<u32>) -> Status {
+    match (&summary.status, held_by) {
+        (Status::Running, None) => Status::Parked(ParkReason::Interrupted),
+        (status, _) => status.clone(),
+    }
+}
+
+fn state(summary: &Summary, status: &Status, elsewhere: Option<u32>) -> String {
+    let held = elsewhere.map(|pid| format!(" · in process {pid}")).unwrap_or_default();
     let waits = if summary.waiting > 1 { format!(" ({})", summary.waiting) } else { String::new() };
     let rehearsal = if summary.rehearsal { "rehearsal · " } else { "" };
-    let phrase = match &summary.status {
+    let phrase = match status {
         Status::Parked(reason) => reason.phrase(),
         Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => {
-            summary.status.phrase()
+            status.phrase()
         }
     };
     format!("{rehearsal}{}{waits}{held}", fit(&phrase, 40))
@@ -492,13 +529,19 @@ fn spent(summary: &Summary) -> String {
 }
 
 /// What there is to know of the selected run.
-fn draw_detail(frame: &mut Frame<'_>, area: Rect, list: &List) {
-    let width = usize::from(area.width);
+fn detail_lines(list: &List, width: usize) -> Vec<Line<'static>> {
     let rows: Vec<(String, Role)> = match list.listed.get(list.place()) {
-        Some(Listed::Run { summary, .. }) => {
-            let next = match &summary.status {
+        Some(Listed::Run { summary, held_by }) => {
+            let next = match &status_now(summary, *held_by) {
+                Status::Parked(ParkReason::Interrupted) => {
+                    let key = keymap::key_of(Action::Resume);
+                    format!("the process that ran it is gone; opening it shows it; {key} resumes")
+                }
                 Status::Parked(reason) => reason.remedy().to_string(),
-                Status::Running => "it was under way; opening it goes on".to_string(),
+                Status::Running => match list.elsewhere(*held_by) {
+                    Some(pid) => format!("it is under way in process {pid}"),
+                    None => "it is under way here; opening it shows it".to_string(),
+                },
                 Status::Queued => "it has not begun; opening it begins it".to_string(),
                 Status::Completed(_) | Status::Failed(_) | Status::Cancelled => {
                     "it has ended; opening it shows all of it".to_string()
@@ -518,7 +561,10 @@ fn draw_detail(frame: &mut Frame<'_>, area: Rect, list: &List) {
         }
         None => Vec::new(),
     };
-    let line =
-        |(text, role): (String, Role)| Line::from(cut(vec![piece(format!("  {text}"), role, list.palette)], width));
-    frame.render_widget(Paragraph::new(rows.into_iter().map(line).collect::<Vec<_>>()), area);
+    let line = |text: String, role: Role| Line::from(cut(vec![piece(format!("  {text}"), role, list.palette)], width));
+    let wrapped = |(text, role): (String, Role)| {
+        let rows = wrap_at_most(&text, width.saturating_sub(3), 3);
+        rows.into_iter().map(move |row| line(row, role))
+    };
+    rows.into_iter().flat_map(wrapped).collect()
 }

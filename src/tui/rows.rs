@@ -528,8 +528,9 @@ fn end(app: &App) -> Vec<Row> {
         (Some(_), false) => format!("{}{of}", dollars(run.pool.spent())),
     };
     let sum = format!(
-        "{checks}{} iterations · {money} · {} tokens · {}",
-        run.pool.used(Axis::Loops),
+        "{checks}{} {} · {money} · {} tokens · {}",
+        run.iteration.n,
+        if run.iteration.n == 1 { "iteration" } else { "iterations" },
         count(run.pool.used(Axis::Tokens)),
         human(header::active(app))
     );

@@ -31,6 +31,8 @@ use crate::tui::theme::Role;
 const TINY: (u16, u16) = (40, 10);
 /// Below this only the header, what waits and the composer are shown.
 const SMALL: (u16, u16) = (60, 15);
+/// Below this height every sentence has one row.
+pub(crate) const LOW: u16 = 15;
 /// From this on the panes stand side by side.
 const WIDE: (u16, u16) = (100, 24);
 
@@ -67,11 +69,11 @@ pub fn draw(frame: &mut Frame<'_>, app: &App) -> Seen {
     let composer_rows = footer::composer_rows(app, area);
     let strip_rows = u16::from(shape == Shape::Column);
     let [header, plan, spend, middle, banner, composer, keys] = Layout::vertical([
-        Constraint::Length(2),
+        Constraint::Length(header::rows_needed(app, area)),
         Constraint::Length(strip_rows),
         Constraint::Length(strip_rows),
         Constraint::Min(3),
-        Constraint::Length(1),
+        Constraint::Length(footer::banner_rows(app, area)),
         Constraint::Length(composer_rows),
         Constraint::Length(1),
     ])
@@ -97,6 +99,15 @@ pub fn draw(frame: &mut Frame<'_>, app: &App) -> Seen {
         popups::draw(frame, Rect { height: area.height.saturating_sub(1), ..area }, app, &mut seen);
     }
     seen
+}
+
+/// Whether zooming the focused pane, or ending its zoom, changes what is drawn on a screen of this size.
+pub(crate) fn zoom_changes(app: &App, screen: Rect) -> bool {
+    match shape(screen) {
+        Shape::Tiny | Shape::Small => false,
+        Shape::Column => matches!(app.focus, Focus::Waiting | Focus::Activity) && !app.waiting.is_empty(),
+        Shape::Wide => app.focus != Focus::Composer,
+    }
 }
 
 fn draw_tiny(frame: &mut Frame<'_>, area: Rect) {

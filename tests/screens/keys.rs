@@ -16,6 +16,7 @@ use tiller::domain::event::Finding;
 use tiller::domain::id::CallId;
 use tiller::domain::id::Seq;
 use tiller::domain::status::ParkReason;
+use tiller::domain::status::Status;
 use tiller::domain::tool::EffectClass;
 use tiller::tui::app::Msg;
 use tiller::tui::app::Out;
@@ -263,6 +264,25 @@ fn a_refused_word_comes_back_into_the_composer() {
 }
 
 #[test]
+fn a_notice_goes_when_it_is_not_true_any_more() {
+    let mut story = pursuing();
+    story.park(ParkReason::Paused);
+    let mut show = Show::of(story, SIZE, 0);
+    show.press(KeyCode::Tab);
+    let refused = |show: &mut Show, ticket| {
+        show.letters("P");
+        show.tell(Msg::Refused(Ticket(ticket), Refusal::NotRunning(show.app.run.status.clone())));
+        assert!(show.frame().contains("the run is not running"));
+    };
+    refused(&mut show, 1);
+    show.letters("R");
+    assert!(!show.frame().contains("the run is not running"), "a newer command says otherwise");
+    refused(&mut show, 3);
+    show.next(|story| story.event(Event::StatusChanged { status: Status::Running, by: None }));
+    assert!(!show.frame().contains("the run is not running"), "the status changed");
+}
+
+#[test]
 fn control_c_clears_then_pauses_then_stops() {
     let mut show = Show::of(pursuing(), SIZE, 0);
     let stop = |show: &mut Show| show.chord(KeyCode::Char('c'), KeyModifiers::CONTROL);
@@ -312,6 +332,77 @@ fn raising_the_limit_a_run_is_parked_for_resumes_it() {
     assert_eq!(commands(&show), std::slice::from_ref(&raise));
     show.tell(Msg::Accepted(Ticket(1), Seq(999)));
     assert_eq!(commands(&show), [raise, Command::Resume]);
+}
+
+#[test]
+fn what_is_typed_replaces_the_limit_that_is_suggested() {
+    let limit_after = |codes: &[KeyCode]| {
+        let mut show = Show::of(pursuing(), SIZE, 0);
+        show.press(KeyCode::Tab);
+        show.letters("+");
+        // From cost, the last limit, up to iterations, whose suggestion is 64.
+        for _ in 0..4 {
+            show.press(KeyCode::Up);
+        }
+        assert!(show.frame().contains("new limit › 64"));
+        for code in codes {
+            show.press(*code);
+        }
+        show.press(KeyCode::Enter);
+        commands(&show)
+    };
+    let raise = |limit| [Command::Raise { axis: Axis::Loops, limit: Limit::At(limit) }];
+    assert_eq!(limit_after(&[KeyCode::Char('4'), KeyCode::Char('0')]), raise(40));
+    assert_eq!(limit_after(&[]), raise(64));
+    assert_eq!(limit_after(&[KeyCode::Backspace, KeyCode::Char('5')]), raise(65));
+    assert_eq!(limit_after(&[KeyCode::Home, KeyCode::Char('1')]), raise(164));
+}
+
+#[test]
+fn control_u_clears_the_line_to_its_start() {
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    let clear = |show: &mut Show| show.chord(KeyCode::Char('u'), KeyModifiers::CONTROL);
+    show.letters("one");
+    show.chord(KeyCode::Char('j'), KeyModifiers::CONTROL);
+    show.letters("two three");
+    show.press(KeyCode::Left);
+    clear(&mut show);
+    assert_eq!(show.app.draft(), "one\ne");
+    show.chord(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    show.press(KeyCode::Tab);
+    show.letters("+");
+    clear(&mut show);
+    show.letters("9");
+    show.press(KeyCode::Enter);
+    assert_eq!(commands(&show), [Command::Raise { axis: Axis::Cost, limit: Limit::At(9_000_000) }]);
+}
+
+#[test]
+fn the_footer_of_a_pane_begins_with_what_fits_the_state() {
+    let footer = |status: Status| {
+        let mut story = pursuing();
+        story.event(Event::StatusChanged { status, by: None });
+        let mut show = Show::of(story, SIZE, 0);
+        show.chord(KeyCode::Char('2'), KeyModifiers::ALT);
+        show.frame().lines().last().unwrap().to_string()
+    };
+    let checks = [
+        (Status::Running, " ^C pause  v whole  + raise  X cancel  Tab"),
+        (Status::Parked(ParkReason::Paused), " R resume  v whole  + raise  X cancel  Tab"),
+        (Status::Parked(ParkReason::Budget(Axis::Cost)), " + raise  R resume  v whole  X cancel  Tab"),
+        (Status::Cancelled, " v whole  Tab panes"),
+    ];
+    for (status, start) in checks {
+        let text = footer(status.clone());
+        assert!(text.starts_with(start), "{status:?}: {text}");
+        assert!(!text.contains("zoom"), "{text}");
+        let is_parked = matches!(status, Status::Parked(_));
+        assert_eq!(
+            (text.contains("R resume"), text.contains("pause")),
+            (is_parked, status == Status::Running),
+            "{text}"
+        );
+    }
 }
 
 #[test]

@@ -13,15 +13,21 @@ use crate::tui::app::Focus;
 use crate::tui::composer::Composer;
 use crate::tui::keymap;
 use crate::tui::keymap::Action;
+use crate::tui::keymap::Binding;
 use crate::tui::keymap::Place;
 use crate::tui::text::cells;
+use crate::tui::text::wrap_at_most;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
+use crate::tui::view::LOW;
 use crate::tui::view::cut;
 use crate::tui::view::piece;
+use crate::tui::view::zoom_changes;
 
 /// Rows that the text field grows to.
 const COMPOSER_ROWS: u16 = 6;
+/// Rows of the sentence above it, at most.
+const BANNER_ROWS: usize = 3;
 
 /// Rows that the text field needs.
 pub fn composer_rows(app: &App, area: Rect) -> u16 {
@@ -32,9 +38,24 @@ pub fn composer_rows(app: &App, area: Rect) -> u16 {
 
 /// Draws the sentence above the text field.
 pub fn draw_banner(frame: &mut Frame<'_>, area: Rect, app: &App) {
+    let lines = banner_lines(app, usize::from(area.width), usize::from(area.height));
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// Rows that the sentence needs. It has one on a low screen, and while something waits: that must not move, because
+/// its keys rest when it does.
+pub fn banner_rows(app: &App, screen: Rect) -> u16 {
+    if screen.height < LOW || !app.waiting.is_empty() {
+        return 1;
+    }
+    u16::try_from(banner_lines(app, usize::from(screen.width), BANNER_ROWS).len()).unwrap_or(1)
+}
+
+fn banner_lines(app: &App, width: usize, most: usize) -> Vec<Line<'static>> {
     let (text, role) = banner(app);
-    let line = Line::from(cut(vec![piece(format!(" {text}"), role, app.palette)], usize::from(area.width)));
-    frame.render_widget(Paragraph::new(line), area);
+    // A sentence in one row is cut where the row ends, not between two words.
+    let rows = if most > 1 { wrap_at_most(&text, width.saturating_sub(2), most) } else { vec![text] };
+    rows.into_iter().map(|row| Line::from(cut(vec![piece(format!(" {row}"), role, app.palette)], width))).collect()
 }
 
 fn banner(app: &App) -> (String, Role) {
@@ -112,6 +133,7 @@ pub(crate) fn draw_field(frame: &mut Frame<'_>, area: Rect, text: &Composer, fie
         let lead = if place == 0 { field.prompt.to_string() } else { " ".repeat(lead) };
         let body = match text.is_empty() {
             true => piece(field.hint, Role::Dim, field.palette),
+            false if text.is_suggested() => piece(row.clone(), Role::Dim, field.palette),
             false => piece(row.clone(), Role::Text, field.palette),
         };
         Line::from(cut(vec![piece(lead, role, field.palette), body], usize::from(area.width)))
@@ -127,39 +149,95 @@ pub(crate) fn draw_field(frame: &mut Frame<'_>, area: Rect, text: &Composer, fie
     }
 }
 
-/// Draws the keys that work here.
+/// Draws the keys that work here: in a pane, what fits the state of the run comes first.
 pub fn draw_keys(frame: &mut Frame<'_>, area: Rect, app: &App) {
-    let mut places = app.places();
-    // What is always there comes before what scrolls.
-    places.sort_by_key(|place| matches!(place, Place::Moving | Place::Pane));
-    let is_home = app.focus == Focus::Composer && app.popups.is_empty();
-    let hidden = match (is_home, app.run.is_running()) {
-        (true, true) => &[Action::Close][..],
-        (true, false) => &[Action::Close, Action::Stop],
-        (false, true) => &[],
-        (false, false) => &[Action::Stop],
-    };
-    draw_key_row(frame, area, &places, hidden, app.palette);
+    let places = app.places();
+    let mut rows = labelled(&places, &hidden(app, frame.area()));
+    if places.contains(&Place::Pane) {
+        rows.sort_by_key(|row| rank(app, row));
+    } else {
+        // What is always there comes before what scrolls.
+        rows.sort_by_key(|row| row.place == Place::Moving);
+    }
+    draw_key_row(frame, area, &rows, app.palette);
 }
 
-/// A row of keys: those of these places that have a label and are not hidden, as far as there is room.
-pub(crate) fn draw_key_row(frame: &mut Frame<'_>, area: Rect, places: &[Place], hidden: &[Action], palette: Palette) {
+/// Keys that do nothing, or nothing of use, as things stand.
+fn hidden(app: &App, screen: Rect) -> Vec<Action> {
+    // Ctrl-C pauses, too, and works everywhere.
+    let mut hidden = vec![Action::Pause];
+    if app.focus == Focus::Composer && app.popups.is_empty() {
+        hidden.push(Action::Close);
+    }
+    if !app.run.is_running() {
+        hidden.push(Action::Stop);
+    }
+    if !can_resume(&app.run.status) {
+        hidden.push(Action::Resume);
+    }
+    if app.run.is_ended() {
+        hidden.extend([Action::AskRaise, Action::AskCancel]);
+    }
+    if !zoom_changes(app, screen) {
+        hidden.push(Action::Zoom);
+    }
+    hidden
+}
+
+/// Whether resuming can be all that a run needs.
+fn can_resume(status: &Status) -> bool {
+    match status {
+        Status::Parked(reason) => !matches!(
+            reason,
+            ParkReason::Approval
+                | ParkReason::OutcomeUnknown
+                | ParkReason::Question
+                | ParkReason::ContextExhausted
+                | ParkReason::PriceUnknown
+        ),
+        Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => false,
+    }
+}
+
+fn rank(app: &App, row: &Binding) -> u8 {
+    let is_for_budget = matches!(app.run.status, Status::Parked(ParkReason::Budget(_)));
+    match (row.action, row.place) {
+        (Action::AskRaise, _) if is_for_budget => 0,
+        (Action::Resume | Action::Stop, _) => 1,
+        (Action::Zoom, _) => 7,
+        (_, Place::Pane) => 3,
+        (_, Place::Screen) => 4,
+        (_, Place::Anywhere) => 5,
+        (_, Place::Moving) => 6,
+        _ => 2,
+    }
+}
+
+/// The rows of these places that have a label and are not hidden.
+pub(crate) fn labelled(places: &[Place], hidden: &[Action]) -> Vec<&'static Binding> {
     // What decides is shown with the call, where it can be seen whether it works.
     let is_elsewhere = |place: &Place| matches!(place, Place::Decision | Place::Outcome | Place::Question);
+    let rows = places.iter().filter(|place| !is_elsewhere(place)).flat_map(|place| keymap::rows(*place));
+    rows.filter(|row| !row.label.is_empty() && !hidden.contains(&row.action)).collect()
+}
+
+/// A row of keys, as far as there is room.
+pub(crate) fn draw_key_row(frame: &mut Frame<'_>, area: Rect, rows: &[&Binding], palette: Palette) {
     let width = usize::from(area.width);
     let mut spans = vec![piece(" ", Role::Dim, palette)];
     let mut used = 1;
-    for row in places.iter().filter(|place| !is_elsewhere(place)).flat_map(|place| keymap::rows(*place)) {
-        let is_shown = !row.label.is_empty() && !hidden.contains(&row.action);
-        let Some(chord) = row.keys.first().filter(|_| is_shown) else { continue };
+    for row in rows {
+        let Some(chord) = row.keys.first() else { continue };
         let key = chord.short();
-        let wide = cells(&key) + cells(row.label) + 3;
+        // The two spaces between keys may hang over the edge.
+        let wide = cells(&key) + cells(row.label) + 1;
         if used + wide > width {
             break;
         }
-        used += wide;
+        used += wide + 2;
         spans.push(piece(key, Role::Key, palette));
         spans.push(piece(format!(" {}  ", row.label), Role::Dim, palette));
     }
-    frame.render_widget(Paragraph::new(Line::from(cut(spans, width))), area);
+    // Nothing but a trailing space can be too much.
+    frame.render_widget(Paragraph::new(Line::from(spans)), area);
 }

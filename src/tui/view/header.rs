@@ -1,7 +1,8 @@
-//! The two rows on top: what the run is for, where it stands, and what can be done about it.
+//! The rows on top: what the run is for, where it stands, and what can be done about it.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use ratatui::text::Line;
 use ratatui::text::Span as Piece;
 use ratatui::widgets::Paragraph;
 
@@ -16,16 +17,48 @@ use crate::domain::status::Status;
 use crate::domain::time::Span;
 use crate::domain::visible::title;
 use crate::tui::app::App;
+use crate::tui::text::cells;
 use crate::tui::text::elapsed;
+use crate::tui::text::wrap_at_most;
 use crate::tui::theme::Role;
+use crate::tui::view::LOW;
 use crate::tui::view::piece;
 use crate::tui::view::two_sided;
 
+/// Rows of what can be done, at most.
+const REMEDY_ROWS: usize = 3;
+
 /// Draws the header.
 pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App) {
-    let width = usize::from(area.width);
-    let rows = vec![two_sided(goal(app), labels(app, width), width), two_sided(status(app), pace(app, width), width)];
-    frame.render_widget(Paragraph::new(rows), area);
+    let most = usize::from(area.height.saturating_sub(2));
+    frame.render_widget(Paragraph::new(lines(app, usize::from(area.width), most)), area);
+}
+
+/// Rows that the header needs. On a low screen it has two, and while something waits, whose pane says what to do.
+pub fn rows_needed(app: &App, screen: Rect) -> u16 {
+    if screen.height < LOW || !app.waiting.is_empty() {
+        return 2;
+    }
+    u16::try_from(lines(app, usize::from(screen.width), REMEDY_ROWS).len()).unwrap_or(2)
+}
+
+/// What can be done stands beside the status where it has room, else in at most `most` rows of its own: half a
+/// remedy is none.
+fn lines(app: &App, width: usize, most: usize) -> Vec<Line<'static>> {
+    let (mut status, pace, more) = (status(app), pace(app, width), more(app));
+    let used: usize = status.iter().chain(&pace).map(|span| cells(&span.content)).sum();
+    // That it is being stopped is said nowhere else for long; the start of that is better than nothing.
+    let is_cut = most == 0 && app.run.is_running();
+    let is_beside = is_cut || used + cells(&more) + 4 <= width;
+    if is_beside && !more.is_empty() {
+        status.push(piece(format!(" · {more}"), Role::Text, app.palette));
+    }
+    let mut rows = vec![two_sided(goal(app), labels(app, width), width), two_sided(status, pace, width)];
+    if !is_beside && most > 0 {
+        let below = wrap_at_most(&more, width.saturating_sub(4), most);
+        rows.extend(below.into_iter().map(|row| Line::from(piece(format!("   {row}"), Role::Text, app.palette))));
+    }
+    rows
 }
 
 fn goal(app: &App) -> Vec<Piece<'static>> {
@@ -51,12 +84,7 @@ fn labels(app: &App, width: usize) -> Vec<Piece<'static>> {
 
 fn status(app: &App) -> Vec<Piece<'static>> {
     let (mark, role) = mark(&app.run.status);
-    let mut spans = vec![piece(format!(" {mark} {}", phrase(&app.run)), role, app.palette)];
-    let more = more(app);
-    if !more.is_empty() {
-        spans.push(piece(format!(" · {more}"), Role::Text, app.palette));
-    }
-    spans
+    vec![piece(format!(" {mark} {}", phrase(&app.run)), role, app.palette)]
 }
 
 /// The mark of a status, and how it is shown.

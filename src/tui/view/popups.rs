@@ -163,10 +163,15 @@ fn draw_raise(frame: &mut Frame<'_>, area: Rect, app: &App, axis: Axis, line: &C
     let key = keymap::key_of(Action::Submit);
     let next = if is_why { format!("{key} sets it and resumes") } else { format!("{key} sets it") };
     let other = keymap::key_of(Action::NextAxis);
-    let text = problem.map_or(format!("{next} · {other} another limit · Esc leaves it as it is"), str::to_string);
+    let mut texts =
+        vec![problem.map_or(format!("{next} · {other} another limit · Esc leaves it as it is"), str::to_string)];
+    if line.is_suggested() {
+        texts.push("this is a suggestion: typing replaces it".to_string());
+    }
     let role = if problem.is_some() { Role::Bad } else { Role::Dim };
-    let rows: Vec<Line<'static>> = wrap(&text, width.saturating_sub(2))
-        .into_iter()
+    let rows: Vec<Line<'static>> = texts
+        .iter()
+        .flat_map(|text| wrap(text, width.saturating_sub(2)))
         .map(|row| Line::from(cut(vec![piece(format!(" {row}"), role, app.palette)], width)))
         .collect();
     frame.render_widget(Paragraph::new(rows), keys);
@@ -177,22 +182,30 @@ fn shown_on(axis: Axis, amount: u64) -> String {
 }
 
 fn draw_cancel(frame: &mut Frame<'_>, area: Rect, app: &App) {
-    let inner = frame_box(frame, area, (area.width.saturating_sub(4).min(72), 8), "Cancel the run?", app.palette);
-    let width = usize::from(inner.width);
+    let wide = area.width.saturating_sub(4).min(72);
+    let width = usize::from(wide).saturating_sub(2);
     let (gently, now) = (keymap::key_of(Action::CancelGently), keymap::key_of(Action::CancelNow));
-    let rows = [
-        (" The run ends for good; to stop it for a while, pause it.", Role::Text, String::new()),
-        (" What was done stays as it is in the folder.", Role::Text, String::new()),
-        ("", Role::Text, String::new()),
-        (" cancel; a running call with outside effects may finish first (10 s)", Role::Text, gently),
-        (" cancel and end what runs at once", Role::Text, now),
-        (" back; nothing is cancelled", Role::Text, "Esc".to_string()),
+    let texts = [
+        ("The run ends for good; to stop it for a while, pause it.", String::new()),
+        ("What was done stays as it is in the folder.", String::new()),
+        ("", String::new()),
+        ("cancel; a running call with outside effects may finish first (10 s)", gently),
+        ("cancel and end what runs at once", now),
+        ("back; nothing is cancelled", "Esc".to_string()),
     ];
-    let line = |(text, role, key): &(&'static str, Role, String)| {
-        let lead = if key.is_empty() { String::new() } else { format!("  {}", pad(key, 4)) };
-        Line::from(cut(vec![piece(lead, Role::Key, app.palette), piece(*text, *role, app.palette)], width))
-    };
-    frame.render_widget(Paragraph::new(rows.iter().map(line).collect::<Vec<_>>()), inner);
+    let mut lines = Vec::new();
+    for (text, key) in texts {
+        let column = if key.is_empty() { 1 } else { 7 };
+        for (place, row) in wrap(text, width.saturating_sub(column + 1)).into_iter().enumerate() {
+            let key = if place == 0 { key.as_str() } else { "" };
+            let lead = if key.is_empty() { String::new() } else { format!("  {key}") };
+            let lead = piece(pad(&lead, column), Role::Key, app.palette);
+            lines.push(Line::from(cut(vec![lead, piece(row, Role::Text, app.palette)], width)));
+        }
+    }
+    let high = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX);
+    let inner = frame_box(frame, area, (wide, high), "Cancel the run?", app.palette);
+    frame.render_widget(Paragraph::new(lines), inner);
 }
 
 fn sentence(text: &str, width: u16, palette: Palette) -> Line<'static> {
