@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -120,6 +121,10 @@ pub struct Settings {
 /// Reads the configuration file. Nothing when there is none; errors when it can't be read.
 pub fn read_file(path: &Path) -> Result<Option<String>, ConfigError> {
     let fail = |problem: String| ConfigError { origin: Origin::File { path: path.to_path_buf(), line: None }, problem };
+    // A pipe in the place of a file would wait for a writer for ever.
+    if path.metadata().is_ok_and(|found| found.file_type().is_fifo()) {
+        return Err(fail("it is a pipe; put a file in its place".to_string()));
+    }
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

@@ -193,7 +193,7 @@ impl Ground {
     fn scene(&self, id: Option<&RunId>, workspace: &Path) -> anyhow::Result<Scene> {
         let state = self.places.state.canonicalize().unwrap_or(self.places.state.clone());
         let config = self.places.config.parent().map(Path::to_path_buf).unwrap_or_default();
-        let off_limits = match id.filter(|_| workspace.starts_with(&state)) {
+        let mut off_limits = match id.filter(|_| workspace.starts_with(&state)) {
             // A rehearsal works inside its run's directory, which may even lie below that of the configuration.
             Some(id) => {
                 let store = state.join("runs").join(id.as_str()).join("store");
@@ -201,6 +201,8 @@ impl Ground {
             }
             None => vec![state, config],
         };
+        // The configuration may be a link to a file elsewhere, as those who keep their settings under version control do.
+        off_limits.extend(self.places.config.canonicalize());
         Ok(Scene {
             workspace: workspace.to_path_buf(),
             off_limits,

@@ -53,16 +53,16 @@ impl Run {
             Decision::Deny(text) => one.state = CallState::Denied { by: by.clone(), text: text.clone() },
         }
         let By::Operator(_) = by else { return Ok(()) };
-        let signature = one.signature();
+        let (signature, grant) = (one.signature(), one.grant());
         match decision {
             Decision::AllowOnce => self.progress.denials = 0,
             Decision::AllowRun => {
                 self.progress.denials = 0;
-                self.progress.granted.insert(signature);
+                self.progress.granted.insert(grant);
             }
             Decision::Deny(text) => {
                 self.progress.denials += 1;
-                self.progress.granted.remove(&signature);
+                self.progress.granted.remove(&grant);
                 self.progress.denied.insert(signature, text.clone());
             }
         }

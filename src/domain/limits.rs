@@ -244,3 +244,8 @@ pub const PROMPT_LINES: usize = 40;
 pub const PRINTS: usize = 64;
 /// Typed lines that wait to be read.
 pub const TYPED_LINES: usize = 16;
+
+/// Programs of the workspace that a decision about one shell line is bound to.
+pub const SCRIPTS_BOUND: usize = 32;
+/// Words of a shell line that are looked at for them.
+pub const SCRIPT_WORDS: usize = 256;

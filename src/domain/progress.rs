@@ -78,7 +78,7 @@ pub struct Progress {
     pub denials: u32,
     /// Denied calls by signature, with the operator's words.
     pub denied: BTreeMap<String, String>,
-    /// Calls allowed until the run ends, by signature.
+    /// Calls allowed until the run ends, each with what its decision was bound to.
     pub granted: BTreeSet<String>,
     /// Malformed or unknown calls in a row.
     pub malformed: u32,

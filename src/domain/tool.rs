@@ -217,7 +217,14 @@ impl ToolCall {
         matches!(self.state, CallState::Closed(_))
     }
 
-    /// What two identical calls share, for denials, grants and detectors: the tool and its exact arguments.
+    /// What a grant for the run covers: the same tool, the same exact arguments, and all that the decision was bound
+    /// to, so that a program that was exchanged is asked about again.
+    pub fn grant(&self) -> String {
+        let bound = self.facts.as_ref().map(|facts| facts.binding.join("\n")).unwrap_or_default();
+        signature(&self.signature(), &bound)
+    }
+
+    /// What two identical calls share, for denials and detectors: the tool and its exact arguments.
     pub fn signature(&self) -> String {
         signature(&self.tool, &self.arguments)
     }

@@ -166,9 +166,7 @@ fn decide(
 /// Other waiting calls that a grant for the run covers as well.
 fn twins(run: &Run, call: &ToolCall) -> Vec<Event> {
     let covered = |other: &&ToolCall| {
-        other.id != call.id
-            && other.signature() == call.signature()
-            && matches!(other.state, CallState::Awaiting { .. })
+        other.id != call.id && other.grant() == call.grant() && matches!(other.state, CallState::Awaiting { .. })
     };
     run.ordered_calls()
         .filter(covered)

@@ -207,6 +207,10 @@ impl Script {
 }
 
 fn read(path: &Path) -> Result<String, String> {
+    // A pipe in the place of a file would wait for a writer for ever.
+    if !path.metadata().map_err(|error| error.to_string())?.is_file() {
+        return Err("it is not a file".to_string());
+    }
     let file = File::open(path).map_err(|error| error.to_string())?;
     let mut text = String::new();
     file.take(SCRIPT_MAX_BYTES + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;

@@ -53,7 +53,7 @@ pub fn judge(run: &Run, call: &ToolCall, facts: &Facts, taken: u64) -> Judgement
         let text = format!("denied: the operator denied this very call before{}", with_words(words));
         return Judgement::Deny { rule: DENIED, text };
     }
-    if run.progress.granted.contains(&signature) {
+    if run.progress.granted.contains(&call.grant()) {
         return Judgement::Allow(GRANTED);
     }
     match (call.effect, facts.inside) {

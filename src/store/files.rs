@@ -47,6 +47,10 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Reads a file of at most `most` bytes. Errors when it is longer.
 pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    // A pipe in the place of a file would wait for a writer for ever.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a file"));
+    }
     let mut bytes = Vec::new();
     let count = File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if u64::try_from(count).unwrap_or(u64::MAX) > most {

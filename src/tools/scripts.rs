@@ -21,31 +21,64 @@ use crate::tools::place::Kind;
 use crate::tools::place::Place;
 
 /// Starts of the names of programs that run the file they are given.
-const INTERPRETERS: [&str; 16] = [
+const INTERPRETERS: [&str; 19] = [
     "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "perl", "node", "ruby", "php", "lua", "deno", "bun",
-    "source", ".",
+    "source", ".", "awk", "gawk", "mawk",
 ];
 
-/// One line of a binding for each program of the workspace that the shell line names.
+/// What runs a file of the workspace without being told its name.
+const RUNNERS: [(&str, &[&str]); 5] = [
+    ("make", &["Makefile", "makefile", "GNUmakefile"]),
+    ("just", &["justfile", "Justfile"]),
+    ("npm", &["package.json"]),
+    ("yarn", &["package.json"]),
+    ("pnpm", &["package.json"]),
+];
+
+/// One line of a binding for each program of the workspace that the shell line names. It rather binds a file too many
+/// than one too few: then a change is asked about that did not matter.
 pub(crate) fn bindings(scene: &Scene, line: &str) -> Vec<String> {
     let mut found = BTreeMap::new();
     let mut budget = limits::SCRIPTS_HASHED_BYTES;
-    let mut interpreted = false;
-    for word in words(line) {
-        let word = word.trim_matches([';', '&', '|', '(', ')', '<', '>', '{', '}']);
-        if is_interpreter(word) {
-            interpreted = true;
-        } else if let Some(path) = program(scene, word, interpreted) {
-            interpreted = false;
-            found.entry(path.clone()).or_insert_with(|| describe(&path, &mut budget));
+    let words = words(line);
+    let interpreted = words.iter().any(|word| is_interpreter(word));
+    let run_unnamed = RUNNERS.iter().filter(|(runner, _)| words.iter().any(|word| word == runner));
+    let unnamed: Vec<String> = run_unnamed.flat_map(|(_, files)| files.iter().map(ToString::to_string)).collect();
+    // A line may go into a folder first, so a name counts there, too.
+    let folders: Vec<String> =
+        words.iter().filter(|word| is_folder(scene, word)).map(|word| format!("{word}/")).collect();
+    for folder in std::iter::once("").chain(folders.iter().map(String::as_str)) {
+        for (word, is_run) in
+            words.iter().map(|word| (word, interpreted)).chain(unnamed.iter().map(|word| (word, true)))
+        {
+            if found.len() >= limits::SCRIPTS_BOUND {
+                break;
+            }
+            let name = if word.starts_with('/') { word.clone() } else { format!("{folder}{word}") };
+            if let Some(path) = program(scene, &name, is_run) {
+                found.entry(path.clone()).or_insert_with(|| describe(&path, &mut budget));
+            }
         }
     }
     found.into_iter().map(|(path, what)| format!("script {}={what}", path.display())).collect()
 }
 
-/// The words of a line, roughly: a decision is bound to them, never taken on them.
+/// Whatever in a line could be a word: as a shell splits it, and every run of the characters that names are made of,
+/// so that no sign that stands close hides one. A decision is bound to them, never taken on them.
 fn words(line: &str) -> Vec<String> {
-    shlex::split(line).unwrap_or_else(|| line.split_whitespace().map(String::from).collect())
+    let split = shlex::split(line).unwrap_or_default();
+    let is_sign = |one: char| !(one.is_alphanumeric() || "._/+-@%,:~".contains(one));
+    let runs = line.split(is_sign).filter(|word| !word.is_empty()).map(String::from);
+    let mut words: Vec<String> = split.into_iter().chain(runs).collect();
+    words.sort_unstable();
+    words.dedup();
+    words.truncate(limits::SCRIPT_WORDS);
+    words
+}
+
+fn is_folder(scene: &Scene, word: &str) -> bool {
+    let place = Place::find(scene, word).ok().filter(|place| place.within);
+    place.is_some_and(|place| matches!(place.kind(), Ok(Kind::Folder)))
 }
 
 fn is_interpreter(word: &str) -> bool {
@@ -135,13 +168,44 @@ mod tests {
         check(&stage, "./run --fast && cat plain.txt", &["run"]);
         check(&stage, "cd sub; ./run; (marked)", &["marked", "run"]);
         check(&stage, "python3.12 -u x.py", &["x.py"]);
-        check(&stage, "FOO=1 /bin/bash -e 'sub/tool.sh' plain.txt", &["sub/tool.sh"]);
+        check(&stage, "FOO=1 /bin/bash -e 'sub/tool.sh' plain.txt", &["plain.txt", "sub/tool.sh"]);
         check(&stage, ". sub/tool.sh", &["sub/tool.sh"]);
         check(&stage, "cat x.py | ./run 'unclosed", &["run"]);
         check(&stage, "python ../outside/x.py /bin/ls", &[]);
         check(&stage, "cat plain.txt x.py", &[]);
         let found = bindings(&stage.scene, "./run");
         assert!(found[0].ends_with(&sha256_hex(b"print(1)")), "{found:?}");
+    }
+
+    #[test]
+    fn no_sign_that_stands_close_hides_a_program() {
+        let stage = Stage::new();
+        stage.write("x.sh", "echo safe");
+        stage.write("sub/y.sh", "echo safe");
+        stage.write("Makefile", "all:\n");
+        for name in ["x.sh", "sub/y.sh"] {
+            fs::set_permissions(stage.scene.workspace.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let spellings = [
+            "true;./x.sh",
+            "./x.sh||true",
+            "bash ./x.sh;true",
+            "(cd .;./x.sh)",
+            "echo $(./x.sh)",
+            "bash -c \"./x.sh foo\"",
+            "sh<x.sh",
+            "cat x.sh|sh",
+            "awk -f x.sh",
+            "./x.sh>out",
+            "`./x.sh`",
+            "a=1;sh -c './x.sh'",
+        ];
+        for line in spellings {
+            check(&stage, line, &["x.sh"]);
+        }
+        check(&stage, "cd sub && ./y.sh", &["sub/y.sh"]);
+        check(&stage, "cd sub&&sh y.sh", &["sub/y.sh"]);
+        check(&stage, "make -j2 all", &["Makefile"]);
     }
 
     #[test]
