@@ -51,6 +51,7 @@ impl Anchor {
 
     /// Opens the file, and gives the marks in it that are valid, newest first: at most two.
     pub(crate) fn open(path: &Path) -> io::Result<(Anchor, Vec<Mark>)> {
+        files::require_file(path)?;
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         let mut bytes = Vec::new();
         (&file).take(2 * SLOT_BYTES as u64).read_to_end(&mut bytes)?;

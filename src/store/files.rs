@@ -47,16 +47,21 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Reads a file of at most `most` bytes. Errors when it is longer.
 pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    // A pipe in the place of a file would wait for a writer for ever.
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a file"));
-    }
+    require_file(path)?;
     let mut bytes = Vec::new();
     let count = File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if u64::try_from(count).unwrap_or(u64::MAX) > most {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is longer than it can be"));
     }
     Ok(bytes)
+}
+
+/// Errors unless there is a regular file: a pipe in its place would wait for a writer for ever.
+pub(crate) fn require_file(path: &Path) -> io::Result<()> {
+    if std::fs::metadata(path)?.is_file() {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a file"))
 }
 
 /// Makes the names in a directory durable.

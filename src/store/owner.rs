@@ -50,6 +50,7 @@ pub(crate) fn phrase(run_dir: &Path) -> String {
 /// waits, changes nothing, and is gone when the handle is dropped; several lookers do not disturb each other. A store
 /// that is opened in that moment finds itself refused and tries again (`limits::LOCK_PATIENCE`).
 pub(crate) fn look(store_dir: &Path) -> io::Result<Option<File>> {
+    files::require_file(&store_dir.join("db"))?;
     let file = File::open(store_dir.join("db"))?;
     match file.try_lock_shared() {
         Ok(()) => Ok(Some(file)),

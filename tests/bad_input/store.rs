@@ -43,6 +43,21 @@ fn a_summary_is_made_anew() {
     assert_eq!(fs::read_to_string(&path).unwrap(), whole);
 }
 
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
+    let (stage, spoiled, sound) = two_runs();
+    let dir = stage.run_dir(&spoiled);
+    fs::remove_file(dir.join("summary.json")).unwrap();
+    for name in ["summary.json", "anchor", "draft.json"] {
+        let path = dir.join(name);
+        let _ = fs::remove_file(&path);
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        stage.ask(&["runs"]);
+        stage.ask(&["show", &spoiled]);
+        stage.ask(&["show", &sound]).check(0, &[]);
+    }
+}
+
 /// Asserts that a spoiled run is told, is opened by no command, and keeps its files, and that the other one opens.
 fn check_spoiled(spoil: impl FnOnce(&Path), why: &str) {
     let (stage, spoiled, sound) = two_runs();
