@@ -109,6 +109,10 @@ fn stand_alone() -> io::Result<()> {
     setsid()?;
     #[cfg(target_os = "linux")]
     nix::sys::prctl::set_child_subreaper(true)?;
+    // A command may have stopped its guard: the end of the owner wakes it, so that it sees the pipe close. Coming
+    // early, when only the owner's thread ends, it does nothing.
+    #[cfg(target_os = "linux")]
+    nix::sys::prctl::set_pdeathsig(Signal::SIGCONT)?;
     setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
     // Blocked in this thread, and so in the threads that it starts. Ignoring them would be inherited by the command
     // for good; a mask is inherited too, but our second start takes it off again.
