@@ -41,6 +41,7 @@ use tiller::rehearsal;
 use tiller::rooms;
 use tiller::store::StoreError;
 use tiller::tools::guard;
+use tiller::tools::orphans;
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os();
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
     if is_guard {
         return guard::main(words);
     }
+    orphans::adopt();
     match cli::parse(std::env::args_os()) {
         Err(Stop::Shown(text)) => {
             output::put(&text);

@@ -29,6 +29,7 @@ use tiller::tools::Executed;
 use tiller::tools::Reins;
 use tiller::tools::Scene;
 use tiller::tools::Toolbox;
+use tiller::tools::orphans;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
@@ -40,6 +41,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const NOBODY: [i32; 0] = [];
 /// Names the workspace of the owner that is killed.
 const OWNER_WORKSPACE: &str = "TILLER_TEST_WORKSPACE";
+/// Is the line that this owner runs.
+const OWNER_LINE: &str = "TILLER_TEST_LINE";
 
 struct Bench {
     toolbox: Toolbox,
@@ -202,29 +205,87 @@ async fn nothing_outlives_a_call_that_is_dropped() {
 
 #[tokio::test]
 async fn nothing_outlives_an_owner_that_is_killed() {
-    let bench = Bench::new();
-    let tag = bench.tag();
-    let mut owner = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "the_owner_that_is_killed"])
-        .env(OWNER_WORKSPACE, &bench.workspace)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    wait_for("four processes", PATIENCE, || alive(&tag).len() == 4).await;
-    owner.kill().unwrap();
-    let killed = Instant::now();
-    owner.wait().unwrap();
-    wait_for("no survivors", GONE_WITHIN, || alive(&tag).is_empty()).await;
-    assert!(killed.elapsed() < GONE_WITHIN);
+    check_killed_owner("").await;
 }
 
-/// Started by the test above, in a process of its own; nothing without the variable.
+/// What is stopped sees no pipe close; the end of its owner has to wake it.
+#[tokio::test]
+async fn nothing_outlives_an_owner_that_is_killed_while_the_guard_is_stopped() {
+    check_killed_owner("kill -STOP $PPID;").await;
+}
+
+async fn check_killed_owner(attack: &str) {
+    let bench = Bench::new();
+    let tag = bench.tag();
+    let line = format!("{}{}{attack} touch ready; sleep 600", stubborn(&tag), wait_for_all(&tag));
+    let owner = owner(&bench, &line);
+    wait_for("the line", PATIENCE, || bench.has("ready")).await;
+    assert_eq!(alive(&tag).len(), 4);
+    drop(owner);
+    wait_for("no survivors", GONE_WITHIN, || alive(&tag).is_empty()).await;
+}
+
+#[tokio::test]
+async fn nothing_outlives_a_guard_that_its_line_kills() {
+    let killed = "its guard was killed, which ended all that it had started; nobody knows its status";
+    check_attacked_guard("kill -9 $PPID; sleep 600", killed).await;
+    // One that goes on breeding, at most for a second, while it is ended.
+    let line = "(trap '' TERM; for n in $(seq 500); do (sleep 9 &); done) & sleep 0.2; kill -9 $PPID; sleep 600";
+    check_attacked_guard(line, killed).await;
+}
+
+#[tokio::test]
+async fn nothing_outlives_a_guard_that_its_line_keeps_stopped() {
+    let line = "P=$PPID; (trap '' TERM; while :; do kill -STOP $P; done)";
+    check_attacked_guard(line, "ended after its time limit of 2s").await;
+}
+
+async fn check_attacked_guard(attack: &str, first: &str) {
+    let bench = Bench::new();
+    let tag = bench.tag();
+    let line = format!("{}{}{attack}", stubborn(&tag), wait_for_all(&tag));
+    let owner = owner(&bench, &line);
+    wait_for("the end of the call", PATIENCE, || bench.has("outcome")).await;
+    assert!(bench.has("all-there"));
+    // The owner waits to be killed: none of this is owed to its end.
+    assert_eq!(alive(&tag), NOBODY);
+    drop(owner);
+    let text = fs::read_to_string(bench.workspace.join("outcome")).unwrap();
+    assert_eq!(text.lines().next().unwrap().split(';').next(), first.split(';').next(), "{text}");
+}
+
+/// Runs a line in a process of its own, which can be killed and which is a reaper as the program is.
+fn owner(bench: &Bench, line: &str) -> Owner {
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "the_owner_that_is_killed"])
+        .env(OWNER_WORKSPACE, &bench.workspace)
+        .env(OWNER_LINE, line)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    Owner(child.unwrap())
+}
+
+/// A process that ends with its test.
+struct Owner(std::process::Child);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// Started by the tests above, in a process of its own; nothing without the variables.
 #[tokio::test]
 async fn the_owner_that_is_killed() {
     let Some(workspace) = std::env::var_os(OWNER_WORKSPACE) else { return };
+    orphans::adopt();
     let bench = Bench::at(PathBuf::from(workspace));
-    bench.run(&format!("{}sleep 600", stubborn(&bench.tag()))).await;
+    let outcome = bench.run_for(&std::env::var(OWNER_LINE).unwrap(), 2).await;
+    fs::write(bench.workspace.join("new"), outcome.text).unwrap();
+    fs::rename(bench.workspace.join("new"), bench.workspace.join("outcome")).unwrap();
+    std::future::pending().await
 }
 
 /// Starts new processes faster than they are killed one by one, and none of them hears TERM.

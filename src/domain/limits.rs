@@ -133,8 +133,9 @@ pub const SCRIPTS_HASHED_BYTES: u64 = 32 * 1024 * 1024;
 pub const SCRAP_MAX_BYTES: usize = 4 * 1024;
 /// How long output is awaited when everything that could write it is gone.
 pub const PIPE_PATIENCE: Span = Span(250);
-/// How long a guard is awaited after it was told to end: its own ladder, and as much again.
-pub const GUARD_PATIENCE: Span = Span::seconds(8);
+/// How long a guard is awaited after it was told to end: its own ladder, and as much again. Then it is killed, and its
+/// owner ends what it left.
+pub const GUARD_PATIENCE: Span = Span::seconds(4);
 /// How long a guard goes on killing what does not die: a program in an endless system call can't be killed.
 pub const GUARD_KILL_PATIENCE: Span = Span::seconds(5);
 /// Default time limit of a tool call.
@@ -193,8 +194,9 @@ pub const INBOX: usize = 64;
 pub const DELTAS: usize = 1_024;
 /// Groups of events that one input may lead to; more is a bug in the loop.
 pub const GROUPS_PER_TURN: usize = 256;
-/// How long leaving waits for running work to end before it is left as unknown.
-pub const LEAVE_PATIENCE: Span = Span::seconds(5);
+/// How long leaving waits for running work to end before it is left as unknown: longer than `GUARD_PATIENCE`, so that
+/// what a killed guard leaves is ended too.
+pub const LEAVE_PATIENCE: Span = Span::seconds(6);
 
 /// How still the approvals pane must be before a deciding key counts, as browsers guard their prompts.
 pub const KEY_GUARD: Span = Span(500);

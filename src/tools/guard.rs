@@ -7,6 +7,7 @@
 //! status (128 and its number for a signal). It knows nothing of runs, writes no files, and is written without async
 //! code and without unsafe code: what it can't do safely in one process, it does by starting itself a second time.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::io::Read;
@@ -31,7 +32,6 @@ use nix::sys::resource::Resource;
 use nix::sys::resource::setrlimit;
 use nix::sys::signal::SigSet;
 use nix::sys::signal::Signal;
-use nix::sys::signal::kill;
 use nix::sys::wait::WaitStatus;
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
@@ -39,6 +39,8 @@ use nix::unistd::setsid;
 
 use crate::domain::limits;
 use crate::domain::time::Span;
+#[cfg(target_os = "linux")]
+use crate::tools::family;
 
 /// The first word of the command line that makes our program a guard.
 pub const WORD: &str = "guard";
@@ -244,64 +246,11 @@ fn wait_until_empty(heard: &Receiver<News>, deadline: Instant, status: &mut Opti
 /// Sends a signal to every descendant.
 #[cfg(target_os = "linux")]
 fn signal_all(_command: Pid, signal: Signal) {
-    for pid in descendants() {
-        // One that ended in the meantime is what we want.
-        let _ = kill(pid, signal);
-    }
+    family::signal_each(&family::below(Pid::this(), &BTreeSet::new()), signal);
 }
 
 /// Sends a signal to the command's group, which is as much as can be found here.
 #[cfg(not(target_os = "linux"))]
 fn signal_all(command: Pid, signal: Signal) {
-    let _ = kill(Pid::from_raw(-command.as_raw()), signal);
-}
-
-/// Every process below this one, from the process table.
-#[cfg(target_os = "linux")]
-fn descendants() -> Vec<Pid> {
-    let mut children = std::collections::HashMap::<i32, Vec<i32>>::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
-        let Some(parent) = std::fs::read(entry.path().join("stat")).ok().and_then(|stat| parent(&stat)) else {
-            continue;
-        };
-        children.entry(parent).or_default().push(pid);
-    }
-    let mut found = Vec::new();
-    let mut waiting = vec![std::process::id() as i32];
-    while let Some(pid) = waiting.pop() {
-        for child in children.remove(&pid).into_iter().flatten() {
-            found.push(Pid::from_raw(child));
-            waiting.push(child);
-        }
-    }
-    found
-}
-
-/// The parent in a line of the process table, `PID (NAME) STATE PARENT …`; the name may hold anything.
-#[cfg(target_os = "linux")]
-fn parent(stat: &[u8]) -> Option<i32> {
-    let end = stat.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
-    rest.split_whitespace().nth(1)?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn the_parent_is_found_whatever_a_program_is_called() {
-        for (line, wanted) in [
-            ("12 (sh) S 7 12 12 0", Some(7)),
-            ("12 (a) S 9 (b) R 7 1", Some(7)),
-            ("12 () \n) Z 1 0", Some(1)),
-            ("12 (sh", None),
-            ("12 (sh)", None),
-            ("", None),
-        ] {
-            assert_eq!(parent(line.as_bytes()), wanted, "{line}");
-        }
-    }
+    let _ = nix::sys::signal::kill(Pid::from_raw(-command.as_raw()), signal);
 }

@@ -22,6 +22,7 @@ use crate::domain::limits;
 use crate::domain::time::Span;
 use crate::tools::Scene;
 use crate::tools::guard;
+use crate::tools::orphans;
 use crate::tools::output::Output;
 use crate::tools::wait;
 
@@ -74,8 +75,17 @@ pub(crate) enum Ending {
     Flooded,
     /// It never ran.
     NotStarted(String),
-    /// The guard itself was ended; what the line started may still run.
-    Lost,
+    /// Something else than tiller ended the guard.
+    Lost(Left),
+}
+
+/// What a killed guard left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// Nothing that still runs.
+    Nothing,
+    /// Nobody knows.
+    Unknown,
 }
 
 /// A line while it runs.
@@ -140,7 +150,7 @@ impl Running<'_> {
         loop {
             let may_end = self.leash.is_some();
             tokio::select! {
-                status = self.child.wait() => return self.judge(status),
+                status = self.child.wait() => return self.judge(status).await,
                 () = self.cancel.cancelled(), if may_end => self.end(Ending::Cancelled),
                 () = sleep_until(self.patience) => match may_end {
                     true => self.end(Ending::TimedOut),
@@ -166,24 +176,27 @@ impl Running<'_> {
         }
     }
 
+    /// Kills a guard that can't do its work, as when the line stops it again and again; what it leaves is ours to end.
     fn give_up(&mut self) {
-        self.ending = Some(Ending::Lost);
         let _ = self.child.start_kill();
         self.patience = Instant::now() + wait(limits::GUARD_PATIENCE);
     }
 
-    fn judge(&mut self, status: io::Result<std::process::ExitStatus>) -> Ending {
-        let code = status.ok().and_then(|status| status.code());
-        match (self.ending.take(), code) {
-            (_, None) => Ending::Lost,
-            (Some(ending), Some(_)) => ending,
-            (None, Some(code)) => Ending::Exited(code),
+    async fn judge(&mut self, status: io::Result<std::process::ExitStatus>) -> Ending {
+        if let Some(code) = status.ok().and_then(|status| status.code()) {
+            return self.ending.take().unwrap_or(Ending::Exited(code));
+        }
+        let left = if orphans::end_all().await { Left::Nothing } else { Left::Unknown };
+        match self.ending.take() {
+            Some(ending) if left == Left::Nothing => ending,
+            Some(_) | None => Ending::Lost(left),
         }
     }
 }
 
 fn start(line: &Line<'_>) -> io::Result<Child> {
-    Command::new(&line.scene.program)
+    let mut command = Command::new(&line.scene.program);
+    command
         .arg(guard::WORD)
         .arg("--")
         .arg(&line.shell.program)
@@ -195,6 +208,6 @@ fn start(line: &Line<'_>) -> io::Result<Child> {
         .envs(line.variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
+        .stderr(Stdio::null());
+    orphans::start_guard(&mut command)
 }

@@ -35,6 +35,7 @@ use crate::tools::output::Output;
 use crate::tools::process;
 use crate::tools::process::Ending;
 use crate::tools::process::Interpreter;
+use crate::tools::process::Left;
 use crate::tools::process::Line;
 use crate::tools::scripts;
 
@@ -160,7 +161,7 @@ impl Action for Run {
         let ending = process::run(line, &reins.cancel, &mut output, show).await;
         let kind = match ending {
             Ending::Exited(0) => OutcomeKind::Done,
-            Ending::Exited(_) | Ending::Flooded | Ending::NotStarted(_) | Ending::Lost => OutcomeKind::Failed,
+            Ending::Exited(_) | Ending::Flooded | Ending::NotStarted(_) | Ending::Lost(_) => OutcomeKind::Failed,
             Ending::TimedOut => OutcomeKind::TimedOut,
             Ending::Cancelled => OutcomeKind::Cancelled,
         };
@@ -206,7 +207,12 @@ fn result(ending: &Ending, output: &Output, time_limit: Span) -> String {
         Ending::Cancelled => "cancelled while it ran; what it had done by then stays done".to_string(),
         Ending::Flooded => format!("ended: it printed more than {} bytes", limits::OUTPUT_MAX_BYTES),
         Ending::NotStarted(why) => format!("not run: {}", one_line(why, 200)),
-        Ending::Lost => "its guard was killed; what it started may still run, and nobody knows its status".to_string(),
+        Ending::Lost(Left::Nothing) => {
+            "its guard was killed, which ended all that it had started; nobody knows its status".to_string()
+        }
+        Ending::Lost(Left::Unknown) => {
+            "its guard was killed; what it started may still run, and nobody knows its status".to_string()
+        }
     };
     if output.overwritten > 0 {
         first.push_str(&format!("; {} overwritten lines left out", output.overwritten));
