@@ -19,12 +19,14 @@ use crate::domain::id::ModelCallId;
 use crate::domain::id::Seq;
 use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
+use crate::domain::model::Purpose;
 use crate::domain::plan::Plan;
 use crate::domain::progress::Observation;
 use crate::domain::status::Detector;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
 use crate::domain::status::Verdict;
+use crate::domain::status::Warning;
 use crate::domain::terms::Terms;
 use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
@@ -136,6 +138,9 @@ pub enum Event {
         digest: String,
         /// Output asked for at most, in tokens.
         max_output: u64,
+        /// What it is for.
+        #[serde(default, skip_serializing_if = "Purpose::is_turn")]
+        purpose: Purpose,
     },
     /// A whole reply came.
     ModelCallFinished {
@@ -297,6 +302,13 @@ pub enum Event {
         /// The diagnosis, for the model and for the operator.
         diagnosis: String,
     },
+    /// Something is near its end; it resets nothing (docs/ENGINE.md §7.4, §8.1).
+    Warned {
+        /// What.
+        what: Warning,
+        /// The sentence.
+        text: String,
+    },
     /// An iteration ended.
     IterationClosed {
         /// Its number.
@@ -343,6 +355,7 @@ impl Event {
             Event::ClaimJudged { .. } => "claim_judged",
             Event::ProgressObserved { .. } => "progress_observed",
             Event::StallDetected { .. } => "stall_detected",
+            Event::Warned { .. } => "warned",
             Event::IterationClosed { .. } => "iteration_closed",
         }
     }

@@ -11,7 +11,6 @@ use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
 use crate::domain::calls::Stage;
 use crate::domain::control;
-use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::event::Finding;
 use crate::domain::event::Record;
@@ -25,9 +24,7 @@ use crate::domain::message::Entry;
 use crate::domain::message::Message;
 use crate::domain::message::Transcript;
 use crate::domain::model::FailureClass;
-use crate::domain::model::ModelReply;
 use crate::domain::model::Offer;
-use crate::domain::model::StopReason;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::plan::PlanSource;
@@ -39,12 +36,9 @@ use crate::domain::run::Closed;
 use crate::domain::run::Estimate;
 use crate::domain::run::Interjection;
 use crate::domain::run::Iteration;
-use crate::domain::run::ModelCall;
 use crate::domain::run::NextIds;
-use crate::domain::run::Reply;
 use crate::domain::run::Run;
 use crate::domain::run::Trouble;
-use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
 use crate::domain::terms::Terms;
@@ -117,6 +111,7 @@ impl Run {
             interjections: Vec::new(),
             verdict: None,
             diagnosis: None,
+            warnings: std::collections::BTreeMap::new(),
             estimate: Estimate { input: 0, bytes: 0, factor_percent: limits::INPUT_FACTOR_PERCENT },
             next: NextIds { call: CallId(1), model_call: ModelCallId(1), interjection: InterjectionId(1) },
         })
@@ -180,8 +175,8 @@ impl Run {
                 self.iteration.tokens = self.iteration.tokens.saturating_add(charge.usage.total());
             }
             Event::BudgetRaised { axis, limit, by: _ } => self.pool.raise(*axis, *limit),
-            Event::ModelCallStarted { call, attempt, digest: _, max_output } => {
-                self.start_model_call(ReservationId { call: *call, attempt: *attempt }, *max_output, record)?;
+            Event::ModelCallStarted { call, attempt, digest: _, max_output, purpose } => {
+                self.start_model_call(ReservationId { call: *call, attempt: *attempt }, *max_output, *purpose, record)?;
             }
             Event::ModelCallFinished { call, reply, discarded } => {
                 self.end_model_call(*call)?;
@@ -257,7 +252,7 @@ impl Run {
             }
             Event::QuestionAnswered { call, text: _, by: _ } => {
                 self.call_in(*call, record, &[Stage::Proposed])?;
-                self.progress.reset_windows();
+                self.reset_windows();
             }
             Event::PlanUpdated { plan } => {
                 if plan.revision <= self.plan.revision {
@@ -274,10 +269,14 @@ impl Run {
             Event::AcceptanceChecked { index, passed, detail } => self.end_check(*index, *passed, detail)?,
             Event::ClaimJudged { verdict, text } => self.judge_claim(*verdict, text, record)?,
             Event::ProgressObserved { observation } => {
+                self.forget_stall_warnings();
                 self.progress.take(observation);
                 self.iteration.observation = Some(observation.as_ref().clone());
             }
             Event::StallDetected { detector: _, diagnosis } => self.diagnosis = Some(diagnosis.clone()),
+            Event::Warned { what, text } => {
+                self.warnings.insert(*what, text.clone());
+            }
             Event::IterationClosed { n, verdict } => {
                 if *n != self.iteration.n || !self.iteration.is_open {
                     return Err(format!("iteration {n} is not open"));
@@ -287,55 +286,6 @@ impl Run {
             }
         }
         Ok(())
-    }
-
-    fn change_status(&mut self, status: &Status, record: &Record) {
-        if let (Status::Parked(reason), Status::Running) = (&self.status, status) {
-            // What parked the run is granted anew, or the next iteration would park it again at once.
-            match reason {
-                ParkReason::Stalled(_) => {
-                    self.progress.replans = 0;
-                    self.progress.ineffective = 0;
-                    self.progress.reset_windows();
-                }
-                ParkReason::Verification => self.progress.claims = 0,
-                ParkReason::DenyBreaker => self.progress.denials = 0,
-                ParkReason::ModelOutput => {
-                    self.progress.malformed = 0;
-                    self.progress.invalid = 0;
-                    self.iteration.discards = 0;
-                }
-                ParkReason::EnginePanic => self.progress.recoveries = 0,
-                ParkReason::Approval
-                | ParkReason::OutcomeUnknown
-                | ParkReason::Question
-                | ParkReason::Budget(_)
-                | ParkReason::ContextExhausted
-                | ParkReason::Refused
-                | ParkReason::Credentials
-                | ParkReason::Billing
-                | ParkReason::Permission
-                | ParkReason::ModelConfig
-                | ParkReason::PriceUnknown
-                | ParkReason::RateLimited { .. }
-                | ParkReason::ProviderWait { .. }
-                | ParkReason::Storage
-                | ParkReason::Interrupted
-                | ParkReason::Paused
-                | ParkReason::Shutdown => {}
-            }
-            self.iteration.failures = 0;
-            self.retry_at = None;
-        }
-        if let Status::Parked(ParkReason::ProviderWait { .. } | ParkReason::RateLimited { .. }) = status {
-            self.provider_waits += 1;
-        }
-        if *status != Status::Running {
-            self.control = None;
-            self.retry_at = None;
-        }
-        self.status = status.clone();
-        self.status_since = record.at;
     }
 
     fn recover(&mut self, findings: &[Finding]) -> Result<(), String> {
@@ -375,80 +325,8 @@ impl Run {
         let text = self.interjections.remove(place).text;
         self.say(Message::Operator { id, text }, record);
         self.iteration.interjected = true;
-        self.progress.reset_windows();
+        self.reset_windows();
         self.progress.denials = 0;
-        Ok(())
-    }
-
-    fn start_model_call(&mut self, id: ReservationId, max_output: u64, record: &Record) -> Result<(), String> {
-        if self.model_call.is_some() || self.pool.reserved().map(|held| held.id) != Some(id) {
-            return Err(format!("{} started without its reservation", id.call));
-        }
-        self.model_call = Some(ModelCall { id, started: record.at, max_output });
-        self.iteration.model_call = Some(id);
-        self.next.model_call = id.call.next();
-        self.pool.count_model_call();
-        self.retry_at = None;
-        Ok(())
-    }
-
-    fn end_model_call(&mut self, call: ModelCallId) -> Result<(), String> {
-        match self.model_call.take() {
-            Some(flying) if flying.id.call == call => Ok(()),
-            Some(_) | None => Err(format!("{call} is not in flight")),
-        }
-    }
-
-    fn learn(&mut self, reply: &ModelReply) {
-        let (Some(usage), Some(held)) = (&reply.usage, self.pool.reserved()) else { return };
-        let seen_percent = usage.prompt().saturating_mul(100).checked_div(held.input).unwrap_or(0);
-        let factor = self.estimate.factor_percent.max(seen_percent).min(limits::INPUT_FACTOR_MAX_PERCENT);
-        self.estimate = Estimate { input: usage.prompt(), bytes: held.bytes, factor_percent: factor };
-    }
-
-    fn accept(&mut self, call: ModelCallId, reply: &ModelReply, record: &Record) {
-        self.iteration.failures = 0;
-        self.iteration.reply = Some(Reply {
-            text: reply.text.clone(),
-            is_refusal: reply.stop == StopReason::Refused,
-            is_cut: reply.stop == StopReason::Length,
-        });
-        let phase = self.iteration.phase;
-        self.say(Message::Assistant { call, phase, text: reply.text.clone(), uses: Vec::new() }, record);
-    }
-
-    fn discard(&mut self, reply: &ModelReply) {
-        self.iteration.discards += 1;
-        if reply.stop == StopReason::Length {
-            self.iteration.max_output = Some(self.terms.model.max_output.saturating_mul(2));
-        }
-    }
-
-    fn end_check(&mut self, index: usize, passed: bool, detail: &str) -> Result<(), String> {
-        let claim = self.claim()?;
-        if claim.stage != ClaimStage::Checking(index) {
-            return Err(format!("check {index} does not run"));
-        }
-        if passed {
-            claim.stage = ClaimStage::Passed(index + 1);
-            self.iteration.passed.push(index);
-        } else {
-            claim.stage = ClaimStage::CheckFailed { index, detail: detail.to_string() };
-        }
-        Ok(())
-    }
-
-    fn judge_claim(&mut self, verdict: ClaimVerdict, text: &str, record: &Record) -> Result<(), String> {
-        let claim = self.claim()?;
-        claim.stage = ClaimStage::Judged(verdict);
-        let is_text_only = claim.call.is_none();
-        match verdict {
-            ClaimVerdict::Rejected => self.progress.claims += 1,
-            ClaimVerdict::Verified | ClaimVerdict::Unverified | ClaimVerdict::Postponed => {}
-        }
-        if is_text_only {
-            self.say(Message::Engine { text: text.to_string() }, record);
-        }
         Ok(())
     }
 
@@ -458,7 +336,7 @@ impl Run {
         if self.iteration.phase == Phase::Replan {
             self.progress.replans += 1;
             self.progress.ineffective = if seen.movement.is_structural() { 0 } else { self.progress.ineffective + 1 };
-            self.progress.reset_windows();
+            self.reset_windows();
             self.diagnosis = None;
         }
         self.history.push_back_mut(Closed {
@@ -475,10 +353,6 @@ impl Run {
 
     pub(crate) fn say(&mut self, message: Message, record: &Record) {
         self.transcript.push(Entry { iteration: self.iteration.n, at: record.at, message });
-    }
-
-    fn claim(&mut self) -> Result<&mut Claim, String> {
-        self.iteration.claim.as_mut().ok_or_else(|| "there is no claim".to_string())
     }
 }
 

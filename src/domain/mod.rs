@@ -7,8 +7,10 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod approval;
+pub mod asking;
 pub mod budget;
 pub mod calls;
+pub mod claims;
 pub mod command;
 pub mod control;
 pub mod event;
@@ -21,6 +23,7 @@ pub mod money;
 pub mod plan;
 pub mod progress;
 pub mod run;
+pub mod standing;
 pub mod status;
 pub mod summary;
 pub mod terms;

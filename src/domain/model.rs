@@ -150,6 +150,22 @@ pub struct AskedCall {
     pub arguments: String,
 }
 
+/// What a model call is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// The reply of an iteration.
+    #[default]
+    Turn,
+}
+
+impl Purpose {
+    /// Whether it is the usual one, which its record does not mention.
+    pub fn is_turn(&self) -> bool {
+        *self == Purpose::Turn
+    }
+}
+
 /// Why a reply ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

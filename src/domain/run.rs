@@ -24,6 +24,7 @@ use crate::domain::limits;
 use crate::domain::message::Transcript;
 use crate::domain::model::FailureClass;
 use crate::domain::model::Offer;
+use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::progress::Observation;
@@ -32,6 +33,7 @@ use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
 use crate::domain::status::Verdict;
+use crate::domain::status::Warning;
 use crate::domain::terms::Terms;
 use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
@@ -92,6 +94,8 @@ pub struct Run {
     pub verdict: Option<Verdict>,
     /// The diagnosis of the last stall, until a replan has answered it.
     pub diagnosis: Option<String>,
+    /// Warnings that stand, each with its sentence; one about a stall until the next iteration is closed.
+    pub warnings: BTreeMap<Warning, String>,
     /// What the last reported input says about the size of tokens.
     pub estimate: Estimate,
     /// The next ids.
@@ -186,6 +190,8 @@ pub struct ModelCall {
     pub started: Timestamp,
     /// Output asked for at most, in tokens.
     pub max_output: u64,
+    /// What it is for.
+    pub purpose: Purpose,
 }
 
 /// What a failed model call met.

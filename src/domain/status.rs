@@ -231,7 +231,7 @@ impl Failure {
 }
 
 /// What noticed that nothing moves (docs/ENGINE.md §7.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Detector {
     /// N: iterations without progress.
@@ -246,6 +246,23 @@ impl Detector {
         match self {
             Detector::NoProgress => "no progress",
             Detector::Repeat => "the same call, the same result",
+        }
+    }
+}
+
+/// What is near its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Warning {
+    /// A detector is one short of firing.
+    Stall(Detector),
+}
+
+impl Warning {
+    /// In a few words.
+    pub fn phrase(self) -> String {
+        match self {
+            Warning::Stall(detector) => format!("one short of a stall: {}", detector.phrase()),
         }
     }
 }

@@ -102,6 +102,7 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::CheckInterrupted { index } => format!("[check {}] was ended; it is run again\n", index + 1),
         Event::ClaimJudged { verdict, text } => format!("[claim] {}\n{}", claim_phrase(*verdict), block(text)),
         Event::StallDetected { detector, diagnosis } => format!("[stall] {}\n{}", detector.phrase(), block(diagnosis)),
+        Event::Warned { what, text } => format!("[warned] {}\n{}", what.phrase(), block(text)),
         Event::IterationClosed { n, verdict } => closed(*n, verdict, run),
         Event::OwnerAcquired { .. } | Event::BudgetReserved { .. } | Event::ProgressObserved { .. } => String::new(),
     }

@@ -10,6 +10,7 @@ use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::fold;
 use crate::domain::limits;
+use crate::domain::model::Purpose;
 use crate::domain::plan::PlanSource;
 use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
@@ -18,6 +19,7 @@ use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
 use crate::domain::status::Verdict;
+use crate::domain::status::Warning;
 use crate::domain::time::Now;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
@@ -259,6 +261,10 @@ fn close(run: &Run) -> Vec<Event> {
         group.push(Event::PlanUpdated { plan: fold::fallback(&run.plan) });
     }
     group.push(Event::ProgressObserved { observation: Box::new(seen) });
+    if verdict.action == Action::Continue {
+        let warning = progress::warning(&after);
+        group.extend(warning.map(|(detector, text)| Event::Warned { what: Warning::Stall(detector), text }));
+    }
     group.extend(stalled.map(|(detector, diagnosis)| Event::StallDetected { detector, diagnosis }));
     group.push(Event::IterationClosed { n: run.iteration.n, verdict: verdict.clone() });
     group.extend(status_after(&verdict).map(|status| Event::StatusChanged { status, by: None }));
@@ -321,6 +327,7 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
         attempt: request.attempt,
         digest,
         max_output: request.max_output,
+        purpose: Purpose::Turn,
     };
     vec![Event::BudgetReserved { reservation }, started]
 }

@@ -95,6 +95,7 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         | Event::ClaimJudged { .. }
         | Event::ProgressObserved { .. }
         | Event::StallDetected { .. }
+        | Event::Warned { .. }
         | Event::IterationClosed { .. } => Vec::new(),
     }
 }

@@ -6,8 +6,8 @@
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::id::ModelCallId;
-use crate::domain::limits;
 use crate::domain::model::ModelRequest;
+use crate::domain::model::Purpose;
 use crate::domain::run::Run;
 use crate::domain::status::Phase;
 use crate::domain::text::sha256_hex;
@@ -29,7 +29,9 @@ pub fn assemble(run: &Run) -> ModelRequest {
 /// The request as it is on the wire right now: of the model call in flight.
 pub fn in_flight(run: &Run) -> Option<ModelRequest> {
     let flying = run.model_call?;
-    Some(request(run, flying.id.call, flying.id.attempt, run.iteration.phase))
+    Some(match flying.purpose {
+        Purpose::Turn => request(run, flying.id.call, flying.id.attempt, run.iteration.phase),
+    })
 }
 
 /// A short hash of what is asked, for the record. The conversation only grows, so its length stands for it.
@@ -94,25 +96,10 @@ fn closing(run: &Run, phase: Phase) -> String {
                 .to_string(),
         );
     }
-    if let Some(warning) = warning(run) {
-        parts.push(warning);
-    }
+    parts.extend(run.warnings.values().cloned());
     parts.extend(notices(run));
     parts.push(task.trim().to_string());
     parts.join("\n\n")
-}
-
-/// One short of a stall, the model is told what it repeats (docs/ENGINE.md §7.4).
-fn warning(run: &Run) -> Option<String> {
-    let repeat = run.progress.repeat.as_ref().filter(|repeat| repeat.count + 1 >= limits::STALL_REPEATS);
-    if let Some(repeat) = repeat {
-        return Some(format!(
-            "You made the same call with the same result {} times in a row: {}. Do something else.",
-            repeat.count, repeat.what.title
-        ));
-    }
-    (run.progress.idle + 1 == limits::STALL_WINDOW)
-        .then(|| format!("The last {} iterations moved nothing forward.", run.progress.idle))
 }
 
 /// Limits of which nine tenths are used.

@@ -60,6 +60,20 @@ pub fn stall(run: &Run, seen: &Observation, after: &Progress) -> Option<(Detecto
     })
 }
 
+/// The detector that is one short of firing, and the sentence that tells the model (docs/ENGINE.md §7.4). `after` are
+/// the windows with the iteration taken in.
+pub fn warning(after: &Progress) -> Option<(Detector, String)> {
+    if let Some(repeat) = after.repeat.as_ref().filter(|repeat| repeat.count + 1 >= limits::STALL_REPEATS) {
+        let text = format!(
+            "You made the same call with the same result {} times in a row: {}. Do something else.",
+            repeat.count, repeat.what.title
+        );
+        return Some((Detector::Repeat, text));
+    }
+    (after.idle + 1 == limits::STALL_WINDOW)
+        .then(|| (Detector::NoProgress, format!("The last {} iterations moved nothing forward.", after.idle)))
+}
+
 /// A call and the hash of its result, and whether it really ran.
 fn result_of(run: &Run, call: &ToolCall) -> Option<(CallResult, bool)> {
     let CallState::Closed(kind) = &call.state else { return None };

@@ -177,6 +177,7 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         Event::StallDetected { detector, diagnosis } => {
             ("!", Role::Warning, format!("stalled ({}): {diagnosis}", detector.phrase()))
         }
+        Event::Warned { what, text } => ("!", Role::Warning, format!("warned ({}): {text}", what.phrase())),
         Event::RunCreated { .. }
         | Event::OwnerAcquired { .. }
         | Event::StatusChanged { .. }

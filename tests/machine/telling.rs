@@ -77,6 +77,7 @@ fn event(event: &Event) -> String {
         Event::CheckInterrupted { index } => format!("check {index} interrupted"),
         Event::ClaimJudged { verdict, text } => format!("claim {verdict:?}: {}", one_line(text, 90)),
         Event::ProgressObserved { observation } => format!("observed {}", observed(observation)),
+        Event::Warned { what, text } => format!("warned {what:?}: {}", one_line(text, 70)),
         Event::StallDetected { detector, diagnosis } => format!("stall {detector:?}: {}", one_line(diagnosis, 70)),
         Event::IterationClosed { n, verdict } => format!("closed {n}: {}", judged(verdict)),
     }

@@ -24,6 +24,7 @@ use tiller::domain::id::Seq;
 use tiller::domain::model::Dialect;
 use tiller::domain::model::ModelReply;
 use tiller::domain::model::ModelSpec;
+use tiller::domain::model::Purpose;
 use tiller::domain::model::StopReason;
 use tiller::domain::money::MicroUsd;
 use tiller::domain::money::Price;
@@ -190,7 +191,13 @@ impl Story {
         let id = ReservationId { call, attempt };
         let reservation = Reservation { id, amount: MicroUsd(worst), tokens: 9_000, input: 3_000, bytes: 9_000 };
         self.event(Event::BudgetReserved { reservation });
-        self.event(Event::ModelCallStarted { call, attempt, digest: "0a1b".to_string(), max_output: 8_192 });
+        self.event(Event::ModelCallStarted {
+            call,
+            attempt,
+            digest: "0a1b".to_string(),
+            max_output: 8_192,
+            purpose: Purpose::Turn,
+        });
     }
 
     pub fn reply(&mut self, text: &str, input: u64, output: u64) {

@@ -1,0 +1,42 @@
+//! The part of the fold that is about claims of being finished. `fold.rs` calls it; nothing else may.
+
+use crate::domain::event::ClaimVerdict;
+use crate::domain::event::Record;
+use crate::domain::message::Message;
+use crate::domain::run::Claim;
+use crate::domain::run::ClaimStage;
+use crate::domain::run::Run;
+
+impl Run {
+    pub(crate) fn end_check(&mut self, index: usize, passed: bool, detail: &str) -> Result<(), String> {
+        let claim = self.claim()?;
+        if claim.stage != ClaimStage::Checking(index) {
+            return Err(format!("check {index} does not run"));
+        }
+        if passed {
+            claim.stage = ClaimStage::Passed(index + 1);
+            self.iteration.passed.push(index);
+        } else {
+            claim.stage = ClaimStage::CheckFailed { index, detail: detail.to_string() };
+        }
+        Ok(())
+    }
+
+    pub(crate) fn judge_claim(&mut self, verdict: ClaimVerdict, text: &str, record: &Record) -> Result<(), String> {
+        let claim = self.claim()?;
+        claim.stage = ClaimStage::Judged(verdict);
+        let is_text_only = claim.call.is_none();
+        match verdict {
+            ClaimVerdict::Rejected => self.progress.claims += 1,
+            ClaimVerdict::Verified | ClaimVerdict::Unverified | ClaimVerdict::Postponed => {}
+        }
+        if is_text_only {
+            self.say(Message::Engine { text: text.to_string() }, record);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn claim(&mut self) -> Result<&mut Claim, String> {
+        self.iteration.claim.as_mut().ok_or_else(|| "there is no claim".to_string())
+    }
+}

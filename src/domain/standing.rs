@@ -1,0 +1,71 @@
+//! The part of the fold that is about the status: what a change of it grants anew. `fold.rs` calls it; nothing else
+//! may.
+
+use crate::domain::event::Record;
+use crate::domain::run::Run;
+use crate::domain::status::ParkReason;
+use crate::domain::status::Status;
+use crate::domain::status::Warning;
+
+impl Run {
+    /// Empties the windows of the detectors, and takes back what was said about them.
+    pub(crate) fn reset_windows(&mut self) {
+        self.progress.reset_windows();
+        self.forget_stall_warnings();
+    }
+
+    pub(crate) fn forget_stall_warnings(&mut self) {
+        self.warnings.retain(|what, _| match what {
+            Warning::Stall(_) => false,
+        });
+    }
+
+    pub(crate) fn change_status(&mut self, status: &Status, record: &Record) {
+        if let (Status::Parked(reason), Status::Running) = (&self.status, status) {
+            // What parked the run is granted anew, or the next iteration would park it again at once.
+            match reason {
+                ParkReason::Stalled(_) => {
+                    self.progress.replans = 0;
+                    self.progress.ineffective = 0;
+                    self.reset_windows();
+                }
+                ParkReason::Verification => self.progress.claims = 0,
+                ParkReason::DenyBreaker => self.progress.denials = 0,
+                ParkReason::ModelOutput => {
+                    self.progress.malformed = 0;
+                    self.progress.invalid = 0;
+                    self.iteration.discards = 0;
+                }
+                ParkReason::EnginePanic => self.progress.recoveries = 0,
+                ParkReason::Approval
+                | ParkReason::OutcomeUnknown
+                | ParkReason::Question
+                | ParkReason::Budget(_)
+                | ParkReason::ContextExhausted
+                | ParkReason::Refused
+                | ParkReason::Credentials
+                | ParkReason::Billing
+                | ParkReason::Permission
+                | ParkReason::ModelConfig
+                | ParkReason::PriceUnknown
+                | ParkReason::RateLimited { .. }
+                | ParkReason::ProviderWait { .. }
+                | ParkReason::Storage
+                | ParkReason::Interrupted
+                | ParkReason::Paused
+                | ParkReason::Shutdown => {}
+            }
+            self.iteration.failures = 0;
+            self.retry_at = None;
+        }
+        if let Status::Parked(ParkReason::ProviderWait { .. } | ParkReason::RateLimited { .. }) = status {
+            self.provider_waits += 1;
+        }
+        if *status != Status::Running {
+            self.control = None;
+            self.retry_at = None;
+        }
+        self.status = status.clone();
+        self.status_since = record.at;
+    }
+}
