@@ -3,6 +3,8 @@
 //! A word that is no command is a goal. A single word that is nearly a command is neither: it is refused, and
 //! both readings are named.
 
+pub mod archive;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -12,6 +14,7 @@ use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
+use crate::cli::archive::Archive;
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
@@ -58,6 +61,8 @@ pub enum Ask {
     },
     /// Look at what a run needs, and say what is missing.
     Doctor,
+    /// Do something with a journal as it lies on the disk.
+    Archive(Archive),
     /// Give an order to a run that no process holds.
     Order {
         /// The beginning of its name.
@@ -346,6 +351,8 @@ enum Word {
     },
     /// Check what a run needs: configuration, keys, store, terminal
     Doctor,
+    #[command(flatten)]
+    Archive(Archive),
     /// Allow a call of a parked run once, as it was shown
     #[command(after_help = "Example: tiller approve k7f c7 1a2b3c4d && tiller resume k7f")]
     Approve {
@@ -456,6 +463,7 @@ impl Word {
             Word::Show { run, form } => Ask::Show { run, form: form.read() },
             Word::Rehearse { output, script } => Ask::Rehearse { script, output: output.read() },
             Word::Doctor => Ask::Doctor,
+            Word::Archive(what) => Ask::Archive(what),
             Word::Approve { target } => target.ask(Decision::AllowOnce),
             Word::Deny { target, text } => target.ask(Decision::Deny(text)),
             Word::Answer { run, text } => order(run, Order::Answer(text)),
@@ -558,7 +566,7 @@ fn digest(text: &str) -> Result<String, String> {
     }
 }
 
-fn run_prefix(text: &str) -> Result<String, String> {
+pub(crate) fn run_prefix(text: &str) -> Result<String, String> {
     let text = text.to_lowercase();
     let fits = (1..=RUN_ID_LENGTH).contains(&text.len()) && text.bytes().all(|byte| RUN_ID_ALPHABET.contains(&byte));
     if fits { Ok(text) } else { Err("no run has a name like this; `tiller runs` lists them".to_string()) }

@@ -183,6 +183,12 @@ pub const STORE_REQUESTS: usize = 16;
 pub const STORE_CACHE_BYTES: u64 = 8 * 1024 * 1024;
 /// How long a store's lock is tried for: it can outlive a killed process by some milliseconds.
 pub const LOCK_PATIENCE: Span = Span::seconds(2);
+/// Records that are written in one commit where many are there at once, as in an import: a transaction is held in memory.
+pub const RECORDS_PER_COMMIT: usize = 256;
+/// Positions of a damaged journal that are looked at: more than any run has, and not what a stray key says.
+pub const SURVEY_RECORDS: u64 = 1_000_000;
+/// Longest file that is imported, in bytes: some thousand iterations of the longest results.
+pub const IMPORT_MAX_BYTES: u64 = 1024 * 1024 * 1024;
 /// Commits that fail are tried so often before the run parks for storage.
 pub const STORE_RETRIES: u32 = 3;
 /// Free space a run needs to start, in bytes.
