@@ -300,6 +300,9 @@ async fn show_run(ground: &Ground, prefix: &str, form: Form) -> anyhow::Result<u
                 });
                 return Ok(exit::LOCKED);
             }
+            Some(StoreError::Damaged { .. } | StoreError::TooNew { .. }) => {
+                return archive::show_rest(ground, &id, form, &error);
+            }
             Some(_) | None => return Err(error),
         },
     };

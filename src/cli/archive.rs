@@ -27,4 +27,28 @@ pub enum Archive {
         #[arg(long)]
         as_new: bool,
     },
+    /// Say who decided what, what ran, what it cost and how it ended: a line for each
+    #[command(after_help = "Example: tiller audit k7f --json | jq 'select(.decision)'\n\
+                            --verify proves the hash chain and how far the journal went; it notices accidents and naive \
+                            edits, not somebody who owns your account.")]
+    Audit {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+        /// Print JSON, an object a line
+        #[arg(long)]
+        json: bool,
+        /// Print texts and arguments too, instead of their length and hash
+        #[arg(long)]
+        payloads: bool,
+        /// Prove the journal instead, and say what is wrong with it
+        #[arg(long, conflicts_with_all = ["json", "payloads"])]
+        verify: bool,
+    },
+    /// Mend the store of a run that does not open; what was found is kept
+    Repair {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+    },
 }

@@ -187,6 +187,8 @@ pub const LOCK_PATIENCE: Span = Span::seconds(2);
 pub const RECORDS_PER_COMMIT: usize = 256;
 /// Positions of a damaged journal that are looked at: more than any run has, and not what a stray key says.
 pub const SURVEY_RECORDS: u64 = 1_000_000;
+/// Damaged stores of one run that are kept beside its mended one: each repair keeps what it found.
+pub const KEPT_STORES: u32 = 1_000;
 /// Longest file that is imported, in bytes: some thousand iterations of the longest results.
 pub const IMPORT_MAX_BYTES: u64 = 1024 * 1024 * 1024;
 /// Commits that fail are tried so often before the run parks for storage.

@@ -188,7 +188,7 @@ pub fn limit_phrase(axis: Axis, limit: Limit) -> String {
     }
 }
 
-fn control_phrase(control: Control) -> &'static str {
+pub(crate) fn control_phrase(control: Control) -> &'static str {
     match control {
         Control::Pause(Pause::AfterTool) => "pause when what runs has ended",
         Control::Pause(Pause::Now) => "pause now",

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 /// Where the files of a store that was found damaged are kept, in the run's directory.
-const KEPT: &str = "store.damaged";
+pub(crate) const KEPT: &str = "store.damaged";
 const PREFIX: &str = "store.before.";
 
 /// Bytes of the files in a store, which is what a copy needs.
@@ -76,9 +76,10 @@ pub(crate) fn sweep_half_made(store_dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the snapshots of sled's own, from which it would start instead of reading its file from the first byte.
-pub(crate) fn sweep_snapshots(store_dir: &Path) -> io::Result<()> {
-    for name in names(store_dir)?.iter().filter(|name| name.starts_with("snap.")) {
+/// Removes sled's own snapshots, from which it would start instead of reading its file from the first byte, and its
+/// settings, which are always the usual ones.
+pub(crate) fn sweep_dispensable(store_dir: &Path) -> io::Result<()> {
+    for name in names(store_dir)?.iter().filter(|name| name.starts_with("snap.") || *name == "conf") {
         std::fs::remove_file(store_dir.join(name))?;
     }
     Ok(())

@@ -51,6 +51,7 @@ impl Flaw {
     pub fn phrase(&self) -> String {
         match (self.first, self.last) {
             (Seq(0), _) => self.why.clone(),
+            _ if self.why.starts_with("record ") => self.why.clone(),
             (first, last) if first == last => format!("record {first}: {}", self.why),
             (first, last) => format!("records {first} to {last}: {}", self.why),
         }

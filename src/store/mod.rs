@@ -6,6 +6,7 @@
 pub mod look;
 pub mod memory;
 pub mod place;
+pub mod repair;
 pub mod sled;
 pub mod transfer;
 

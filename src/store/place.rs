@@ -22,6 +22,8 @@ use crate::store::files;
 use crate::store::look;
 use crate::store::look::Survey;
 use crate::store::owner;
+use crate::store::repair;
+use crate::store::repair::Repair;
 use crate::store::sled::SledJournal;
 use crate::store::sled::on_store_thread;
 use crate::store::transfer::Carried;
@@ -82,6 +84,14 @@ impl Home {
         let looked = on_store_thread(|| look::survey(&site, scratch));
         let looked = looked.ok_or_else(|| StoreError::Closed(id.clone()))?;
         looked.map_err(|fault| explain(&site, fault, &format!("looking at run {id}")))
+    }
+
+    /// Mends the store of a run, if everything that was acknowledged can be found in it. Errors with `NotFound`, `Locked`
+    /// or `Disk`. Blocks.
+    pub fn repair(&self, id: &RunId) -> Result<Repair, StoreError> {
+        let site = self.known_site(id)?;
+        let mended = on_store_thread(|| repair::repair(&site)).ok_or_else(|| StoreError::Closed(id.clone()))?;
+        mended.map_err(|fault| explain(&site, fault, &format!("mending run {id}")))
     }
 
     /// Makes a run of a journal that was read from lines. Errors with `Taken` when there is one of this name. Blocks.
