@@ -88,6 +88,18 @@ fn killed_and_opened_again_from_the_list() {
     assert_eq!(leave(&mut pty), 0);
 }
 
+/// A process that was killed leaves its screen behind: the next one starts on a clean one.
+#[test]
+fn nothing_shows_through_from_a_screen_that_was_left() {
+    let stage = Stage::new();
+    let lines = "printf '\\033[?1049h'; yes LEFT-BEHIND | head -c 2000; exec \"$TILLER\"";
+    let mut pty = Pty::shell(&stage, (80, 24), lines);
+    pty.wait_for("tiller  runs");
+    assert!(!pty.text().contains("LEFT"), "{}", pty.text());
+    pty.type_in("\x04");
+    assert_eq!(pty.end(), 0);
+}
+
 /// A terminal that is gone: the program parks the run and ends.
 #[test]
 fn the_terminal_goes_away() {
