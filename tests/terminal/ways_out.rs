@@ -92,10 +92,10 @@ fn killed_and_opened_again_from_the_list() {
 #[test]
 fn nothing_shows_through_from_a_screen_that_was_left() {
     let stage = Stage::new();
-    let lines = "printf '\\033[?1049h'; yes LEFT-BEHIND | head -c 2000; exec \"$TILLER\"";
-    let mut pty = Pty::shell(&stage, (80, 24), lines);
-    pty.wait_for("tiller  runs");
-    assert!(!pty.text().contains("LEFT"), "{}", pty.text());
+    let mut pty = Pty::tiller(&stage, (80, 24), &[]);
+    pty.wait_for("Enter start");
+    let text = pty.text_over("LEFT-BEHIND ");
+    assert!(text.contains("Enter start") && !text.contains("LEFT"), "{text}");
     pty.type_in("\x04");
     assert_eq!(pty.end(), 0);
 }
