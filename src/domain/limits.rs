@@ -38,6 +38,10 @@ pub const TODOS_MAX: usize = 40;
 pub const TODO_TITLE_MAX_CHARS: usize = 200;
 /// Longest todo note, in characters.
 pub const TODO_NOTE_MAX_CHARS: usize = 500;
+/// Longest word on when a todo counts as done, in characters.
+pub const TODO_ACCEPTANCE_MAX_CHARS: usize = 300;
+/// What is read of a text of a todo before it is cleaned, in bytes.
+pub const TODO_RAW_MAX_BYTES: usize = 16 * 1024;
 /// Dependencies of one todo.
 pub const TODO_DEPENDENCIES_MAX: usize = 8;
 /// Attempts at a first plan before the goal itself becomes the plan.

@@ -87,6 +87,8 @@ pub enum PlanSource {
     Seed,
     /// The model's `update_plan`.
     Tool,
+    /// The model's text, read because it called no tool.
+    Text,
     /// The goal itself, because no plan could be had.
     Fallback,
 }
@@ -190,11 +192,14 @@ impl Movement {
 
     fn compare(&mut self, old: &Todo, new: &Todo) {
         let dropped_now = new.status == TodoStatus::Dropped && old.status != TodoStatus::Dropped;
+        let reopened = old.status == TodoStatus::Done && new.status != TodoStatus::Done;
+        let revived = old.status == TodoStatus::Dropped && !new.status.is_settled();
         if dropped_now {
             self.dropped += 1;
         } else if new.status.rank() > old.status.rank() {
             self.forward += 1;
-        } else if old.status.is_settled() && !new.status.is_settled() {
+        }
+        if reopened || revived {
             self.backward += 1;
         }
         if old.title != new.title {

@@ -8,6 +8,7 @@ pub mod claim;
 pub mod context;
 pub mod ending;
 pub mod permission;
+pub mod plan_items;
 pub mod planning;
 pub mod progress;
 pub mod reply;
