@@ -148,6 +148,16 @@ impl Plan {
         self.todos.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
+    /// Takes over what somebody changed from `before` to `after`.
+    pub fn follow(&mut self, before: &Plan, after: &Plan) {
+        for todo in after.todos.iter().filter(|todo| before.find(&todo.id) != Some(todo)) {
+            match self.todos.iter_mut().find(|one| one.id == todo.id) {
+                Some(one) => *one = todo.clone(),
+                None => self.todos.push(todo.clone()),
+            }
+        }
+    }
+
     /// What changed from `before` to this plan.
     pub fn movement_since(&self, before: &Plan) -> Movement {
         let mut movement = Movement::default();
