@@ -19,10 +19,12 @@ use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::command::PlanEdit;
 use crate::domain::id::CallId;
 use crate::domain::id::RUN_ID_ALPHABET;
 use crate::domain::id::RUN_ID_LENGTH;
 use crate::domain::terms::Goal;
+use crate::policy::plan_edit;
 
 /// What was asked for on the command line.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,6 +162,8 @@ pub enum Order {
         /// The new limit.
         limit: Limit,
     },
+    /// Change the plan.
+    Plan(PlanEdit),
     /// End the run.
     Cancel,
 }
@@ -219,6 +223,17 @@ Example: tiller raise k7f cost 10 && tiller resume k7f";
 const RESOLVE_HELP: &str = "\
 Example: tiller resolve k7f c7 happened \"the mail was sent\"
 `again` allows the call anew; everything else only tells the run what is so.";
+
+const PLAN_HELP: &str = "\
+CHANGE:
+  add TEXT             a new todo, after those that stand
+  edit ID TEXT         another title
+  done ID, open ID     it is done; it is not
+  now ID               it is what is worked on
+  block ID [WHY]       it can't go on
+  drop ID [WHY]        it is not needed
+  move ID POSITION     its place among those of its level, from 1
+Example: tiller plan k7f add \"write the changelog\"";
 
 /// An LLM agent works on its own, with your hand on the tiller: every step is journaled, nothing that matters
 /// happens without your leave, and a killed run goes on where it was.
@@ -410,6 +425,16 @@ enum Word {
         /// The new limit
         limit: String,
     },
+    /// Show the plan of a run, or change that of a parked one; the agent is told
+    #[command(after_help = PLAN_HELP)]
+    Plan {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+        /// The change; nothing shows the plan with all that waits
+        #[arg(value_name = "CHANGE", trailing_var_arg = true)]
+        words: Vec<String>,
+    },
     /// End a run for good
     Cancel {
         /// The beginning of its name
@@ -472,6 +497,11 @@ impl Word {
             }
             Word::Say { run, text } => order(run, Order::Say(text)),
             Word::Raise { run, axis, limit } => order(run, Order::Raise { axis, limit: axis.parse_limit(&limit)? }),
+            Word::Plan { run, words } if words.is_empty() => Ask::Show { run, form: Form::Text },
+            Word::Plan { run, words } => {
+                let edit = plan_edit::read(&words.join(" ")).map_err(|how| format!("{how}; nothing was changed"))?;
+                order(run, Order::Plan(edit))
+            }
             Word::Cancel { run } => order(run, Order::Cancel),
         })
     }

@@ -38,8 +38,16 @@ pub const TODOS_MAX: usize = 40;
 pub const TODO_TITLE_MAX_CHARS: usize = 200;
 /// Longest todo note, in characters.
 pub const TODO_NOTE_MAX_CHARS: usize = 500;
+/// Longest word on when a todo counts as done, in characters.
+pub const TODO_ACCEPTANCE_MAX_CHARS: usize = 300;
+/// What is read of a text of a todo before it is cleaned, in bytes.
+pub const TODO_RAW_MAX_BYTES: usize = 16 * 1024;
 /// Dependencies of one todo.
 pub const TODO_DEPENDENCIES_MAX: usize = 8;
+/// What is looked at of a text that may hold a plan, in bytes: no plan is longer.
+pub const PLAN_TEXT_MAX_BYTES: usize = 64 * 1024;
+/// Changes of the plan that wait to be told; of more the newest are told, and the plan itself says the rest.
+pub const PLAN_NEWS: usize = 40;
 /// Attempts at a first plan before the goal itself becomes the plan.
 pub const DECOMPOSE_ATTEMPTS: u32 = 2;
 
