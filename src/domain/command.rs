@@ -9,8 +9,10 @@ use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::budget::ReservationId;
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::money::MicroUsd;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::tool::Digest;
@@ -58,6 +60,13 @@ pub enum Command {
         axis: Axis,
         /// The new limit.
         limit: Limit,
+    },
+    /// Put an actual figure in the place of a charge that nobody could verify.
+    Correct {
+        /// Of which reservation.
+        id: ReservationId,
+        /// What it cost.
+        amount: MicroUsd,
     },
     /// The operator leaves: as a pause now, but what waits for them keeps waiting.
     Leave,
@@ -130,6 +139,8 @@ pub enum Refusal {
     TooMany,
     /// The new limit is zero, or lies below what is spent.
     BadLimit(String),
+    /// The charge can't be corrected.
+    BadCorrection(String),
     /// An outcome for something that is not in flight any more.
     Stale,
     /// The store could not be written; nothing was done.
@@ -166,6 +177,7 @@ impl fmt::Display for Refusal {
                 )
             }
             Refusal::BadLimit(why) => write!(out, "{why}; the limit was not changed"),
+            Refusal::BadCorrection(why) => write!(out, "{why}; nothing was corrected"),
             Refusal::Stale => write!(out, "that is not under way any more"),
             Refusal::Storage(why) => {
                 write!(out, "the journal could not be written ({why}); nothing was done; free space and resume")

@@ -20,6 +20,7 @@ use crate::domain::id::Seq;
 use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
 use crate::domain::model::Purpose;
+use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::progress::Observation;
 use crate::domain::status::Detector;
@@ -125,6 +126,15 @@ pub enum Event {
         axis: Axis,
         /// The new limit.
         limit: Limit,
+        /// Through this client.
+        by: ClientId,
+    },
+    /// The operator put an actual figure in the place of a charge that nobody could verify.
+    BudgetCorrected {
+        /// Of which reservation.
+        id: ReservationId,
+        /// What it cost.
+        amount: MicroUsd,
         /// Through this client.
         by: ClientId,
     },
@@ -333,6 +343,7 @@ impl Event {
             Event::BudgetReserved { .. } => "budget_reserved",
             Event::BudgetSettled { .. } => "budget_settled",
             Event::BudgetRaised { .. } => "budget_raised",
+            Event::BudgetCorrected { .. } => "budget_corrected",
             Event::ModelCallStarted { .. } => "model_call_started",
             Event::ModelCallFinished { .. } => "model_call_finished",
             Event::ModelCallFailed { .. } => "model_call_failed",

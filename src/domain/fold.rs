@@ -170,11 +170,14 @@ impl Run {
             Event::InterjectionDelivered { id } => self.deliver(*id, record)?,
             Event::BudgetReserved { reservation } => self.pool.reserve(*reservation)?,
             Event::BudgetSettled { id, charge } => {
-                self.pool.settle(*id, charge)?;
-                self.iteration.spent = self.iteration.spent.plus(charge.amount);
-                self.iteration.tokens = self.iteration.tokens.saturating_add(charge.usage.total());
+                if self.pool.charge(*id).is_none() {
+                    self.pool.settle(*id, charge)?;
+                    self.iteration.spent = self.iteration.spent.plus(charge.amount);
+                    self.iteration.tokens = self.iteration.tokens.saturating_add(charge.usage.total());
+                }
             }
             Event::BudgetRaised { axis, limit, by: _ } => self.pool.raise(*axis, *limit),
+            Event::BudgetCorrected { id, amount, by: _ } => self.pool.correct(*id, *amount)?,
             Event::ModelCallStarted { call, attempt, digest: _, max_output, purpose } => {
                 self.start_model_call(ReservationId { call: *call, attempt: *attempt }, *max_output, *purpose, record)?;
             }

@@ -56,6 +56,7 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::BudgetRaised { axis, limit, by: _ } => {
             format!("[limit] {} is now {}\n", axis.word(), limit_phrase(*axis, *limit))
         }
+        Event::BudgetCorrected { id, amount, by: _ } => format!("[spend] you say that {id} cost {amount}\n"),
         Event::ModelCallStarted { call, attempt, .. } => match attempt {
             1 => format!("[model] {call} asked\n"),
             _ => format!("[model] {call} asked again, attempt {attempt}\n"),

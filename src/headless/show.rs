@@ -46,6 +46,9 @@ pub fn run(run: &Run, zone: &TimeZone) -> String {
             "  {} of it can't be verified: calls that were cut off count at their worst case\n",
             run.pool.unverified()
         );
+        for (id, amount) in run.pool.doubtful() {
+            text += &format!("    {id} {amount}; if you know better: tiller correct {} {id} DOLLARS\n", run.id.short());
+        }
     }
     if let Some(trouble) = &run.trouble {
         text += &format!("[model] failed last: {}\n", title(&trouble.message));
@@ -162,6 +165,7 @@ pub fn run_json(run: &Run) -> String {
         "axes": axes,
         "reserved": run.pool.reserved(),
         "unverified": run.pool.unverified(),
+        "doubtful": run.pool.doubtful().map(|(id, amount)| json!({"call": id.to_string(), "amount": amount})).collect::<Vec<_>>(),
         "waiting": waiting,
         "further": further(run),
     });

@@ -78,6 +78,7 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         | Event::BudgetReserved { .. }
         | Event::BudgetSettled { .. }
         | Event::BudgetRaised { .. }
+        | Event::BudgetCorrected { .. }
         | Event::ModelCallFailed { .. }
         | Event::RetryScheduled { .. }
         | Event::ToolCallProposed { .. }

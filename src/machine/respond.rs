@@ -5,6 +5,7 @@ use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::budget::ReservationId;
 use crate::domain::command::Command;
 use crate::domain::command::Control;
 use crate::domain::command::Refusal;
@@ -16,6 +17,7 @@ use crate::domain::event::OwnerMode;
 use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
 use crate::domain::limits;
+use crate::domain::money::MicroUsd;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
 use crate::domain::status::ParkReason;
@@ -110,6 +112,7 @@ fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, R
         Command::Resume => resume(run, client),
         Command::Cancel(cancel) => Ok(request(run, Control::Cancel(*cancel), client)),
         Command::Raise { axis, limit } => raise(run, *axis, *limit, client),
+        Command::Correct { id, amount } => correct(run, *id, *amount, client),
         Command::Leave if !run.is_running() => Ok(Vec::new()),
         Command::Leave => Ok(request(run, Control::Leave, client)),
     }
@@ -283,6 +286,13 @@ fn resume(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
 fn bears_next(run: &Run, axis: Axis) -> bool {
     let worst = spending::worst_case(run, &context::assemble(run));
     !run.pool.refuses(worst.amount, worst.tokens).any(|refused| refused == axis)
+}
+
+/// Takes an actual figure for a charge in doubt (docs/ENGINE.md §8.3).
+fn correct(run: &Run, id: ReservationId, amount: MicroUsd, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    let mut after = run.pool.clone();
+    after.correct(id, amount).map_err(Refusal::BadCorrection)?;
+    Ok(vec![Event::BudgetCorrected { id, amount, by: client.clone() }])
 }
 
 fn raise(run: &Run, axis: Axis, limit: Limit, client: &ClientId) -> Result<Vec<Event>, Refusal> {

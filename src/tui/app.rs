@@ -342,6 +342,7 @@ impl App {
             | Command::Resume
             | Command::Cancel(_)
             | Command::Raise { .. }
+            | Command::Correct { .. }
             | Command::Leave => false,
         })
     }
@@ -363,7 +364,8 @@ impl App {
             | Command::Answer { .. }
             | Command::Interject { .. }
             | Command::Resume
-            | Command::Raise { .. } => None,
+            | Command::Raise { .. }
+            | Command::Correct { .. } => None,
         });
         sent.chain(self.run.control).max()
     }
@@ -379,6 +381,7 @@ impl App {
             | Command::Resume
             | Command::Cancel(_)
             | Command::Raise { .. }
+            | Command::Correct { .. }
             | Command::Leave => None,
         })
     }

@@ -144,6 +144,9 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
             };
             ("·", Role::Operator, format!("you set the limit of {} to {to}", axis.word()))
         }
+        Event::BudgetCorrected { id, amount, .. } => {
+            ("·", Role::Operator, format!("you corrected the charge of {id} to {amount}"))
+        }
         Event::ApprovalInvalidated { call, why } => {
             ("!", Role::Warning, format!("what {call} would touch has changed ({why}); it is looked at anew"))
         }

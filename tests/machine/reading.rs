@@ -17,6 +17,7 @@ use tiller::domain::approval::Resolution;
 use tiller::domain::budget::Axis;
 use tiller::domain::budget::Limit;
 use tiller::domain::budget::Limits;
+use tiller::domain::budget::ReservationId;
 use tiller::domain::command::Cancel;
 use tiller::domain::command::Command;
 use tiller::domain::command::Pause;
@@ -32,6 +33,7 @@ use tiller::domain::model::ModelReply;
 use tiller::domain::model::ModelSpec;
 use tiller::domain::model::Received;
 use tiller::domain::model::StopReason;
+use tiller::domain::money::MicroUsd;
 use tiller::domain::money::Price;
 use tiller::domain::money::Usage;
 use tiller::domain::status::ParkReason;
@@ -224,6 +226,11 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             let (axis, limit) = rest.split_once(' ').unwrap();
             let limit = limit.parse().map_or(Limit::Unlimited, Limit::At);
             Command::Raise { axis: Axis::parse(axis).unwrap(), limit }
+        }
+        ("correct", _) => {
+            let (id, amount) = rest.split_once(' ').unwrap();
+            let id = ReservationId::parse(id).unwrap();
+            Command::Correct { id, amount: MicroUsd(amount.parse().unwrap()) }
         }
         ("resume", _) => Command::Resume,
         ("leave", _) => Command::Leave,

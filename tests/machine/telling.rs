@@ -45,6 +45,7 @@ fn event(event: &Event) -> String {
             Limit::At(most) => format!("raised {} to {most}", axis.word()),
             Limit::Unlimited => format!("raised {} to unlimited", axis.word()),
         },
+        Event::BudgetCorrected { id, amount, by } => format!("corrected {id} to {} µ$ by {by}", amount.0),
         Event::ModelCallStarted { call, attempt, max_output, .. } => format!("asked {call}.{attempt} for {max_output}"),
         Event::ModelCallFinished { call, reply, discarded } => match discarded {
             Some(why) => format!("replied {call}, not used: {why}"),
