@@ -124,7 +124,12 @@ pub enum Refusal {
     /// The run must be parked for this.
     NotParked(Status),
     /// What it was parked for still holds.
-    ReasonNotCleared(ParkReason),
+    ReasonNotCleared {
+        /// What that is.
+        reason: ParkReason,
+        /// What can be done, as exactly as it is known.
+        remedy: String,
+    },
     /// There is no such call, or it does not wait for this.
     NoSuchCall(CallId),
     /// The call was decided already.
@@ -155,8 +160,8 @@ impl fmt::Display for Refusal {
             Refusal::Ended(status) => write!(out, "the run has ended ({}); start a new one to go on", status.phrase()),
             Refusal::NotRunning(status) => write!(out, "the run is not running: it is {}", status.phrase()),
             Refusal::NotParked(status) => write!(out, "the run is not parked: it is {}", status.phrase()),
-            Refusal::ReasonNotCleared(reason) => {
-                write!(out, "the run can't go on yet: {}; {}", reason.phrase(), reason.remedy())
+            Refusal::ReasonNotCleared { reason, remedy } => {
+                write!(out, "the run can't go on yet: {}; {remedy}", reason.phrase())
             }
             Refusal::NoSuchCall(call) => write!(out, "call {call} does not wait for this"),
             Refusal::AlreadyDecided(call) => write!(out, "call {call} was decided already; nothing changed"),

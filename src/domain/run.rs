@@ -293,9 +293,14 @@ impl Run {
     /// What can be done about the reason for which the run is parked, in one line.
     pub fn remedy(&self) -> Option<String> {
         let Status::Parked(reason) = &self.status else { return None };
+        Some(self.remedy_of(reason))
+    }
+
+    /// What can be done about a reason to park this run, in one line.
+    pub fn remedy_of(&self, reason: &ParkReason) -> String {
         match (reason, &self.terms.model.key_variable) {
-            (ParkReason::Credentials, Some(variable)) => Some(format!("set {variable} to a valid key, then resume")),
-            _ => Some(reason.remedy().to_string()),
+            (ParkReason::Credentials, Some(variable)) => format!("set {variable} to a valid key, then resume"),
+            _ => reason.remedy().to_string(),
         }
     }
 

@@ -41,6 +41,9 @@ impl Run {
                 | ParkReason::OutcomeUnknown
                 | ParkReason::Question
                 | ParkReason::Budget(_)
+                | ParkReason::DailyBudget { .. }
+                | ParkReason::NotReady { .. }
+                | ParkReason::Unexplained
                 | ParkReason::ContextExhausted
                 | ParkReason::Refused
                 | ParkReason::Credentials

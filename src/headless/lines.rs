@@ -114,7 +114,9 @@ pub fn status_line(run: &Run, zone: &TimeZone) -> String {
     match &run.status {
         Status::Parked(reason) => {
             let until = match reason {
-                ParkReason::RateLimited { until } | ParkReason::ProviderWait { until } => {
+                ParkReason::RateLimited { until }
+                | ParkReason::ProviderWait { until }
+                | ParkReason::DailyBudget { until, .. } => {
                     format!(" until {}", clock(*until, zone))
                 }
                 _ => String::new(),

@@ -42,6 +42,13 @@ pub enum Input {
         /// What stands against starting, first things first.
         problems: Vec<ParkReason>,
     },
+    /// The run is to go on, and something that it needs is not there (docs/ENGINE.md §14.2).
+    Unready {
+        /// What stands against it, as the reason to park for.
+        reason: ParkReason,
+        /// Who asked for the resume; nobody where a wait was over.
+        by: Option<ClientId>,
+    },
     /// The operator asks for something.
     Command(Command, ClientId),
     /// Something that was under way has ended.

@@ -42,6 +42,7 @@ pub fn respond(run: &Run, input: &Input, now: Now) -> Result<Vec<Event>, Refusal
         Input::Recovered { owner, problems } => Ok(recovered(run, owner, problems, now)),
         Input::Command(command, client) => obey(run, command, client),
         Input::Outcome(outcome) => outcome::record(run, outcome),
+        Input::Unready { reason, by } => unready(run, reason, by.as_ref()),
         Input::Tick => Ok(tick(run, now)),
     }
 }
@@ -109,7 +110,7 @@ fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, R
         Command::Interject { text } => interject(run, text, client),
         Command::Pause(_) if !run.is_running() => Err(Refusal::NotRunning(run.status.clone())),
         Command::Pause(pause) => Ok(request(run, Control::Pause(*pause), client)),
-        Command::Resume => resume(run, client),
+        Command::Resume => resume(run, Some(client)),
         Command::Cancel(cancel) => Ok(request(run, Control::Cancel(*cancel), client)),
         Command::Raise { axis, limit } => raise(run, *axis, *limit, client),
         Command::Correct { id, amount } => correct(run, *id, *amount, client),
@@ -250,7 +251,7 @@ fn said(text: &str, empty: Empty) -> Result<String, Refusal> {
 }
 
 /// Goes on, if what the run is parked for is cleared (docs/ENGINE.md §3.2, T7).
-fn resume(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+fn resume(run: &Run, client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
     let Status::Parked(reason) = &run.status else { return Err(Refusal::NotParked(run.status.clone())) };
     let not_cleared = match reason {
         ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question => {
@@ -260,6 +261,9 @@ fn resume(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
         ParkReason::Budget(axis) => run.pool.is_exhausted(*axis) || !bears_next(run, *axis),
         ParkReason::ContextExhausted | ParkReason::PriceUnknown => true,
         ParkReason::DenyBreaker
+        | ParkReason::DailyBudget { .. }
+        | ParkReason::NotReady { .. }
+        | ParkReason::Unexplained
         | ParkReason::Stalled(_)
         | ParkReason::Verification
         | ParkReason::ModelOutput
@@ -277,9 +281,33 @@ fn resume(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
         | ParkReason::EnginePanic => false,
     };
     if not_cleared {
-        return Err(Refusal::ReasonNotCleared(reason.clone()));
+        return Err(not_cleared_yet(run, reason));
     }
-    Ok(vec![status(Status::Running, Some(client))])
+    Ok(vec![status(Status::Running, client)])
+}
+
+/// The run is to go on, and is parked for what it lacks: nothing is asked of anybody. What it was parked for before
+/// must be cleared first, and counts as cleared then.
+fn unready(run: &Run, reason: &ParkReason, client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
+    let mut group = resume(run, client)?;
+    if run.status == Status::Parked(reason.clone()) {
+        return Err(not_cleared_yet(run, reason));
+    }
+    group.push(status(Status::Parked(reason.clone()), None));
+    Ok(group)
+}
+
+fn not_cleared_yet(run: &Run, reason: &ParkReason) -> Refusal {
+    let remedy = match reason {
+        ParkReason::Budget(axis) => {
+            format!(
+                "raise the limit at least so far: {}; then resume; nothing is redone",
+                spending::raising(run, *axis)
+            )
+        }
+        _ => run.remedy_of(reason),
+    };
+    Refusal::ReasonNotCleared { reason: reason.clone(), remedy }
 }
 
 /// Whether the axis bears the worst case of the next request.

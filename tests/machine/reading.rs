@@ -8,6 +8,7 @@
 //! - `fail CLASS [accepted] [usage=IN/OUT] [bytes=N] [retry=SECONDS]`: it does not.
 //! - `prepared [cN=outside|impossible|changed]`: what the calls would touch.
 //! - `done|failed|timedout|cancelled cN TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
+//! - `unready PROBLEM`: a resume that something stands against.
 //! - `tick`, and what the operator asks, as in `COMMANDS`.
 
 use serde_json::Value;
@@ -134,6 +135,7 @@ pub fn input(stage: &Stage, line: &str) -> Input {
     match word {
         "own" => Input::Recovered { owner: owner(OwnerMode::Drives), problems: problem(rest).into_iter().collect() },
         "record" => Input::Recovered { owner: owner(OwnerMode::Records), problems: Vec::new() },
+        "unready" => Input::Unready { reason: problem(rest).unwrap(), by: Some(ClientId("op".to_string())) },
         "tick" => Input::Tick,
         "reply" | "fail" => {
             let call = stage.run.model_call.map_or(stage.run.next.model_call, |flying| flying.id.call);
