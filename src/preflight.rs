@@ -5,20 +5,23 @@ use nix::unistd::AccessFlags;
 
 use crate::domain::limits;
 use crate::domain::run::Run;
+use crate::domain::status::Lack;
 use crate::domain::status::ParkReason;
 use crate::domain::terms::Check;
 use crate::model;
 use crate::model::ModelError;
+use crate::store::StoreError;
 use crate::store::place::Home;
 use crate::tools::Toolbox;
 
 /// What stands against going on, first things first: the store, the key, the model and its price, the tools, the
 /// checks, the folder. A goal that is too long can't be in a run at all.
-pub fn problems(run: &Run, home: &Home, tools: &Toolbox) -> Vec<ParkReason> {
+pub fn problems(run: &Run, home: &Home, tools: &Toolbox) -> Vec<Lack> {
     let mut all = Vec::new();
-    all.extend(home.has_room(&run.id).is_err().then_some(ParkReason::Storage));
-    all.extend(model::open(&run.terms.model).err().map(|error| reason(&error)));
-    let not_ready = |what: String| ParkReason::NotReady { what };
+    let not_ready = |sentence: String| Lack { reason: ParkReason::NotReady, sentence };
+    let full = |error: StoreError| Lack { reason: ParkReason::Storage, sentence: error.to_string() };
+    all.extend(home.has_room(&run.id).err().map(full));
+    all.extend(model::open(&run.terms.model).err().map(unasked));
     all.extend(tools.self_test().err().map(not_ready));
     all.extend(run.terms.checks.iter().filter_map(broken).map(not_ready).next());
     let flags = AccessFlags::R_OK | AccessFlags::W_OK | AccessFlags::X_OK;
@@ -28,12 +31,13 @@ pub fn problems(run: &Run, home: &Home, tools: &Toolbox) -> Vec<ParkReason> {
     all
 }
 
-/// The reason that the state of a model gives for parking.
-pub fn reason(error: &ModelError) -> ParkReason {
-    match error {
+/// A model that can't be asked.
+fn unasked(error: ModelError) -> Lack {
+    let reason = match error {
         ModelError::NoKey { .. } | ModelError::BadKey { .. } => ParkReason::Credentials,
         ModelError::Script { .. } | ModelError::Address { .. } | ModelError::Tls(_) => ParkReason::ModelConfig,
-    }
+    };
+    Lack { reason, sentence: error.to_string() }
 }
 
 /// Why a check can't be run at all, if it can't.
@@ -48,7 +52,7 @@ fn broken(check: &Check) -> Option<String> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use std::path::Path;
 
@@ -98,7 +102,10 @@ mod tests {
             program: program.into(),
             passed_variables: Vec::new(),
         };
-        problems(&run, &home, &Toolbox::new(scene)).iter().map(ParkReason::phrase).collect()
+        problems(&run, &home, &Toolbox::new(scene))
+            .iter()
+            .map(|lack| format!("{}: {}", lack.reason.phrase(), lack.sentence))
+            .collect()
     }
 
     #[test]
@@ -108,9 +115,18 @@ mod tests {
         let (at, nothing) = (dir.path(), Vec::<String>::new());
         assert_eq!(look(at, |_| {}, "/bin/sh"), nothing);
         let no_key = |terms: &mut Terms| terms.model.key_variable = Some("TILLER_TEST_NO_SUCH_KEY".to_string());
-        assert_eq!(look(at, no_key, "/bin/sh"), ["credentials"]);
+        assert_eq!(
+            look(at, no_key, "/bin/sh"),
+            [
+                "credentials: local/m needs a key: the variable TILLER_TEST_NO_SUCH_KEY is not set. Nothing was sent. Do: export \
+             TILLER_TEST_NO_SUCH_KEY=…"
+            ]
+        );
         let bad_address = |terms: &mut Terms| terms.model.address = "http://elsewhere.example/v1".to_string();
-        assert_eq!(look(at, bad_address, "/bin/sh"), ["model configuration"]);
+        assert!(
+            look(at, bad_address, "/bin/sh")[0]
+                .starts_with("model configuration: the address of local/m can't be used")
+        );
         assert_eq!(
             look(at, |_| {}, "/nowhere/tiller"),
             ["not ready: the program /nowhere/tiller, which guards every call, can't be started"]
@@ -121,9 +137,8 @@ mod tests {
             no_key(terms);
             terms.workspace = "/nowhere".to_string();
         };
-        assert_eq!(
-            look(at, gone, "/bin/sh"),
-            ["credentials", "not ready: the folder /nowhere can't be used (No such file or directory)"]
-        );
+        let all = look(at, gone, "/bin/sh");
+        assert!(all[0].starts_with("credentials: ") && all.len() == 2, "{all:?}");
+        assert_eq!(all[1], "not ready: the folder /nowhere can't be used (No such file or directory)");
     }
 }

@@ -87,6 +87,11 @@ pub enum Event {
         /// What was under way and is lost.
         findings: Vec<Finding>,
     },
+    /// Before a start or a resume something was found to be missing; the run is parked for the first of it.
+    PreflightFailed {
+        /// Each in a sentence, first things first.
+        lacks: Vec<String>,
+    },
     /// An iteration began.
     IterationStarted {
         /// Its number, dense from 1.
@@ -337,6 +342,7 @@ impl Event {
             Event::StatusChanged { .. } => "status_changed",
             Event::ControlRequested { .. } => "control_requested",
             Event::Recovered { .. } => "recovered",
+            Event::PreflightFailed { .. } => "preflight_failed",
             Event::IterationStarted { .. } => "iteration_started",
             Event::InterjectionQueued { .. } => "interjection_queued",
             Event::InterjectionDelivered { .. } => "interjection_delivered",

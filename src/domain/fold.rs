@@ -107,6 +107,7 @@ impl Run {
             retry_at: None,
             trouble: None,
             provider_waits: 0,
+            lacks: Vec::new(),
             control: None,
             interjections: Vec::new(),
             verdict: None,
@@ -162,6 +163,7 @@ impl Run {
             Event::StatusChanged { status, by: _ } => self.change_status(status, record),
             Event::ControlRequested { control, by: _ } => self.control = self.control.max(Some(*control)),
             Event::Recovered { findings } => self.recover(findings)?,
+            Event::PreflightFailed { lacks } => self.lacks = lacks.clone(),
             Event::IterationStarted { n, phase } => self.start_iteration(*n, *phase, record)?,
             Event::InterjectionQueued { id, text, by: _ } => {
                 self.next.interjection = id.next();

@@ -86,6 +86,8 @@ pub struct Run {
     pub trouble: Option<Trouble>,
     /// Times in a row that the run parked because its provider did not answer.
     pub provider_waits: u32,
+    /// What was missing when the run was to go on, until it goes on.
+    pub lacks: Vec<String>,
     /// A request to stop that is not honoured yet.
     pub control: Option<Control>,
     /// What the operator said and the model was not told yet.

@@ -42,7 +42,7 @@ impl Run {
                 | ParkReason::Question
                 | ParkReason::Budget(_)
                 | ParkReason::DailyBudget { .. }
-                | ParkReason::NotReady { .. }
+                | ParkReason::NotReady
                 | ParkReason::Unexplained
                 | ParkReason::ContextExhausted
                 | ParkReason::Refused
@@ -63,6 +63,9 @@ impl Run {
         }
         if let Status::Parked(ParkReason::ProviderWait { .. } | ParkReason::RateLimited { .. }) = status {
             self.provider_waits += 1;
+        }
+        if *status == Status::Running {
+            self.lacks.clear();
         }
         if *status != Status::Running {
             self.control = None;

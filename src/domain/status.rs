@@ -134,10 +134,7 @@ pub enum ParkReason {
     /// The model call failed twice in a way that nobody knows.
     Unexplained,
     /// Something that a run needs on this machine is missing.
-    NotReady {
-        /// What, in a few words.
-        what: String,
-    },
+    NotReady,
     /// The store could not be written.
     Storage,
     /// The process that ran it is gone.
@@ -173,7 +170,7 @@ impl ParkReason {
             ParkReason::RateLimited { .. } => "rate limited",
             ParkReason::ProviderWait { .. } => "provider does not answer",
             ParkReason::Unexplained => "unknown error",
-            ParkReason::NotReady { what } => return format!("not ready: {what}"),
+            ParkReason::NotReady => "not ready",
             ParkReason::Storage => "storage",
             ParkReason::Interrupted => "interrupted",
             ParkReason::Paused => "paused",
@@ -208,12 +205,21 @@ impl ParkReason {
                 "it goes on by itself then; resume tries at once"
             }
             ParkReason::Unexplained => "see what it said, then resume to try again",
-            ParkReason::NotReady { .. } => "see to it, then resume",
+            ParkReason::NotReady => "see to what is missing, then resume",
             ParkReason::Storage => "free space on the disk, then resume",
             ParkReason::Interrupted | ParkReason::Paused | ParkReason::Shutdown => "resume",
             ParkReason::EnginePanic => "look at the log file, then resume",
         }
     }
+}
+
+/// Something that a run needs and has not, found before a start or a resume (docs/ENGINE.md §14.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lack {
+    /// The reason to park for.
+    pub reason: ParkReason,
+    /// What is missing and what to do, in a sentence without its end.
+    pub sentence: String,
 }
 
 /// How a run was completed.

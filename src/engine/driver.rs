@@ -19,7 +19,7 @@ use crate::domain::id::ClientId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::run::Run;
-use crate::domain::status::ParkReason;
+use crate::domain::status::Lack;
 use crate::domain::status::Status;
 use crate::domain::summary::Summary;
 use crate::domain::time::Now;
@@ -45,7 +45,7 @@ pub struct World {
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// What stands against starting or going on, first things first. Asked at the start and at every resume.
-    pub preflight: Box<dyn FnMut(&Run) -> Vec<ParkReason> + Send>,
+    pub preflight: Box<dyn FnMut(&Run) -> Vec<Lack> + Send>,
     /// Told of every change of the run worth a line in a list. Must not block for long.
     pub on_change: Box<dyn FnMut(&Summary) + Send>,
 }
@@ -92,7 +92,7 @@ struct Driver<J> {
     journal: J,
     tasks: Tasks,
     clock: Arc<dyn Clock>,
-    preflight: Box<dyn FnMut(&Run) -> Vec<ParkReason> + Send>,
+    preflight: Box<dyn FnMut(&Run) -> Vec<Lack> + Send>,
     on_change: Box<dyn FnMut(&Summary) + Send>,
     head: watch::Sender<Seq>,
     active: ActiveTime,
@@ -148,10 +148,8 @@ impl<J: Journal> Driver<J> {
         if !matches!(self.run.status, Status::Parked(_)) {
             return input;
         }
-        match (self.preflight)(&self.run).into_iter().next() {
-            Some(reason) => Input::Unready { reason, by },
-            None => input,
-        }
+        let lacks = (self.preflight)(&self.run);
+        if lacks.is_empty() { input } else { Input::Unready { lacks, by } }
     }
 
     /// One input. The error stops the run in memory; on disk it stays as it was.

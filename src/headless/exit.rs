@@ -45,7 +45,7 @@ fn parked(reason: &ParkReason) -> u8 {
         | ParkReason::RateLimited { .. }
         | ParkReason::ProviderWait { .. }
         | ParkReason::Unexplained
-        | ParkReason::NotReady { .. }
+        | ParkReason::NotReady
         | ParkReason::Storage
         | ParkReason::Interrupted
         | ParkReason::Paused
@@ -98,7 +98,7 @@ mod tests {
                 ParkReason::RateLimited { until },
                 ParkReason::ProviderWait { until },
                 ParkReason::Unexplained,
-                ParkReason::NotReady { what: String::new() },
+                ParkReason::NotReady,
                 ParkReason::Storage,
                 ParkReason::Interrupted,
                 ParkReason::Paused,

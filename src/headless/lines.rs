@@ -44,6 +44,7 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::StatusChanged { .. } => status_line(run, zone),
         Event::ControlRequested { control, by: _ } => format!("[asked] {}\n", control_phrase(*control)),
         Event::Recovered { findings } => recovered(findings),
+        Event::PreflightFailed { lacks } => lacking(lacks),
         Event::IterationStarted { n, phase } => format!("[iteration {n}] {}\n", phase.word()),
         Event::InterjectionQueued { id, text, by: _ } => {
             format!("[you] {id}, told at the next iteration\n{}", block(text))
@@ -199,6 +200,11 @@ fn control_phrase(control: Control) -> &'static str {
         Control::Cancel(Cancel::Graceful) => "cancel",
         Control::Cancel(Cancel::Now) => "cancel now",
     }
+}
+
+/// What a run lacks, a line each.
+pub fn lacking(lacks: &[String]) -> String {
+    lacks.iter().map(|lack| format!("[missing] {}\n", title(lack))).collect()
 }
 
 fn recovered(findings: &[Finding]) -> String {

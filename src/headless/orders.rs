@@ -105,7 +105,7 @@ pub fn further(run: &Run) -> Vec<String> {
             | ParkReason::PriceUnknown
             | ParkReason::DailyBudget { .. }
             | ParkReason::Unexplained
-            | ParkReason::NotReady { .. }
+            | ParkReason::NotReady
             | ParkReason::RateLimited { .. }
             | ParkReason::ProviderWait { .. }
             | ParkReason::Storage

@@ -20,6 +20,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::ToolCall;
 use crate::headless::lines::created;
+use crate::headless::lines::lacking;
 use crate::headless::lines::limit_phrase;
 use crate::headless::lines::plan_lines;
 use crate::headless::lines::spend;
@@ -50,6 +51,7 @@ pub fn run(run: &Run, zone: &TimeZone) -> String {
             text += &format!("    {id} {amount}; if you know better: tiller correct {} {id} DOLLARS\n", run.id.short());
         }
     }
+    text += &lacking(&run.lacks);
     if let Some(trouble) = &run.trouble {
         text += &format!("[model] failed last: {}\n", title(&trouble.message));
     }

@@ -72,6 +72,7 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         Event::RunCreated { .. }
         | Event::StatusChanged { .. }
         | Event::Recovered { .. }
+        | Event::PreflightFailed { .. }
         | Event::IterationStarted { .. }
         | Event::InterjectionQueued { .. }
         | Event::InterjectionDelivered { .. }

@@ -20,6 +20,7 @@ use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
+use crate::domain::status::Lack;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::time::Now;
@@ -42,18 +43,18 @@ pub fn respond(run: &Run, input: &Input, now: Now) -> Result<Vec<Event>, Refusal
         Input::Recovered { owner, problems } => Ok(recovered(run, owner, problems, now)),
         Input::Command(command, client) => obey(run, command, client),
         Input::Outcome(outcome) => outcome::record(run, outcome),
-        Input::Unready { reason, by } => unready(run, reason, by.as_ref()),
+        Input::Unready { lacks, by } => unready(run, lacks, by.as_ref()),
         Input::Tick => Ok(tick(run, now)),
     }
 }
 
 /// A new owner; the one before is gone, and what became of its work is unknown (docs/ENGINE.md §10.7).
-fn recovered(run: &Run, owner: &Owner, problems: &[ParkReason], now: Now) -> Vec<Event> {
+fn recovered(run: &Run, owner: &Owner, problems: &[Lack], now: Now) -> Vec<Event> {
     let mut group = vec![Event::OwnerAcquired { owner: owner.clone() }];
     match &run.status {
         Status::Queued => match (owner.mode, problems.first()) {
             (OwnerMode::Records, _) => {}
-            (OwnerMode::Drives, Some(problem)) => group.push(status(Status::Parked(problem.clone()), None)),
+            (OwnerMode::Drives, Some(_)) => group.extend(parked_for(problems)),
             (OwnerMode::Drives, None) => group.push(status(Status::Running, None)),
         },
         Status::Running => group.extend(interrupted(run, now)),
@@ -262,7 +263,7 @@ fn resume(run: &Run, client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
         ParkReason::ContextExhausted | ParkReason::PriceUnknown => true,
         ParkReason::DenyBreaker
         | ParkReason::DailyBudget { .. }
-        | ParkReason::NotReady { .. }
+        | ParkReason::NotReady
         | ParkReason::Unexplained
         | ParkReason::Stalled(_)
         | ParkReason::Verification
@@ -288,13 +289,23 @@ fn resume(run: &Run, client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
 
 /// The run is to go on, and is parked for what it lacks: nothing is asked of anybody. What it was parked for before
 /// must be cleared first, and counts as cleared then.
-fn unready(run: &Run, reason: &ParkReason, client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
+fn unready(run: &Run, lacks: &[Lack], client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
     let mut group = resume(run, client)?;
-    if run.status == Status::Parked(reason.clone()) {
-        return Err(not_cleared_yet(run, reason));
+    match lacks.first() {
+        Some(Lack { reason, sentence }) if run.status == Status::Parked(reason.clone()) => {
+            let remedy = format!("{sentence}; then resume");
+            return Err(Refusal::ReasonNotCleared { reason: reason.clone(), remedy });
+        }
+        Some(_) | None => group.extend(parked_for(lacks)),
     }
-    group.push(status(Status::Parked(reason.clone()), None));
     Ok(group)
+}
+
+/// What is missing, and the change of status for the first of it; nothing when nothing is.
+fn parked_for(lacks: &[Lack]) -> Vec<Event> {
+    let Some(first) = lacks.first() else { return Vec::new() };
+    let sentences = lacks.iter().map(|lack| lack.sentence.clone()).collect();
+    vec![Event::PreflightFailed { lacks: sentences }, status(Status::Parked(first.reason.clone()), None)]
 }
 
 fn not_cleared_yet(run: &Run, reason: &ParkReason) -> Refusal {

@@ -136,6 +136,7 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         Event::ModelCallFinished { discarded: Some(why), .. } => {
             ("✗", Role::Warning, format!("reply not used: {why}; asked again"))
         }
+        Event::PreflightFailed { lacks } => ("!", Role::Warning, format!("can't go on: {}", lacks.join("\n"))),
         Event::Recovered { findings } => ("!", Role::Warning, recovered(findings)),
         Event::BudgetRaised { axis, limit, .. } => {
             let to = match limit {

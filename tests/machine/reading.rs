@@ -37,6 +37,7 @@ use tiller::domain::model::StopReason;
 use tiller::domain::money::MicroUsd;
 use tiller::domain::money::Price;
 use tiller::domain::money::Usage;
+use tiller::domain::status::Lack;
 use tiller::domain::status::ParkReason;
 use tiller::domain::terms::Check;
 use tiller::domain::terms::Goal;
@@ -135,7 +136,9 @@ pub fn input(stage: &Stage, line: &str) -> Input {
     match word {
         "own" => Input::Recovered { owner: owner(OwnerMode::Drives), problems: problem(rest).into_iter().collect() },
         "record" => Input::Recovered { owner: owner(OwnerMode::Records), problems: Vec::new() },
-        "unready" => Input::Unready { reason: problem(rest).unwrap(), by: Some(ClientId("op".to_string())) },
+        "unready" => {
+            Input::Unready { lacks: problem(rest).into_iter().collect(), by: Some(ClientId("op".to_string())) }
+        }
         "tick" => Input::Tick,
         "reply" | "fail" => {
             let call = stage.run.model_call.map_or(stage.run.next.model_call, |flying| flying.id.call);
@@ -180,15 +183,16 @@ pub fn input(stage: &Stage, line: &str) -> Input {
     }
 }
 
-fn problem(word: &str) -> Option<ParkReason> {
-    match word {
-        "" => None,
-        "credentials" => Some(ParkReason::Credentials),
-        "model-config" => Some(ParkReason::ModelConfig),
-        "price-unknown" => Some(ParkReason::PriceUnknown),
-        "storage" => Some(ParkReason::Storage),
+fn problem(word: &str) -> Option<Lack> {
+    let reason = match word {
+        "" => return None,
+        "credentials" => ParkReason::Credentials,
+        "model-config" => ParkReason::ModelConfig,
+        "price-unknown" => ParkReason::PriceUnknown,
+        "storage" => ParkReason::Storage,
         other => panic!("own {other}"),
-    }
+    };
+    Some(Lack { reason, sentence: format!("the {word} of SIM_KEY") })
 }
 
 fn named(text: &str) -> (CallId, &str) {

@@ -36,6 +36,7 @@ fn event(event: &Event) -> String {
         }
         Event::ControlRequested { control: asked, by } => format!("asked by {by} to {}", control(*asked)),
         Event::Recovered { findings } => format!("recovered {findings:?}"),
+        Event::PreflightFailed { lacks } => format!("missing {}", lacks.join("; ")),
         Event::IterationStarted { n, phase } => format!("iteration {n} {}", phase.word()),
         Event::InterjectionQueued { id, text, .. } => format!("queued {id} {text}"),
         Event::InterjectionDelivered { id } => format!("delivered {id}"),
