@@ -19,10 +19,12 @@ use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::budget::ReservationId;
 use crate::domain::command::PlanEdit;
 use crate::domain::id::CallId;
 use crate::domain::id::RUN_ID_ALPHABET;
 use crate::domain::id::RUN_ID_LENGTH;
+use crate::domain::money::MicroUsd;
 use crate::domain::terms::Goal;
 use crate::policy::plan_edit;
 
@@ -164,6 +166,13 @@ pub enum Order {
     },
     /// Change the plan.
     Plan(PlanEdit),
+    /// Say what a model call cost whose charge is in doubt.
+    Correct {
+        /// The call and its attempt.
+        id: ReservationId,
+        /// What it cost.
+        amount: MicroUsd,
+    },
     /// End the run.
     Cancel,
 }
@@ -435,6 +444,19 @@ enum Word {
         #[arg(value_name = "CHANGE", trailing_var_arg = true)]
         words: Vec<String>,
     },
+    /// Put the actual cost in the place of a charge that nobody could verify, once
+    #[command(after_help = "Example: tiller correct k7f m3.1 0.02; `tiller show k7f` lists the charges in doubt")]
+    Correct {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+        /// The model call and its attempt, as shown: m3.1
+        #[arg(value_parser = reservation)]
+        call: ReservationId,
+        /// What it cost, in dollars
+        #[arg(value_parser = dollars)]
+        amount: MicroUsd,
+    },
     /// End a run for good
     Cancel {
         /// The beginning of its name
@@ -502,6 +524,7 @@ impl Word {
                 let edit = plan_edit::read(&words.join(" ")).map_err(|how| format!("{how}; nothing was changed"))?;
                 order(run, Order::Plan(edit))
             }
+            Word::Correct { run, call, amount } => order(run, Order::Correct { id: call, amount }),
             Word::Cancel { run } => order(run, Order::Cancel),
         })
     }
@@ -584,6 +607,15 @@ fn axis(word: &str) -> Result<Axis, String> {
 
 fn call(text: &str) -> Result<CallId, String> {
     CallId::parse(text).ok_or_else(|| "calls are named c1, c2, …; `tiller show RUN` lists those that wait".to_string())
+}
+
+fn reservation(text: &str) -> Result<ReservationId, String> {
+    ReservationId::parse(text)
+        .ok_or_else(|| "a model call is named m1.1, m2.1 …; `tiller show RUN` lists them".to_string())
+}
+
+fn dollars(text: &str) -> Result<MicroUsd, String> {
+    MicroUsd::parse_dollars(text).ok_or_else(|| "write dollars, such as 0.02 or 1.50".to_string())
 }
 
 fn digest(text: &str) -> Result<String, String> {

@@ -46,6 +46,7 @@ fn command(run: &Run, order: Order) -> Result<Command, String> {
         Order::Say(text) => Ok(Command::Interject { text }),
         Order::Raise { axis, limit } => Ok(Command::Raise { axis, limit }),
         Order::Plan(edit) => Ok(Command::EditPlan(edit)),
+        Order::Correct { id, amount } => Ok(Command::Correct { id, amount }),
         Order::Cancel => Ok(Command::Cancel(Cancel::Now)),
     }
 }

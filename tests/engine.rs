@@ -198,10 +198,11 @@ fn stage(
         model: Arc::new(Lines(Mutex::new(lines.into()))),
         tools,
         clock: Arc::new(TestClock(Instant::now())),
+        preflight: Box::new(|_| Vec::new()),
         on_change: Box::new(|_| {}),
     };
     let owner = Owner { pid: 1, host: "test".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
-    Stage { driven: driver::start(run, journal, world, owner, Vec::new()), executions }
+    Stage { driven: driver::start(run, journal, world, owner), executions }
 }
 
 fn terms(tools: Vec<ToolSpec>) -> Terms {

@@ -9,8 +9,10 @@ use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::budget::ReservationId;
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::money::MicroUsd;
 use crate::domain::plan::TodoId;
 use crate::domain::plan::TodoStatus;
 use crate::domain::status::ParkReason;
@@ -63,6 +65,13 @@ pub enum Command {
     },
     /// Change the plan; the model is told.
     EditPlan(PlanEdit),
+    /// Put an actual figure in the place of a charge that nobody could verify.
+    Correct {
+        /// Of which reservation.
+        id: ReservationId,
+        /// What it cost.
+        amount: MicroUsd,
+    },
     /// The operator leaves: as a pause now, but what waits for them keeps waiting.
     Leave,
 }
@@ -152,7 +161,12 @@ pub enum Refusal {
     /// The run must be parked for this.
     NotParked(Status),
     /// What it was parked for still holds.
-    ReasonNotCleared(ParkReason),
+    ReasonNotCleared {
+        /// What that is.
+        reason: ParkReason,
+        /// What can be done, as exactly as it is known.
+        remedy: String,
+    },
     /// There is no such call, or it does not wait for this.
     NoSuchCall(CallId),
     /// The call was decided already.
@@ -169,6 +183,8 @@ pub enum Refusal {
     BadLimit(String),
     /// The edit does not fit the plan.
     BadPlan(String),
+    /// The charge can't be corrected.
+    BadCorrection(String),
     /// An outcome for something that is not in flight any more.
     Stale,
     /// The store could not be written; nothing was done.
@@ -183,8 +199,8 @@ impl fmt::Display for Refusal {
             Refusal::Ended(status) => write!(out, "the run has ended ({}); start a new one to go on", status.phrase()),
             Refusal::NotRunning(status) => write!(out, "the run is not running: it is {}", status.phrase()),
             Refusal::NotParked(status) => write!(out, "the run is not parked: it is {}", status.phrase()),
-            Refusal::ReasonNotCleared(reason) => {
-                write!(out, "the run can't go on yet: {}; {}", reason.phrase(), reason.remedy())
+            Refusal::ReasonNotCleared { reason, remedy } => {
+                write!(out, "the run can't go on yet: {}; {remedy}", reason.phrase())
             }
             Refusal::NoSuchCall(call) => write!(out, "call {call} does not wait for this"),
             Refusal::AlreadyDecided(call) => write!(out, "call {call} was decided already; nothing changed"),
@@ -206,6 +222,7 @@ impl fmt::Display for Refusal {
             }
             Refusal::BadLimit(why) => write!(out, "{why}; the limit was not changed"),
             Refusal::BadPlan(why) => write!(out, "{why}; the plan was not changed"),
+            Refusal::BadCorrection(why) => write!(out, "{why}; nothing was corrected"),
             Refusal::Stale => write!(out, "that is not under way any more"),
             Refusal::Storage(why) => {
                 write!(out, "the journal could not be written ({why}); nothing was done; free space and resume")

@@ -20,6 +20,7 @@ use crate::domain::id::Seq;
 use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
 use crate::domain::model::Purpose;
+use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::progress::Observation;
 use crate::domain::status::Detector;
@@ -86,6 +87,11 @@ pub enum Event {
         /// What was under way and is lost.
         findings: Vec<Finding>,
     },
+    /// Before a start or a resume something was found to be missing; the run is parked for the first of it.
+    PreflightFailed {
+        /// Each in a sentence, first things first.
+        lacks: Vec<String>,
+    },
     /// An iteration began.
     IterationStarted {
         /// Its number, dense from 1.
@@ -125,6 +131,15 @@ pub enum Event {
         axis: Axis,
         /// The new limit.
         limit: Limit,
+        /// Through this client.
+        by: ClientId,
+    },
+    /// The operator put an actual figure in the place of a charge that nobody could verify.
+    BudgetCorrected {
+        /// Of which reservation.
+        id: ReservationId,
+        /// What it cost.
+        amount: MicroUsd,
         /// Through this client.
         by: ClientId,
     },
@@ -338,12 +353,14 @@ impl Event {
             Event::StatusChanged { .. } => "status_changed",
             Event::ControlRequested { .. } => "control_requested",
             Event::Recovered { .. } => "recovered",
+            Event::PreflightFailed { .. } => "preflight_failed",
             Event::IterationStarted { .. } => "iteration_started",
             Event::InterjectionQueued { .. } => "interjection_queued",
             Event::InterjectionDelivered { .. } => "interjection_delivered",
             Event::BudgetReserved { .. } => "budget_reserved",
             Event::BudgetSettled { .. } => "budget_settled",
             Event::BudgetRaised { .. } => "budget_raised",
+            Event::BudgetCorrected { .. } => "budget_corrected",
             Event::ModelCallStarted { .. } => "model_call_started",
             Event::ModelCallFinished { .. } => "model_call_finished",
             Event::ModelCallFailed { .. } => "model_call_failed",

@@ -107,6 +107,7 @@ impl Run {
             retry_at: None,
             trouble: None,
             provider_waits: 0,
+            lacks: Vec::new(),
             control: None,
             interjections: Vec::new(),
             verdict: None,
@@ -163,6 +164,7 @@ impl Run {
             Event::StatusChanged { status, by: _ } => self.change_status(status, record),
             Event::ControlRequested { control, by: _ } => self.control = self.control.max(Some(*control)),
             Event::Recovered { findings } => self.recover(findings)?,
+            Event::PreflightFailed { lacks } => self.lacks = lacks.clone(),
             Event::IterationStarted { n, phase } => self.start_iteration(*n, *phase, record)?,
             Event::InterjectionQueued { id, text, by: _ } => {
                 self.next.interjection = id.next();
@@ -171,11 +173,14 @@ impl Run {
             Event::InterjectionDelivered { id } => self.deliver(*id, record)?,
             Event::BudgetReserved { reservation } => self.pool.reserve(*reservation)?,
             Event::BudgetSettled { id, charge } => {
-                self.pool.settle(*id, charge)?;
-                self.iteration.spent = self.iteration.spent.plus(charge.amount);
-                self.iteration.tokens = self.iteration.tokens.saturating_add(charge.usage.total());
+                if self.pool.charge(*id).is_none() {
+                    self.pool.settle(*id, charge)?;
+                    self.iteration.spent = self.iteration.spent.plus(charge.amount);
+                    self.iteration.tokens = self.iteration.tokens.saturating_add(charge.usage.total());
+                }
             }
             Event::BudgetRaised { axis, limit, by: _ } => self.pool.raise(*axis, *limit),
+            Event::BudgetCorrected { id, amount, by: _ } => self.pool.correct(*id, *amount)?,
             Event::ModelCallStarted { call, attempt, digest: _, max_output, purpose } => {
                 self.start_model_call(ReservationId { call: *call, attempt: *attempt }, *max_output, *purpose, record)?;
             }

@@ -12,6 +12,10 @@ pub const INTERJECTIONS_MAX: usize = 64;
 
 /// Default cost limit of a run: small enough to be noticed, large enough for an hour's work.
 pub const COST: MicroUsd = MicroUsd(5_000_000);
+/// Default limit on what all runs together may cost in 24 hours: one operator's day.
+pub const DAILY_COST: MicroUsd = MicroUsd(20_000_000);
+/// How long a cost counts towards that.
+pub const DAILY_WINDOW: Span = Span::seconds(24 * 60 * 60);
 /// Default limit of iterations of phase pursue and replan; peers use 10 to 50.
 pub const LOOPS: u64 = 32;
 /// Default limit of model calls, all phases and attempts: three for each loop.
@@ -189,6 +193,10 @@ pub const SIDE_FILE_MAX_BYTES: u64 = 512 * 1024;
 pub const STORE_REQUESTS: usize = 16;
 /// Page cache of one store, in bytes. Not a hard bound; a run is read from first to last once, then only appended to.
 pub const STORE_CACHE_BYTES: u64 = 8 * 1024 * 1024;
+/// Longest ledger of all runs, in bytes: hundreds of thousands of calls in a day.
+pub const LEDGER_MAX_BYTES: u64 = 64 * 1024 * 1024;
+/// Lines that have left the window and stay in the ledger: rewriting it for fewer is not worth it.
+pub const LEDGER_SLACK_LINES: usize = 256;
 /// How long a store's lock is tried for: it can outlive a killed process by some milliseconds.
 pub const LOCK_PATIENCE: Span = Span::seconds(2);
 /// Records that are written in one commit where many are there at once, as in an import: a transaction is held in memory.

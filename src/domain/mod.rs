@@ -13,6 +13,7 @@ pub mod calls;
 pub mod claims;
 pub mod command;
 pub mod control;
+pub mod daily;
 pub mod event;
 pub mod fold;
 pub mod id;

@@ -86,6 +86,8 @@ pub struct Run {
     pub trouble: Option<Trouble>,
     /// Times in a row that the run parked because its provider did not answer.
     pub provider_waits: u32,
+    /// What was missing when the run was to go on, until it goes on.
+    pub lacks: Vec<String>,
     /// A request to stop that is not honoured yet.
     pub control: Option<Control>,
     /// What the operator said and the model was not told yet.
@@ -301,9 +303,14 @@ impl Run {
     /// What can be done about the reason for which the run is parked, in one line.
     pub fn remedy(&self) -> Option<String> {
         let Status::Parked(reason) = &self.status else { return None };
+        Some(self.remedy_of(reason))
+    }
+
+    /// What can be done about a reason to park this run, in one line.
+    pub fn remedy_of(&self, reason: &ParkReason) -> String {
         match (reason, &self.terms.model.key_variable) {
-            (ParkReason::Credentials, Some(variable)) => Some(format!("set {variable} to a valid key, then resume")),
-            _ => Some(reason.remedy().to_string()),
+            (ParkReason::Credentials, Some(variable)) => format!("set {variable} to a valid key, then resume"),
+            _ => reason.remedy().to_string(),
         }
     }
 

@@ -44,6 +44,7 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::StatusChanged { .. } => status_line(run, zone),
         Event::ControlRequested { control, by: _ } => format!("[asked] {}\n", control_phrase(*control)),
         Event::Recovered { findings } => recovered(findings),
+        Event::PreflightFailed { lacks } => lacking(lacks),
         Event::IterationStarted { n, phase } => format!("[iteration {n}] {}\n", phase.word()),
         Event::InterjectionQueued { id, text, by: _ } => {
             format!("[you] {id}, told at the next iteration\n{}", block(text))
@@ -56,6 +57,7 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::BudgetRaised { axis, limit, by: _ } => {
             format!("[limit] {} is now {}\n", axis.word(), limit_phrase(*axis, *limit))
         }
+        Event::BudgetCorrected { id, amount, by: _ } => format!("[spend] you say that {id} cost {amount}\n"),
         Event::ModelCallStarted { call, attempt, .. } => match attempt {
             1 => format!("[model] {call} asked\n"),
             _ => format!("[model] {call} asked again, attempt {attempt}\n"),
@@ -113,7 +115,9 @@ pub fn status_line(run: &Run, zone: &TimeZone) -> String {
     match &run.status {
         Status::Parked(reason) => {
             let until = match reason {
-                ParkReason::RateLimited { until } | ParkReason::ProviderWait { until } => {
+                ParkReason::RateLimited { until }
+                | ParkReason::ProviderWait { until }
+                | ParkReason::DailyBudget { until, .. } => {
                     format!(" until {}", clock(*until, zone))
                 }
                 _ => String::new(),
@@ -206,6 +210,11 @@ pub(crate) fn control_phrase(control: Control) -> &'static str {
         Control::Cancel(Cancel::Graceful) => "cancel",
         Control::Cancel(Cancel::Now) => "cancel now",
     }
+}
+
+/// What a run lacks, a line each.
+pub fn lacking(lacks: &[String]) -> String {
+    lacks.iter().map(|lack| format!("[missing] {}\n", title(lack))).collect()
 }
 
 fn recovered(findings: &[Finding]) -> String {

@@ -72,12 +72,14 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         Event::RunCreated { .. }
         | Event::StatusChanged { .. }
         | Event::Recovered { .. }
+        | Event::PreflightFailed { .. }
         | Event::IterationStarted { .. }
         | Event::InterjectionQueued { .. }
         | Event::InterjectionDelivered { .. }
         | Event::BudgetReserved { .. }
         | Event::BudgetSettled { .. }
         | Event::BudgetRaised { .. }
+        | Event::BudgetCorrected { .. }
         | Event::ModelCallFailed { .. }
         | Event::RetryScheduled { .. }
         | Event::ToolCallProposed { .. }

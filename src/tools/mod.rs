@@ -151,6 +151,15 @@ impl Toolbox {
         self.tools.insert(tool.spec().name, tool);
     }
 
+    /// Whether calls could be run at all here. Errors with what is missing, in a few words. Changes nothing.
+    pub fn self_test(&self) -> Result<(), String> {
+        let guard = &self.scene.program;
+        nix::unistd::access(guard, nix::unistd::AccessFlags::X_OK)
+            .map_err(|_| format!("the program {}, which guards every call, can't be started", guard.display()))?;
+        nix::unistd::access("/bin/sh", nix::unistd::AccessFlags::X_OK)
+            .map_err(|_| "the shell /bin/sh can't be started".to_string())
+    }
+
     /// What the tools are, in the order of their names.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools.values().map(|tool| tool.spec()).collect()

@@ -343,6 +343,7 @@ impl App {
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(_)
+            | Command::Correct { .. }
             | Command::Leave => false,
         })
     }
@@ -365,7 +366,8 @@ impl App {
             | Command::Interject { .. }
             | Command::Resume
             | Command::EditPlan(_)
-            | Command::Raise { .. } => None,
+            | Command::Raise { .. }
+            | Command::Correct { .. } => None,
         });
         sent.chain(self.run.control).max()
     }
@@ -382,6 +384,7 @@ impl App {
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(_)
+            | Command::Correct { .. }
             | Command::Leave => None,
         })
     }

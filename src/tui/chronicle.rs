@@ -143,6 +143,7 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         Event::PlanUpdated { by: None, told, .. } if !told.is_empty() => {
             ("·", Role::Dim, "the plan was read from the text of the reply, because no call gave one".to_string())
         }
+        Event::PreflightFailed { lacks } => ("!", Role::Warning, format!("can't go on: {}", lacks.join("\n"))),
         Event::Recovered { findings } => ("!", Role::Warning, recovered(findings)),
         Event::BudgetRaised { axis, limit, .. } => {
             let to = match limit {
@@ -150,6 +151,9 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
                 Limit::Unlimited => "no limit".to_string(),
             };
             ("·", Role::Operator, format!("you set the limit of {} to {to}", axis.word()))
+        }
+        Event::BudgetCorrected { id, amount, .. } => {
+            ("·", Role::Operator, format!("you corrected the charge of {id} to {amount}"))
         }
         Event::ApprovalInvalidated { call, why } => {
             ("!", Role::Warning, format!("what {call} would touch has changed ({why}); it is looked at anew"))

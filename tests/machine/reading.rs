@@ -8,6 +8,7 @@
 //! - `fail CLASS [accepted] [usage=IN/OUT] [bytes=N] [retry=SECONDS]`: it does not.
 //! - `prepared [cN=outside|impossible|changed]`: what the calls would touch.
 //! - `done|failed|timedout|cancelled cN TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
+//! - `unready PROBLEM`: a resume that something stands against.
 //! - `tick`, and what the operator asks, as in `COMMANDS`.
 
 use serde_json::Value;
@@ -17,6 +18,7 @@ use tiller::domain::approval::Resolution;
 use tiller::domain::budget::Axis;
 use tiller::domain::budget::Limit;
 use tiller::domain::budget::Limits;
+use tiller::domain::budget::ReservationId;
 use tiller::domain::command::Cancel;
 use tiller::domain::command::Command;
 use tiller::domain::command::Pause;
@@ -32,8 +34,10 @@ use tiller::domain::model::ModelReply;
 use tiller::domain::model::ModelSpec;
 use tiller::domain::model::Received;
 use tiller::domain::model::StopReason;
+use tiller::domain::money::MicroUsd;
 use tiller::domain::money::Price;
 use tiller::domain::money::Usage;
+use tiller::domain::status::Lack;
 use tiller::domain::status::ParkReason;
 use tiller::domain::terms::Check;
 use tiller::domain::terms::Goal;
@@ -134,6 +138,9 @@ pub fn input(stage: &Stage, line: &str) -> Input {
     match word {
         "own" => Input::Recovered { owner: owner(OwnerMode::Drives), problems: problem(rest).into_iter().collect() },
         "record" => Input::Recovered { owner: owner(OwnerMode::Records), problems: Vec::new() },
+        "unready" => {
+            Input::Unready { lacks: problem(rest).into_iter().collect(), by: Some(ClientId("op".to_string())) }
+        }
         "tick" => Input::Tick,
         "reply" | "fail" => {
             let call = stage.run.model_call.map_or(stage.run.next.model_call, |flying| flying.id.call);
@@ -178,15 +185,16 @@ pub fn input(stage: &Stage, line: &str) -> Input {
     }
 }
 
-fn problem(word: &str) -> Option<ParkReason> {
-    match word {
-        "" => None,
-        "credentials" => Some(ParkReason::Credentials),
-        "model-config" => Some(ParkReason::ModelConfig),
-        "price-unknown" => Some(ParkReason::PriceUnknown),
-        "storage" => Some(ParkReason::Storage),
+fn problem(word: &str) -> Option<Lack> {
+    let reason = match word {
+        "" => return None,
+        "credentials" => ParkReason::Credentials,
+        "model-config" => ParkReason::ModelConfig,
+        "price-unknown" => ParkReason::PriceUnknown,
+        "storage" => ParkReason::Storage,
         other => panic!("own {other}"),
-    }
+    };
+    Some(Lack { reason, sentence: format!("the {word} of SIM_KEY") })
 }
 
 fn named(text: &str) -> (CallId, &str) {
@@ -228,6 +236,11 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             Command::Raise { axis: Axis::parse(axis).unwrap(), limit }
         }
         ("plan", edit) => Command::EditPlan(plan_edit::read(edit).unwrap()),
+        ("correct", _) => {
+            let (id, amount) = rest.split_once(' ').unwrap();
+            let id = ReservationId::parse(id).unwrap();
+            Command::Correct { id, amount: MicroUsd(amount.parse().unwrap()) }
+        }
         ("resume", _) => Command::Resume,
         ("leave", _) => Command::Leave,
         other => panic!("{other:?} is no input"),

@@ -36,6 +36,7 @@ fn event(event: &Event) -> String {
         }
         Event::ControlRequested { control: asked, by } => format!("asked by {by} to {}", control(*asked)),
         Event::Recovered { findings } => format!("recovered {findings:?}"),
+        Event::PreflightFailed { lacks } => format!("missing {}", lacks.join("; ")),
         Event::IterationStarted { n, phase } => format!("iteration {n} {}", phase.word()),
         Event::InterjectionQueued { id, text, .. } => format!("queued {id} {text}"),
         Event::InterjectionDelivered { id } => format!("delivered {id}"),
@@ -45,6 +46,7 @@ fn event(event: &Event) -> String {
             Limit::At(most) => format!("raised {} to {most}", axis.word()),
             Limit::Unlimited => format!("raised {} to unlimited", axis.word()),
         },
+        Event::BudgetCorrected { id, amount, by } => format!("corrected {id} to {} µ$ by {by}", amount.0),
         Event::ModelCallStarted { call, attempt, max_output, .. } => format!("asked {call}.{attempt} for {max_output}"),
         Event::ModelCallFinished { call, reply, discarded } => match discarded {
             Some(why) => format!("replied {call}, not used: {why}"),

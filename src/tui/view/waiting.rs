@@ -314,6 +314,7 @@ fn sent(app: &App, item: &Item) -> &'static str {
         | Command::Cancel(_)
         | Command::Raise { .. }
         | Command::EditPlan(_)
+        | Command::Correct { .. }
         | Command::Leave => None,
     });
     about.unwrap_or("your word")
