@@ -39,6 +39,7 @@ use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
 use crate::domain::time::Now;
 use crate::domain::tool::ToolSpec;
+use crate::domain::trust::Trust;
 use crate::engine::clock::Clock;
 use crate::engine::clock::SystemClock;
 use crate::engine::driver;
@@ -113,6 +114,8 @@ impl Ground {
             model: spec,
             instructions: self.settings.instructions().to_string(),
             rehearsal: false,
+            trust: Trust::Ask,
+            keep_full_trust: false,
         })
     }
 

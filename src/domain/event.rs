@@ -35,6 +35,7 @@ use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::Probe;
 use crate::domain::tool::ToolOutcome;
+use crate::domain::trust::Trust;
 
 /// The format of records that this version writes.
 pub const FORMAT_VERSION: u32 = 1;
@@ -213,6 +214,13 @@ pub enum Event {
         /// Why.
         why: String,
     },
+    /// The run does more, or less, unasked from here on.
+    TrustChanged {
+        /// How much.
+        trust: Trust,
+        /// By whom: the operator, or a rule.
+        by: By,
+    },
     /// A call runs.
     ToolCallStarted {
         /// Which call.
@@ -342,6 +350,7 @@ impl Event {
             Event::ApprovalRequested { .. } => "approval_requested",
             Event::ApprovalDecided { .. } => "approval_decided",
             Event::ApprovalInvalidated { .. } => "approval_invalidated",
+            Event::TrustChanged { .. } => "trust_changed",
             Event::ToolCallStarted { .. } => "tool_call_started",
             Event::ToolCallFinished { .. } => "tool_call_finished",
             Event::ToolCallProbed { .. } => "tool_call_probed",

@@ -32,6 +32,7 @@ use crate::domain::tool::Facts;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::Probe;
 use crate::domain::tool::ToolOutcome;
+use crate::domain::trust::Trust;
 use crate::headless::text::block;
 use crate::headless::text::clock;
 use crate::headless::text::title;
@@ -56,6 +57,7 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::BudgetRaised { axis, limit, by: _ } => {
             format!("[limit] {} is now {}\n", axis.word(), limit_phrase(*axis, *limit))
         }
+        Event::TrustChanged { trust, by } => trusted(*trust, by),
         Event::ModelCallStarted { call, attempt, .. } => match attempt {
             1 => format!("[model] {call} asked\n"),
             _ => format!("[model] {call} asked again, attempt {attempt}\n"),
@@ -190,6 +192,7 @@ pub fn limit_phrase(axis: Axis, limit: Limit) -> String {
 
 fn control_phrase(control: Control) -> &'static str {
     match control {
+        Control::Pause(Pause::AfterIteration) => "pause at the end of this iteration",
         Control::Pause(Pause::AfterTool) => "pause when what runs has ended",
         Control::Pause(Pause::Now) => "pause now",
         Control::Leave => "leave",
@@ -217,14 +220,24 @@ fn prepared(call: CallId, facts: &Facts) -> String {
     }
 }
 
-fn decided(call: CallId, decision: &Decision, by: &By) -> String {
-    let by = match by {
+fn trusted(trust: Trust, by: &By) -> String {
+    format!("[trust] {trust}, set by {}: {}\n", author(by), trust.meaning())
+}
+
+fn author(by: &By) -> String {
+    match by {
         By::Operator(client) => format!("you ({})", title(&client.0)),
         By::Rule(name) => format!("the rule {}", title(name)),
-    };
+    }
+}
+
+fn decided(call: CallId, decision: &Decision, by: &By) -> String {
+    let by = author(by);
     match decision {
         Decision::AllowOnce => format!("[call {call}] allowed once by {by}\n"),
         Decision::AllowRun => format!("[call {call}] allowed until the run ends by {by}\n"),
+        Decision::AllowTool => format!("[call {call}] its tool is allowed until the run ends by {by}\n"),
+        Decision::Edit(arguments) => format!("[call {call}] changed and allowed by {by}\n{}", block(arguments)),
         Decision::Deny(text) => format!("[call {call}] denied by {by}\n{}", block(text)),
     }
 }
