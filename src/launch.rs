@@ -39,7 +39,6 @@ use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
 use crate::domain::time::Now;
 use crate::domain::tool::ToolSpec;
-use crate::domain::trust::Trust;
 use crate::engine::clock::Clock;
 use crate::engine::clock::SystemClock;
 use crate::engine::driver;
@@ -114,8 +113,8 @@ impl Ground {
             model: spec,
             instructions: self.settings.instructions().to_string(),
             rehearsal: false,
-            trust: Trust::Ask,
-            keep_full_trust: false,
+            trust: self.settings.trust(),
+            keep_full_trust: self.settings.keep_full_trust(),
         })
     }
 

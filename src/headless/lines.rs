@@ -139,6 +139,9 @@ pub fn created(run: &Run, terms: &Terms) -> String {
         .map(|axis| format!("{} {}", axis.word(), limit_phrase(*axis, terms.limits.on(*axis))))
         .collect();
     text += &format!("  limits at start: {}\n", limits.join(", "));
+    if !terms.trust.is_ask() {
+        text += &format!("  trust at start: {}, {}\n", terms.trust, terms.trust.meaning());
+    }
     for (index, check) in terms.checks.iter().enumerate() {
         text += &format!("  check {}: {}\n", index + 1, title(check.title()));
     }
