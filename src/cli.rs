@@ -15,6 +15,9 @@ use clap::Subcommand;
 use clap::ValueEnum;
 
 use crate::cli::archive::Archive;
+use crate::cli::deciding::ApproveWords;
+use crate::cli::deciding::DecisionWords;
+use crate::cli::deciding::EditText;
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
@@ -26,7 +29,10 @@ use crate::domain::id::RUN_ID_ALPHABET;
 use crate::domain::id::RUN_ID_LENGTH;
 use crate::domain::money::MicroUsd;
 use crate::domain::terms::Goal;
+use crate::domain::trust::Trust;
 use crate::policy::plan_edit;
+
+pub mod deciding;
 
 /// What was asked for on the command line.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,6 +106,8 @@ pub struct Options {
     pub checks: Vec<String>,
     /// The folder it works in; nothing for the current one.
     pub workspace: Option<PathBuf>,
+    /// How much it does unasked.
+    pub trust: Option<Trust>,
 }
 
 /// How a run is shown.
@@ -146,6 +154,19 @@ pub enum Order {
         /// The decision.
         decision: Decision,
     },
+    /// Allow a call with changed arguments.
+    Edit {
+        /// The call.
+        call: CallId,
+        /// The digest as it was shown, 8 characters or more.
+        digest: String,
+        /// The arguments.
+        arguments: EditText,
+    },
+    /// Allow a list of calls, each with its digest as it was shown.
+    AllowAll(Vec<(CallId, String)>),
+    /// Say how much it does unasked.
+    Trust(Trust),
     /// Answer the question that waits.
     Answer(String),
     /// Say what became of a call.
@@ -283,6 +304,9 @@ struct OptionWords {
     /// The folder to work in, instead of the current one
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
+    /// How much the run does unasked: plan, ask, auto_edit or full_trust (`tiller trust --help` explains them)
+    #[arg(long, value_name = "MODE", value_parser = deciding::trust)]
+    trust: Option<Trust>,
 }
 
 impl OptionWords {
@@ -294,6 +318,7 @@ impl OptionWords {
             iterations: self.max_iterations,
             checks: self.checks,
             workspace: self.workspace,
+            trust: self.trust,
         }
     }
 }
@@ -377,11 +402,21 @@ enum Word {
     Doctor,
     #[command(flatten)]
     Archive(Archive),
-    /// Allow a call of a parked run once, as it was shown
-    #[command(after_help = "Example: tiller approve k7f c7 1a2b3c4d && tiller resume k7f")]
+    /// Allow calls of a parked run, as they were shown
+    #[command(after_help = deciding::APPROVE_HELP)]
     Approve {
         #[command(flatten)]
-        target: DecisionWords,
+        target: ApproveWords,
+    },
+    /// Say how much a parked run does unasked
+    #[command(after_help = deciding::TRUST_HELP)]
+    Trust {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+        /// plan, ask, auto_edit or full_trust
+        #[arg(value_parser = deciding::trust)]
+        mode: Trust,
     },
     /// Deny a call of a parked run
     #[command(after_help = "Example: tiller deny k7f c7 1a2b3c4d \"use the test database\"")]
@@ -465,26 +500,6 @@ enum Word {
     },
 }
 
-#[derive(Args)]
-struct DecisionWords {
-    /// The beginning of the run's name
-    #[arg(value_parser = run_prefix)]
-    run: String,
-    /// The call: c1, c2, …
-    #[arg(value_parser = call)]
-    call: CallId,
-    /// The digest that was shown with it; the decision holds for exactly those bytes
-    #[arg(value_parser = digest)]
-    digest: String,
-}
-
-impl DecisionWords {
-    fn ask(self, decision: Decision) -> Ask {
-        let order = Order::Decide { call: self.call, digest: self.digest, decision };
-        Ask::Order { run: self.run, order }
-    }
-}
-
 #[derive(Clone, Copy, ValueEnum)]
 enum Known {
     /// It happened
@@ -511,7 +526,8 @@ impl Word {
             Word::Rehearse { output, script } => Ask::Rehearse { script, output: output.read() },
             Word::Doctor => Ask::Doctor,
             Word::Archive(what) => Ask::Archive(what),
-            Word::Approve { target } => target.ask(Decision::AllowOnce),
+            Word::Approve { target } => target.ask()?,
+            Word::Trust { run, mode } => order(run, Order::Trust(mode)),
             Word::Deny { target, text } => target.ask(Decision::Deny(text)),
             Word::Answer { run, text } => order(run, Order::Answer(text)),
             Word::Resolve { run, call, what, text } => {
@@ -605,7 +621,7 @@ fn axis(word: &str) -> Result<Axis, String> {
     Axis::parse(word).ok_or_else(|| format!("the axes are {}", Axis::ALL.map(Axis::word).join(", ")))
 }
 
-fn call(text: &str) -> Result<CallId, String> {
+pub(crate) fn call(text: &str) -> Result<CallId, String> {
     CallId::parse(text).ok_or_else(|| "calls are named c1, c2, …; `tiller show RUN` lists those that wait".to_string())
 }
 
@@ -618,7 +634,7 @@ fn dollars(text: &str) -> Result<MicroUsd, String> {
     MicroUsd::parse_dollars(text).ok_or_else(|| "write dollars, such as 0.02 or 1.50".to_string())
 }
 
-fn digest(text: &str) -> Result<String, String> {
+pub(crate) fn digest(text: &str) -> Result<String, String> {
     let fits = (8..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if fits {
         Ok(text.to_lowercase())

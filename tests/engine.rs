@@ -50,6 +50,7 @@ use tiller::domain::tool::Facts;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::Problem;
 use tiller::domain::tool::ToolSpec;
+use tiller::domain::trust::Trust;
 use tiller::engine::clock::Clock;
 use tiller::engine::driver;
 use tiller::engine::driver::Driven;
@@ -224,6 +225,8 @@ fn terms(tools: Vec<ToolSpec>) -> Terms {
         tools,
         instructions: String::new(),
         rehearsal: false,
+        trust: Trust::Ask,
+        keep_full_trust: false,
     }
 }
 

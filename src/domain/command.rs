@@ -18,6 +18,7 @@ use crate::domain::plan::TodoStatus;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::tool::Digest;
+use crate::domain::trust::Trust;
 
 /// What an operator asks (docs/ENGINE.md §3.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +32,13 @@ pub enum Command {
         /// What they decided.
         decision: Decision,
     },
+    /// Allow these calls once each, all of them or none; each digest is that of the bytes that were shown.
+    AllowAll {
+        /// The calls that were listed, and no other.
+        calls: Vec<(CallId, Digest)>,
+    },
+    /// Say how much the run does unasked.
+    SetTrust(Trust),
     /// Say what became of a call whose outcome is unknown.
     Resolve {
         /// The call.
@@ -113,6 +121,8 @@ pub enum PlanEdit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pause {
+    /// When the iteration is closed, or as soon as something waits for the operator.
+    AfterIteration,
     /// When the running model call or tool has ended.
     AfterTool,
     /// At once: what runs is ended.
@@ -145,7 +155,7 @@ impl Control {
     /// Whether what is in flight must be ended at once or soon.
     pub fn ends_work(self) -> bool {
         match self {
-            Control::Pause(Pause::AfterTool) => false,
+            Control::Pause(Pause::AfterIteration | Pause::AfterTool) => false,
             Control::Pause(Pause::Now) | Control::Leave | Control::Cancel(_) => true,
         }
     }
@@ -173,6 +183,10 @@ pub enum Refusal {
     AlreadyDecided(CallId),
     /// The call is not what the operator saw.
     BindingChanged(CallId),
+    /// The call is asked about each time, or too wide a grant was asked for; the sentence says why.
+    TooWide(CallId, &'static str),
+    /// The changed arguments do not fit the tool.
+    BadEdit(String),
     /// The text is empty.
     Empty,
     /// The text is too long.
@@ -207,6 +221,8 @@ impl fmt::Display for Refusal {
             Refusal::BindingChanged(call) => {
                 write!(out, "call {call} is not what you saw any more; nothing was decided; look again")
             }
+            Refusal::TooWide(call, why) => write!(out, "{why}; nothing was decided; allow {call} once"),
+            Refusal::BadEdit(why) => write!(out, "the changed arguments do not fit: {why}; nothing was decided"),
             Refusal::Empty => write!(out, "the text is empty; nothing was sent"),
             Refusal::TooLong => write!(
                 out,

@@ -36,6 +36,7 @@ use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::Probe;
 use crate::domain::tool::ToolOutcome;
+use crate::domain::trust::Trust;
 
 /// The format of records that this version writes.
 pub const FORMAT_VERSION: u32 = 1;
@@ -228,6 +229,13 @@ pub enum Event {
         /// Why.
         why: String,
     },
+    /// The run does more, or less, unasked from here on.
+    TrustChanged {
+        /// How much.
+        trust: Trust,
+        /// By whom: the operator, or a rule.
+        by: By,
+    },
     /// A call runs.
     ToolCallStarted {
         /// Which call.
@@ -370,6 +378,7 @@ impl Event {
             Event::ApprovalRequested { .. } => "approval_requested",
             Event::ApprovalDecided { .. } => "approval_decided",
             Event::ApprovalInvalidated { .. } => "approval_invalidated",
+            Event::TrustChanged { .. } => "trust_changed",
             Event::ToolCallStarted { .. } => "tool_call_started",
             Event::ToolCallFinished { .. } => "tool_call_finished",
             Event::ToolCallProbed { .. } => "tool_call_probed",

@@ -103,6 +103,9 @@ impl Run {
             history: VectorSync::new_sync(),
             model_call: None,
             calls: std::collections::BTreeMap::new(),
+            trust: terms.trust,
+            trust_was_driven: false,
+            granted_tools: std::collections::BTreeSet::new(),
             progress: Progress::default(),
             retry_at: None,
             trouble: None,
@@ -160,7 +163,10 @@ impl Run {
     fn change(&mut self, record: &Record) -> Result<(), String> {
         match &record.event {
             Event::RunCreated { .. } => return Err("the run was created before".to_string()),
-            Event::OwnerAcquired { owner } => self.owner = Some(owner.clone()),
+            Event::OwnerAcquired { owner } => {
+                self.owner = Some(owner.clone());
+                self.trust_was_driven |= self.is_driven();
+            }
             Event::StatusChanged { status, by: _ } => self.change_status(status, record),
             Event::ControlRequested { control, by: _ } => self.control = self.control.max(Some(*control)),
             Event::Recovered { findings } => self.recover(findings)?,
@@ -225,10 +231,9 @@ impl Run {
             }
             Event::ApprovalInvalidated { call, why: _ } => {
                 let one = self.call_in(*call, record, &[Stage::Awaiting, Stage::Approved, Stage::Running])?;
-                one.state = CallState::Proposed;
-                one.facts = None;
-                one.allowed = None;
+                one.unprepare();
             }
+            Event::TrustChanged { trust, by: _ } => self.change_trust(*trust),
             Event::ToolCallStarted { call, attempt } => {
                 let one = self.call_in(*call, record, &[Stage::Approved, Stage::Unknown])?;
                 if one.allowed.is_none() || one.attempts + 1 != *attempt {
@@ -351,6 +356,10 @@ impl Run {
             progress: seen.progress,
         });
         self.calls.clear();
+    }
+
+    pub(crate) fn answer(&mut self, message: Message, record: &Record) {
+        self.transcript.push_result(Entry { iteration: self.iteration.n, at: record.at, message });
     }
 
     pub(crate) fn say(&mut self, message: Message, record: &Record) {

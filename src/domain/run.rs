@@ -4,6 +4,7 @@
 //! iteration live on in the conversation only.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rpds::VectorSync;
@@ -40,6 +41,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::ToolCall;
+use crate::domain::trust::Trust;
 
 /// One supervised attempt at a goal.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +80,12 @@ pub struct Run {
     pub model_call: Option<ModelCall>,
     /// The calls of the open iteration.
     pub calls: BTreeMap<CallId, ToolCall>,
+    /// How much it does unasked.
+    pub trust: Trust,
+    /// Whether a process has driven the run since its trust was set.
+    pub trust_was_driven: bool,
+    /// Tools that the operator allowed until the run ends.
+    pub granted_tools: BTreeSet<String>,
     /// Detector windows and counters.
     pub progress: Progress,
     /// A failed model call is tried again then.

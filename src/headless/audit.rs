@@ -177,6 +177,8 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
             let (word, text) = match decision {
                 Decision::AllowOnce => ("allow once", None),
                 Decision::AllowRun => ("allow for the run", None),
+                Decision::AllowTool => ("allow the tool for the run", None),
+                Decision::Edit(arguments) => ("allow as changed", told(arguments)),
                 Decision::Deny(text) => ("deny", told(text)),
             };
             let line = match decider {

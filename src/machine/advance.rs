@@ -5,6 +5,7 @@ use crate::domain::approval::By;
 use crate::domain::approval::Decision;
 use crate::domain::budget::Axis;
 use crate::domain::command::Control;
+use crate::domain::command::Pause;
 use crate::domain::control;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
@@ -105,6 +106,11 @@ enum Honoured {
 }
 
 fn honour(run: &Run, control: Control) -> Honoured {
+    // The iteration goes on to its end, unless it can't without the operator.
+    let waits = run.head().is_some_and(|call| run.waits(call).is_some());
+    if control == Control::Pause(Pause::AfterIteration) && run.iteration.is_open && !waits {
+        return Honoured::NotYet;
+    }
     if run.is_busy() {
         return Honoured::Wait;
     }
@@ -174,9 +180,16 @@ fn judge_all(run: &Run) -> Option<Vec<Event>> {
             by: By::Rule(rule.to_string()),
         };
         let judgement = permission::judge(run, call, facts, taken);
-        taken += u64::from(matches!(judgement, Judgement::Allow(_) | Judgement::Ask(_)));
+        let is_taken = matches!(judgement, Judgement::Allow(_) | Judgement::AllowEdited(_) | Judgement::Ask(_));
+        taken += u64::from(is_taken);
         group.push(match judgement {
             Judgement::Allow(rule) => by_rule(rule, Decision::AllowOnce),
+            Judgement::AllowEdited(client) => Event::ApprovalDecided {
+                call: call.id,
+                digest,
+                decision: Decision::AllowOnce,
+                by: By::Operator(client),
+            },
             Judgement::Deny { rule, text } => by_rule(rule, Decision::Deny(text)),
             Judgement::Ask(why) => Event::ApprovalRequested { call: call.id, why, digest },
             Judgement::NotRun(problem) => not_run(call, problem),

@@ -1,7 +1,5 @@
 //! What an input means, as facts. It records what is so and decides nothing about what comes next.
 
-use crate::domain::approval::By;
-use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
@@ -25,17 +23,15 @@ use crate::domain::status::Lack;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::time::Now;
-use crate::domain::tool::CallState;
-use crate::domain::tool::Digest;
 use crate::domain::tool::OutcomeKind;
-use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::Input;
 use crate::machine::adopt;
+use crate::machine::deciding;
 use crate::machine::outcome;
+use crate::machine::trusting;
 use crate::policy::charge;
 use crate::policy::context;
-use crate::policy::permission;
 use crate::policy::plan_edit;
 use crate::policy::spending;
 
@@ -53,6 +49,9 @@ pub fn respond(run: &Run, input: &Input, now: Now) -> Result<Vec<Event>, Refusal
 /// A new owner; the one before is gone, and what became of its work is unknown (docs/ENGINE.md §10.7).
 fn recovered(run: &Run, owner: &Owner, problems: &[Lack], now: Now) -> Vec<Event> {
     let mut group = vec![Event::OwnerAcquired { owner: owner.clone() }];
+    if owner.mode == OwnerMode::Drives && !run.is_ended() {
+        group.extend(trusting::after_restart(run));
+    }
     match &run.status {
         Status::Queued => match (owner.mode, problems.first()) {
             (OwnerMode::Records, _) => {}
@@ -90,7 +89,7 @@ fn interrupted(run: &Run, now: Now) -> Vec<Event> {
     group
 }
 
-fn status(status: Status, by: Option<&ClientId>) -> Event {
+pub(crate) fn status(status: Status, by: Option<&ClientId>) -> Event {
     Event::StatusChanged { status, by: by.cloned() }
 }
 
@@ -107,7 +106,9 @@ fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, R
         return if asks_nothing { Ok(Vec::new()) } else { Err(Refusal::Ended(run.status.clone())) };
     }
     match command {
-        Command::Decide { call, digest, decision } => decide(run, *call, digest, decision, client),
+        Command::Decide { call, digest, decision } => deciding::decide(run, *call, digest, decision, client),
+        Command::AllowAll { calls } => deciding::allow_all(run, calls, client),
+        Command::SetTrust(trust) => Ok(trusting::set(run, *trust, client)),
         Command::Resolve { call, resolution } => resolve(run, *call, resolution, client),
         Command::Answer { call, text } => answer(run, *call, text, client),
         Command::Interject { text } => interject(run, text, client),
@@ -129,60 +130,6 @@ fn request(run: &Run, control: Control, client: &ClientId) -> Vec<Event> {
         return Vec::new();
     }
     vec![Event::ControlRequested { control, by: client.clone() }]
-}
-
-fn decide(
-    run: &Run,
-    id: CallId,
-    digest: &Digest,
-    decision: &Decision,
-    client: &ClientId,
-) -> Result<Vec<Event>, Refusal> {
-    let call = run.calls.get(&id).ok_or(Refusal::NoSuchCall(id))?;
-    match &call.state {
-        CallState::Awaiting { .. } => {}
-        CallState::Proposed | CallState::Prepared => return Err(Refusal::NoSuchCall(id)),
-        CallState::Approved
-        | CallState::Denied { .. }
-        | CallState::Running
-        | CallState::OutcomeUnknown { .. }
-        | CallState::Closed(_) => return Err(Refusal::AlreadyDecided(id)),
-    }
-    if call.digest().as_ref() != Some(digest) {
-        return Err(Refusal::BindingChanged(id));
-    }
-    let told = match decision {
-        Decision::Deny(words) => Decision::Deny(said(words, Empty::Fits)?),
-        Decision::AllowOnce | Decision::AllowRun => decision.clone(),
-    };
-    let by = By::Operator(client.clone());
-    let mut group = vec![Event::ApprovalDecided { call: id, digest: digest.clone(), decision: told, by }];
-    if *decision == Decision::AllowRun {
-        group.extend(twins(run, call));
-    }
-    let decided = |head: &ToolCall| {
-        group.iter().any(|event| matches!(event, Event::ApprovalDecided { call, .. } if *call == head.id))
-    };
-    // The head may have been decided before, under an owner that only recorded.
-    let holds_up = run.head().is_some_and(|head| run.waits(head).is_some() && !decided(head));
-    if run.status == Status::Parked(ParkReason::Approval) && run.is_driven() && !holds_up {
-        group.push(status(Status::Running, Some(client)));
-    }
-    Ok(group)
-}
-
-/// Other waiting calls that a grant for the run covers as well.
-fn twins(run: &Run, call: &ToolCall) -> Vec<Event> {
-    let covered = |other: &&ToolCall| {
-        other.id != call.id && other.grant() == call.grant() && matches!(other.state, CallState::Awaiting { .. })
-    };
-    run.ordered_calls()
-        .filter(covered)
-        .filter_map(|other| {
-            let by = By::Rule(permission::GRANTED.to_string());
-            Some(Event::ApprovalDecided { call: other.id, digest: other.digest()?, decision: Decision::AllowOnce, by })
-        })
-        .collect()
 }
 
 fn resolve(run: &Run, id: CallId, resolution: &Resolution, client: &ClientId) -> Result<Vec<Event>, Refusal> {
@@ -243,12 +190,12 @@ fn interject(run: &Run, text: &str, client: &ClientId) -> Result<Vec<Event>, Ref
 
 /// Whether a text may be empty.
 #[derive(PartialEq)]
-enum Empty {
+pub(crate) enum Empty {
     Fits,
     Refused,
 }
 
-fn said(text: &str, empty: Empty) -> Result<String, Refusal> {
+pub(crate) fn said(text: &str, empty: Empty) -> Result<String, Refusal> {
     let text = text.trim();
     if text.is_empty() && empty == Empty::Refused {
         return Err(Refusal::Empty);

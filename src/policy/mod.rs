@@ -6,6 +6,7 @@
 pub mod charge;
 pub mod claim;
 pub mod context;
+pub mod editing;
 pub mod ending;
 pub mod permission;
 pub mod plan_edit;

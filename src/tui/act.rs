@@ -265,6 +265,11 @@ impl App {
                 self.say("pausing after the running call; once more stops it now", Role::Dim);
                 outs
             }
+            (Status::Running, Some(Control::Pause(Pause::AfterIteration))) => {
+                let outs = self.submit(Command::Pause(Pause::AfterTool), None);
+                self.say("pausing after the running call; once more stops it now", Role::Dim);
+                outs
+            }
             (Status::Running, Some(Control::Pause(Pause::AfterTool))) => {
                 let outs = self.submit(Command::Pause(Pause::Now), None);
                 self.say("stopping the running call", Role::Dim);

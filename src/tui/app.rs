@@ -337,7 +337,9 @@ impl App {
             Command::Decide { call: one, .. }
             | Command::Resolve { call: one, .. }
             | Command::Answer { call: one, .. } => *one == call,
-            Command::Interject { .. }
+            Command::AllowAll { calls } => calls.iter().any(|(one, _)| *one == call),
+            Command::SetTrust(_)
+            | Command::Interject { .. }
             | Command::Pause(_)
             | Command::Resume
             | Command::Cancel(_)
@@ -361,6 +363,8 @@ impl App {
             Command::Cancel(cancel) => Some(Control::Cancel(*cancel)),
             Command::Leave => Some(Control::Leave),
             Command::Decide { .. }
+            | Command::AllowAll { .. }
+            | Command::SetTrust(_)
             | Command::Resolve { .. }
             | Command::Answer { .. }
             | Command::Interject { .. }
@@ -377,6 +381,8 @@ impl App {
         self.sent.iter().filter_map(|sent| match &sent.command {
             Command::Interject { text } => Some(text.as_str()),
             Command::Decide { .. }
+            | Command::AllowAll { .. }
+            | Command::SetTrust(_)
             | Command::Resolve { .. }
             | Command::Answer { .. }
             | Command::Pause(_)

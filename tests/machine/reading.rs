@@ -6,7 +6,7 @@
 //!   TEXT`, `finish-without ID,ID TEXT`, `ask TEXT`, `note TEXT`, `raw TOOL JSON`; `as WIRE: PART`; `stop=…`,
 //!   `usage=IN/OUT`, `usage=none`, `bytes=N`. A usage of 1000/100 is reported unless said otherwise.
 //! - `fail CLASS [accepted] [usage=IN/OUT] [bytes=N] [retry=SECONDS]`: it does not.
-//! - `prepared [cN=outside|impossible|changed]`: what the calls would touch.
+//! - `prepared [cN=outside|impossible|changed|refused|invalid|secret]`: what the calls would touch.
 //! - `done|failed|timedout|cancelled cN TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `unready PROBLEM`: a resume that something stands against.
 //! - `tick`, and what the operator asks, as in `COMMANDS`.
@@ -54,6 +54,7 @@ use tiller::domain::tool::ProblemKind;
 use tiller::domain::tool::ToolCall;
 use tiller::domain::tool::ToolOutcome;
 use tiller::domain::tool::ToolSpec;
+use tiller::domain::trust::Trust;
 use tiller::machine::Input;
 use tiller::machine::Outcome;
 use tiller::policy::plan_edit;
@@ -64,6 +65,11 @@ use crate::stage::Stage;
 pub const COMMANDS: &[&str] = &[
     "allow c2",
     "allow-run c2",
+    "allow-tool c2",
+    "edit c2 {\"path\":\"other\"}",
+    "allow-all c2",
+    "trust plan",
+    "trust full_trust",
     "deny c2 no",
     "stale c2",
     "allow c99",
@@ -75,6 +81,7 @@ pub const COMMANDS: &[&str] = &[
     "say hello",
     "say",
     "pause",
+    "pause iteration",
     "pause now",
     "resume",
     "cancel",
@@ -91,9 +98,12 @@ const PRICE: Price = Price { input: 1_000_000, cache_read: 100_000, cache_write:
 /// `checks=a;b loops=3 cost=… tokens=… tool-calls=… time=… model-calls=… window=…`
 pub fn terms(text: &str) -> Terms {
     let (mut limits, mut checks, mut window) = (Limits::default(), Vec::new(), 1_000_000);
+    let (mut trust, mut keep_full_trust) = (Trust::Ask, false);
     for (key, value) in text.split_whitespace().filter_map(|word| word.split_once('=')) {
         match key {
             "checks" => checks = value.split(';').map(|line| Check::Command(line.to_string())).collect(),
+            "trust" => trust = Trust::parse(value).unwrap(),
+            "keep-full-trust" => keep_full_trust = value == "true",
             "window" => window = value.parse().unwrap(),
             "loops" => limits.loops = Limit::At(value.parse().unwrap()),
             axis => limits.set(Axis::parse(axis).unwrap(), Limit::At(value.parse().unwrap())),
@@ -122,6 +132,8 @@ pub fn terms(text: &str) -> Terms {
         ],
         instructions: String::new(),
         rehearsal: false,
+        trust,
+        keep_full_trust,
     }
 }
 
@@ -212,6 +224,18 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
     match (word, rest) {
         ("allow" | "stale", _) => decide(&|_| Decision::AllowOnce),
         ("allow-run", _) => decide(&|_| Decision::AllowRun),
+        ("allow-tool", _) => decide(&|_| Decision::AllowTool),
+        ("edit", _) => decide(&|words| Decision::Edit(edited(words))),
+        ("allow-all", _) => {
+            let seen = |id: &str| {
+                let (id, is_stale) = id.strip_prefix("stale:").map_or((id, false), |id| (id, true));
+                let call = CallId::parse(id).unwrap();
+                let digest = stage.run.calls.get(&call).and_then(ToolCall::digest).filter(|_| !is_stale);
+                (call, digest.unwrap_or(Digest("stale".to_string())))
+            };
+            Command::AllowAll { calls: rest.split_whitespace().map(seen).collect() }
+        }
+        ("trust", mode) => Command::SetTrust(Trust::parse(mode).unwrap()),
         ("deny", _) => decide(&|words| Decision::Deny(words.to_string())),
         ("resolve", _) => {
             let (call, how) = named(rest);
@@ -226,6 +250,7 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
         }
         ("answer", _) => Command::Answer { call: named(rest).0, text: named(rest).1.to_string() },
         ("say", text) => Command::Interject { text: text.to_string() },
+        ("pause", "iteration") => Command::Pause(Pause::AfterIteration),
         ("pause", "now") => Command::Pause(Pause::Now),
         ("pause", _) => Command::Pause(Pause::AfterTool),
         ("cancel", "now") => Command::Cancel(Cancel::Now),
@@ -245,6 +270,11 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
         ("leave", _) => Command::Leave,
         other => panic!("{other:?} is no input"),
     }
+}
+
+/// New arguments, as JSON or as a part of a reply.
+fn edited(words: &str) -> String {
+    if words.starts_with(['{', '[']) { words.to_string() } else { asked(words).arguments }
 }
 
 fn usage(text: &str) -> Option<Usage> {
@@ -368,6 +398,7 @@ fn facts(call: &ToolCall, how: &str) -> Facts {
         title,
         reach: if how == "outside" { "outside the workspace" } else { "the workspace" }.to_string(),
         inside: how != "outside",
+        unconfined: call.tool == "shell",
         preview: String::new(),
         binding: vec![format!("{write:?}")],
         write,
@@ -375,6 +406,7 @@ fn facts(call: &ToolCall, how: &str) -> Facts {
             "impossible" => problem(ProblemKind::Impossible),
             "invalid" => problem(ProblemKind::InvalidArguments),
             "refused" => problem(ProblemKind::Refused),
+            "secret" => problem(ProblemKind::SecretInArguments),
             _ => None,
         },
     }

@@ -61,6 +61,10 @@ fn event(event: &Event) -> String {
         Event::ApprovalRequested { call, why, .. } => format!("requested {call}: {why}"),
         Event::ApprovalDecided { call, decision, by, .. } => format!("decided {call} {}", decided(decision, by)),
         Event::ApprovalInvalidated { call, why } => format!("invalidated {call}: {why}"),
+        Event::TrustChanged { trust, by } => match by {
+            By::Operator(client) => format!("trust {trust} by {client}"),
+            By::Rule(rule) => format!("trust {trust} by rule: {rule}"),
+        },
         Event::ToolCallStarted { call, attempt } => format!("started {call}.{attempt}"),
         Event::ToolCallFinished { call, outcome } => format!("finished {call} {}", ended(outcome)),
         Event::ToolCallProbed { call, probe } => format!("probed {call} {probe:?}"),
@@ -125,6 +129,8 @@ fn decided(decision: &Decision, by: &By) -> String {
     match decision {
         Decision::AllowOnce => format!("allow once {by}"),
         Decision::AllowRun => format!("allow for the run {by}"),
+        Decision::AllowTool => format!("allow the tool {by}"),
+        Decision::Edit(arguments) => format!("edit to {arguments} {by}"),
         Decision::Deny(words) => format!("deny {words:?} {by}"),
     }
 }

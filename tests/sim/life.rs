@@ -26,6 +26,7 @@ use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::ToolOutcome;
 use tiller::domain::tool::ToolSpec;
+use tiller::domain::trust::Trust;
 use tiller::machine::Input;
 use tiller::machine::Outcome;
 use tiller::machine::create;
@@ -460,5 +461,7 @@ fn terms(loops: u64) -> Terms {
         ],
         instructions: String::new(),
         rehearsal: false,
+        trust: Trust::Ask,
+        keep_full_trust: false,
     }
 }

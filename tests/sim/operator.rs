@@ -12,6 +12,7 @@ use tiller::domain::run::Waits;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
 use tiller::domain::tool::Digest;
+use tiller::domain::trust::Trust;
 use tiller::policy::plan_edit;
 
 use crate::sim::Chance;
@@ -48,6 +49,8 @@ impl Operator {
             8 | 9 => {
                 plan_edit::read(PLAN_EDITS[chance.below(PLAN_EDITS.len() as u64) as usize]).ok().map(Command::EditPlan)
             }
+            10 => Some(Command::SetTrust(Trust::ALL[chance.below(4) as usize])),
+            11 => Some(Command::Pause(Pause::AfterIteration)),
             _ => None,
         }
     }
@@ -64,6 +67,11 @@ impl Operator {
             return match waits {
                 Waits::Decision if chance.percent(5) => {
                     Command::Decide { call: id, digest: Digest("stale".to_string()), decision: Decision::AllowOnce }
+                }
+                Waits::Decision if chance.percent(10) => Command::AllowAll { calls: vec![(id, digest)] },
+                Waits::Decision if chance.percent(10) => {
+                    let decision = Decision::Edit(format!("{{\"path\":\"edited{}\"}}", chance.below(3)));
+                    Command::Decide { call: id, digest, decision }
                 }
                 Waits::Decision => Command::Decide { call: id, digest, decision: decision(chance) },
                 Waits::Outcome => Command::Resolve { call: id, resolution: resolution(chance) },
@@ -83,6 +91,7 @@ impl Operator {
 fn decision(chance: &mut Chance) -> Decision {
     match chance.below(10) {
         0..=6 => Decision::AllowOnce,
+        7 if chance.percent(50) => Decision::AllowTool,
         7 => Decision::AllowRun,
         8 => Decision::Deny(String::new()),
         _ => Decision::Deny("not like this".to_string()),
