@@ -9,6 +9,7 @@ use crate::domain::message::ToolUse;
 use crate::domain::run::Run;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
+use crate::domain::tool::ErrorClass;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
@@ -37,6 +38,7 @@ impl Run {
             state: CallState::Proposed,
             facts: None,
             allowed: None,
+            error: None,
             attempts: 0,
             since: record.at,
         };
@@ -81,6 +83,7 @@ impl Run {
             return Err(format!("{call} has a result but never ran"));
         }
         one.state = CallState::Closed(outcome.kind);
+        one.error = outcome.class;
         one.since = record.at;
         let message = Message::ToolResult {
             call,
@@ -90,6 +93,10 @@ impl Run {
             bytes: outcome.bytes,
             took: outcome.took,
         };
+        let broke = (outcome.class == Some(ErrorClass::Fault)).then(|| one.tool.clone());
+        if let Some(tool) = broke {
+            *self.progress.faults.entry(tool).or_default() += 1;
+        }
         self.say(message, record);
         match outcome.kind {
             OutcomeKind::NotRun(ProblemKind::Malformed | ProblemKind::UnknownTool) => self.progress.malformed += 1,

@@ -31,3 +31,4 @@ pub mod text;
 pub mod time;
 pub mod tool;
 pub mod visible;
+pub mod windows;

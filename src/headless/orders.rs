@@ -92,9 +92,13 @@ pub fn further(run: &Run) -> Vec<String> {
             let least = axis.show(spending::needed(run, *axis));
             lines.push(format!("tiller raise {id} {} {}", axis.word(), least.trim_start_matches('$')));
         }
-        Some(ParkReason::Stalled(_) | ParkReason::Verification | ParkReason::DenyBreaker | ParkReason::Refused) => {
-            lines.push(format!("tiller say {id} \"what to do\""))
-        }
+        Some(
+            ParkReason::Stalled(_)
+            | ParkReason::Verification
+            | ParkReason::Escalated(_)
+            | ParkReason::DenyBreaker
+            | ParkReason::Refused,
+        ) => lines.push(format!("tiller say {id} \"what to do\"")),
         Some(
             ParkReason::Approval
             | ParkReason::OutcomeUnknown

@@ -256,7 +256,8 @@ fn resume(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
         }
         ParkReason::Budget(axis) => run.pool.is_exhausted(*axis) || !bears_next(run, *axis),
         ParkReason::ContextExhausted | ParkReason::PriceUnknown => true,
-        ParkReason::DenyBreaker
+        ParkReason::Escalated(_)
+        | ParkReason::DenyBreaker
         | ParkReason::Stalled(_)
         | ParkReason::Verification
         | ParkReason::ModelOutput

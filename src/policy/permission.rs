@@ -46,7 +46,7 @@ pub fn judge(run: &Run, call: &ToolCall, facts: &Facts, taken: u64) -> Judgement
     let left = run.pool.limits().tool_calls.left(run.pool.used(Axis::ToolCalls));
     if call.attempts == 0 && left.is_some_and(|left| left <= taken) {
         let text = "over the run's limit of tool calls; this call was not run".to_string();
-        return Judgement::NotRun(Problem { kind: ProblemKind::OverBudget, text });
+        return Judgement::NotRun(Problem::new(ProblemKind::OverBudget, text));
     }
     let signature = call.signature();
     if let Some(words) = run.progress.denied.get(&signature) {
