@@ -47,6 +47,7 @@ use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Facts;
+use tiller::domain::tool::Noise;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::Problem;
 use tiller::domain::tool::ToolSpec;
@@ -147,6 +148,7 @@ impl Tool for Work {
             description: String::new(),
             schema: json!({}),
             effect: EffectClass::External,
+            noise: Noise::default(),
         }
     }
 

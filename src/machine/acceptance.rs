@@ -6,6 +6,7 @@ use crate::domain::limits;
 use crate::domain::run::Claim;
 use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
+use crate::domain::status::Phase;
 use crate::domain::text::excerpt;
 use crate::domain::tool::ToolCall;
 use crate::machine::advance;
@@ -41,6 +42,9 @@ fn begin(run: &Run) -> Option<Vec<Event>> {
             }
             Err(error) => vec![advance::invalid(call, error)],
         });
+    }
+    if run.iteration.phase == Phase::Replan {
+        return None;
     }
     let reply = run.iteration.reply.as_ref()?;
     let one_too_many = progress::is_text_only(run) && run.progress.text_only >= limits::NUDGES && !reply.is_refusal;

@@ -33,6 +33,7 @@ use crate::machine::acceptance;
 use crate::policy::claim;
 use crate::policy::context;
 use crate::policy::ending;
+use crate::policy::ending::Noticed;
 use crate::policy::permission;
 use crate::policy::permission::Judgement;
 use crate::policy::planning;
@@ -40,6 +41,7 @@ use crate::policy::progress;
 use crate::policy::reply;
 use crate::policy::retry;
 use crate::policy::spending;
+use crate::policy::stall;
 
 /// The next group of events.
 pub fn advance(run: &Run, now: Now) -> Vec<Event> {
@@ -199,7 +201,7 @@ fn judge_all(run: &Run) -> Option<Vec<Event>> {
 }
 
 fn not_run(call: &ToolCall, problem: Problem) -> Event {
-    let outcome = ToolOutcome::not_run(OutcomeKind::NotRun(problem.kind), problem.text);
+    let outcome = ToolOutcome::not_run(OutcomeKind::NotRun(problem.kind), problem.text).of_class(problem.class);
     Event::ToolCallFinished { call: call.id, outcome }
 }
 
@@ -243,7 +245,7 @@ pub fn done(call: &ToolCall, text: String) -> Event {
 
 /// The result of a control call whose arguments do not fit.
 pub fn invalid(call: &ToolCall, text: String) -> Event {
-    not_run(call, Problem { kind: ProblemKind::InvalidArguments, text })
+    not_run(call, Problem::new(ProblemKind::InvalidArguments, text))
 }
 
 /// The next call that may start: the first open one, or a read that follows only running reads.
@@ -269,8 +271,13 @@ fn close(run: &Run) -> Vec<Event> {
     let seen = progress::observe(run);
     let mut after = run.progress.clone();
     after.take(&seen);
-    let stalled = progress::stall(run, &seen, &after);
-    let verdict = ending::verdict(run, &after, stalled.as_ref().map(|(detector, _)| *detector));
+    let stalled = stall::stalls(run, &seen, &after);
+    let noticed = Noticed {
+        blocked: stall::blocked(run, &seen),
+        stalled: stalled.iter().map(|(detector, _)| *detector).collect(),
+    };
+    let verdict = ending::verdict(run, &after, &noticed);
+    let warnings = stall::warnings(run, &seen, &after);
     let mut group = Vec::new();
     if run.iteration.phase == Phase::Decompose
         && run.plan.source == PlanSource::Seed
@@ -280,10 +287,12 @@ fn close(run: &Run) -> Vec<Event> {
     }
     group.push(Event::ProgressObserved { observation: Box::new(seen) });
     if verdict.action == Action::Continue {
-        let warning = progress::warning(&after);
-        group.extend(warning.map(|(detector, text)| Event::Warned { what: Warning::Stall(detector), text }));
+        group.extend(
+            warnings.into_iter().map(|(detector, text)| Event::Warned { what: Warning::Stall(detector), text }),
+        );
     }
-    group.extend(stalled.map(|(detector, diagnosis)| Event::StallDetected { detector, diagnosis }));
+    // The first says most; the others are named in the verdict.
+    group.extend(stalled.into_iter().next().map(|(detector, diagnosis)| Event::StallDetected { detector, diagnosis }));
     group.push(Event::IterationClosed { n: run.iteration.n, verdict: verdict.clone() });
     group.extend(status_after(&verdict).map(|status| Event::StatusChanged { status, by: None }));
     group

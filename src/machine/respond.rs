@@ -220,6 +220,7 @@ fn resume(run: &Run, client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
         | ParkReason::DailyBudget { .. }
         | ParkReason::NotReady
         | ParkReason::Unexplained
+        | ParkReason::Escalated(_)
         | ParkReason::Stalled(_)
         | ParkReason::Verification
         | ParkReason::ModelOutput

@@ -142,6 +142,7 @@ fn ended(outcome: &ToolOutcome) -> String {
 fn observed(seen: &Observation) -> String {
     let mut words = vec![if seen.progress { "progress" } else { "idle" }];
     words.extend(seen.novel.then_some("novel"));
+    words.extend(seen.polling.then_some("polling"));
     words.extend(seen.text_only.then_some("text only"));
     words.extend(seen.interjected.then_some("interjected"));
     words.extend((!seen.effects.is_empty()).then_some("effects"));
@@ -190,9 +191,18 @@ pub fn uses(run: &Run) -> String {
 pub fn windows(run: &Run) -> String {
     let seen = &run.progress;
     let repeat = seen.repeat.as_ref().map_or(0, |repeat| repeat.count);
+    let others = [
+        ("polls", seen.poll.as_ref().map_or(0, |poll| poll.count)),
+        ("errors", seen.errors.map_or(0, |errors| errors.count)),
+        ("unmoved", if seen.unmoved > seen.idle { seen.unmoved } else { 0 }),
+        ("same text", seen.same_text.as_ref().map_or(0, |same| same.count)),
+    ];
+    // What stands at one or less is left out.
+    let others: String =
+        others.iter().filter(|(_, count)| *count > 1).map(|(name, count)| format!(", {name} {count}")).collect();
     format!(
         "idle {}, repeat {repeat}, text only {}, replans {} ({} in vain), claims {}, denials {}, malformed {}, invalid {}, \
-         recoveries {}",
+         recoveries {}{others}",
         seen.idle,
         seen.text_only,
         seen.replans,
