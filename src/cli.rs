@@ -12,11 +12,16 @@ use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
+pub mod told;
+
+use crate::cli::told::WhenTold;
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::command::Policy;
 use crate::domain::id::CallId;
+use crate::domain::id::InterjectionId;
 use crate::domain::id::RUN_ID_ALPHABET;
 use crate::domain::id::RUN_ID_LENGTH;
 use crate::domain::terms::Goal;
@@ -147,7 +152,14 @@ pub enum Order {
         resolution: Resolution,
     },
     /// Say something to the agent.
-    Say(String),
+    Say {
+        /// What is said.
+        text: String,
+        /// When it is told.
+        policy: Policy,
+    },
+    /// Take back what was said and is not told yet.
+    Withdraw(InterjectionId),
     /// Set a limit.
     Raise {
         /// On this axis.
@@ -390,6 +402,18 @@ enum Word {
         run: String,
         /// What is said
         text: String,
+        #[command(flatten)]
+        when: WhenTold,
+    },
+    /// Take back something that you said and the agent was not told yet
+    #[command(after_help = "Example: tiller withdraw k7f i2; `tiller show k7f` lists what waits to be told")]
+    Withdraw {
+        /// The beginning of the run's name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+        /// What was said: i1, i2, …
+        #[arg(value_parser = interjection)]
+        id: InterjectionId,
     },
     /// Set a limit of a parked run
     #[command(after_help = RAISE_HELP)]
@@ -462,7 +486,8 @@ impl Word {
             Word::Resolve { run, call, what, text } => {
                 order(run, Order::Resolve { call, resolution: resolution(what, text)? })
             }
-            Word::Say { run, text } => order(run, Order::Say(text)),
+            Word::Say { run, text, when } => order(run, Order::Say { text, policy: when.policy() }),
+            Word::Withdraw { run, id } => order(run, Order::Withdraw(id)),
             Word::Raise { run, axis, limit } => order(run, Order::Raise { axis, limit: axis.parse_limit(&limit)? }),
             Word::Cancel { run } => order(run, Order::Cancel),
         })
@@ -546,6 +571,11 @@ fn axis(word: &str) -> Result<Axis, String> {
 
 fn call(text: &str) -> Result<CallId, String> {
     CallId::parse(text).ok_or_else(|| "calls are named c1, c2, …; `tiller show RUN` lists those that wait".to_string())
+}
+
+fn interjection(text: &str) -> Result<InterjectionId, String> {
+    let id = InterjectionId::parse(text);
+    id.ok_or_else(|| "what you said is named i1, i2, …; `tiller show RUN` lists what waits to be told".to_string())
 }
 
 fn digest(text: &str) -> Result<String, String> {

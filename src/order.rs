@@ -43,7 +43,8 @@ fn command(run: &Run, order: Order) -> Result<Command, String> {
         Order::Decide { call, digest, decision } => orders::decide(run, call, &digest, decision),
         Order::Answer(text) => orders::answer(run, text),
         Order::Resolve { call, resolution } => orders::resolve(run, call, resolution),
-        Order::Say(text) => Ok(Command::Interject { text }),
+        Order::Say { text, policy } => Ok(Command::Interject { text, policy }),
+        Order::Withdraw(id) => Ok(Command::Withdraw(id)),
         Order::Raise { axis, limit } => Ok(Command::Raise { axis, limit }),
         Order::Cancel => Ok(Command::Cancel(Cancel::Now)),
     }

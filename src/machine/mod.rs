@@ -9,6 +9,7 @@ pub mod advance;
 pub mod effect;
 pub mod outcome;
 pub mod respond;
+pub mod steer;
 
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
