@@ -1,4 +1,5 @@
 //! Lives of the real program, killed at random and at labelled points, and what must be so after each kill.
+#![allow(dead_code)]
 
 pub mod checker;
 pub mod life;
