@@ -3,6 +3,8 @@
 //! A word that is no command is a goal. A single word that is nearly a command is neither: it is refused, and
 //! both readings are named.
 
+pub mod archive;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -12,14 +14,17 @@ use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
+use crate::cli::archive::Archive;
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::command::PlanEdit;
 use crate::domain::id::CallId;
 use crate::domain::id::RUN_ID_ALPHABET;
 use crate::domain::id::RUN_ID_LENGTH;
 use crate::domain::terms::Goal;
+use crate::policy::plan_edit;
 
 /// What was asked for on the command line.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +63,8 @@ pub enum Ask {
     },
     /// Look at what a run needs, and say what is missing.
     Doctor,
+    /// Do something with a journal as it lies on the disk.
+    Archive(Archive),
     /// Give an order to a run that no process holds.
     Order {
         /// The beginning of its name.
@@ -155,6 +162,8 @@ pub enum Order {
         /// The new limit.
         limit: Limit,
     },
+    /// Change the plan.
+    Plan(PlanEdit),
     /// End the run.
     Cancel,
 }
@@ -214,6 +223,17 @@ Example: tiller raise k7f cost 10 && tiller resume k7f";
 const RESOLVE_HELP: &str = "\
 Example: tiller resolve k7f c7 happened \"the mail was sent\"
 `again` allows the call anew; everything else only tells the run what is so.";
+
+const PLAN_HELP: &str = "\
+CHANGE:
+  add TEXT             a new todo, after those that stand
+  edit ID TEXT         another title
+  done ID, open ID     it is done; it is not
+  now ID               it is what is worked on
+  block ID [WHY]       it can't go on
+  drop ID [WHY]        it is not needed
+  move ID POSITION     its place among those of its level, from 1
+Example: tiller plan k7f add \"write the changelog\"";
 
 /// An LLM agent works on its own, with your hand on the tiller: every step is journaled, nothing that matters
 /// happens without your leave, and a killed run goes on where it was.
@@ -346,6 +366,8 @@ enum Word {
     },
     /// Check what a run needs: configuration, keys, store, terminal
     Doctor,
+    #[command(flatten)]
+    Archive(Archive),
     /// Allow a call of a parked run once, as it was shown
     #[command(after_help = "Example: tiller approve k7f c7 1a2b3c4d && tiller resume k7f")]
     Approve {
@@ -403,6 +425,16 @@ enum Word {
         /// The new limit
         limit: String,
     },
+    /// Show the plan of a run, or change that of a parked one; the agent is told
+    #[command(after_help = PLAN_HELP)]
+    Plan {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+        /// The change; nothing shows the plan with all that waits
+        #[arg(value_name = "CHANGE", trailing_var_arg = true)]
+        words: Vec<String>,
+    },
     /// End a run for good
     Cancel {
         /// The beginning of its name
@@ -456,6 +488,7 @@ impl Word {
             Word::Show { run, form } => Ask::Show { run, form: form.read() },
             Word::Rehearse { output, script } => Ask::Rehearse { script, output: output.read() },
             Word::Doctor => Ask::Doctor,
+            Word::Archive(what) => Ask::Archive(what),
             Word::Approve { target } => target.ask(Decision::AllowOnce),
             Word::Deny { target, text } => target.ask(Decision::Deny(text)),
             Word::Answer { run, text } => order(run, Order::Answer(text)),
@@ -464,6 +497,11 @@ impl Word {
             }
             Word::Say { run, text } => order(run, Order::Say(text)),
             Word::Raise { run, axis, limit } => order(run, Order::Raise { axis, limit: axis.parse_limit(&limit)? }),
+            Word::Plan { run, words } if words.is_empty() => Ask::Show { run, form: Form::Text },
+            Word::Plan { run, words } => {
+                let edit = plan_edit::read(&words.join(" ")).map_err(|how| format!("{how}; nothing was changed"))?;
+                order(run, Order::Plan(edit))
+            }
             Word::Cancel { run } => order(run, Order::Cancel),
         })
     }
@@ -558,7 +596,7 @@ fn digest(text: &str) -> Result<String, String> {
     }
 }
 
-fn run_prefix(text: &str) -> Result<String, String> {
+pub(crate) fn run_prefix(text: &str) -> Result<String, String> {
     let text = text.to_lowercase();
     let fits = (1..=RUN_ID_LENGTH).contains(&text.len()) && text.bytes().all(|byte| RUN_ID_ALPHABET.contains(&byte));
     if fits { Ok(text) } else { Err("no run has a name like this; `tiller runs` lists them".to_string()) }

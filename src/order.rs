@@ -49,6 +49,7 @@ fn command(run: &Run, order: Order) -> Result<Command, String> {
         Order::Resolve { call, resolution } => orders::resolve(run, call, resolution),
         Order::Say(text) => Ok(Command::Interject { text }),
         Order::Raise { axis, limit } => Ok(Command::Raise { axis, limit }),
+        Order::Plan(edit) => Ok(Command::EditPlan(edit)),
         Order::Cancel => Ok(Command::Cancel(Cancel::Now)),
     }
 }

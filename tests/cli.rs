@@ -109,6 +109,13 @@ fn orders() {
     check(&["raise", "k7f", "cost", "7.5"], &order("Raise { axis: Cost, limit: At(7500000) }"));
     check(&["raise", "k7f", "time", "1h30m"], &order("Raise { axis: Active, limit: At(5400000) }"));
     check(&["raise", "k7f", "iterations", "64"], &order("Raise { axis: Loops, limit: At(64) }"));
+    check(&["plan", "k7f", "add", "write", "it"], &order("Plan(Add { title: \"write it\" })"));
+    check(
+        &["plan", "k7f", "drop t3 no time"],
+        &order("Plan(Mark { id: TodoId(\"t3\"), status: Dropped, note: \"no time\" })"),
+    );
+    check(&["plan", "k7f", "move", "t3", "1"], &order("Plan(Move { id: TodoId(\"t3\"), position: 1 })"));
+    check(&["plan", "k7f"], "Show { run: \"k7f\", form: Text }");
     check(&["raise", "k7f", "tool-calls", "unlimited"], &order("Raise { axis: ToolCalls, limit: Unlimited }"));
     check(&["cancel", "k7f"], &order("Cancel"));
 }
@@ -147,6 +154,9 @@ fn sentences() {
     refused(&["approve", "k7f", "c7"], "<DIGEST>");
     refused(&["resolve", "k7f", "c7", "maybe"], "[possible values: happened, not, again, skip]");
     refused(&["resolve", "k7f", "c7", "not", "so"], "only `happened` takes a text; nothing was sent");
+    refused(&["plan", "k7f", "burn", "t3"], "type: add TEXT | edit ID TEXT");
+    refused(&["plan", "k7f", "done"], "nothing was changed");
+    refused(&["plan", "k7f", "move", "t3", "up"], "a position is a number from 1, not \"up\"");
     refused(&["raise", "k7f", "money", "5"], "the axes are time, iterations, model-calls, tool-calls, tokens, cost");
     refused(&["raise", "k7f", "time", "5"], "the limit of time must be a time such as 30m, 2h or 1h30m, or unlimited");
     refused(&["raise", "k7f", "cost", "0"], "a limit of zero on cost would stop the run at once");

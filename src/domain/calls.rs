@@ -2,8 +2,10 @@
 
 use crate::domain::approval::By;
 use crate::domain::approval::Decision;
+use crate::domain::control;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
+use crate::domain::limits;
 use crate::domain::message::Message;
 use crate::domain::message::ToolUse;
 use crate::domain::run::Run;
@@ -82,6 +84,7 @@ impl Run {
         }
         one.state = CallState::Closed(outcome.kind);
         one.since = record.at;
+        let is_plan = one.tool == control::UPDATE_PLAN;
         let message = Message::ToolResult {
             call,
             title: one.title(),
@@ -93,6 +96,11 @@ impl Run {
         self.say(message, record);
         match outcome.kind {
             OutcomeKind::NotRun(ProblemKind::Malformed | ProblemKind::UnknownTool) => self.progress.malformed += 1,
+            // A plan that can't be taken counts, but never parks the run by itself (docs/ENGINE.md §6.4).
+            OutcomeKind::NotRun(ProblemKind::InvalidArguments) if is_plan => {
+                let most = limits::MALFORMED.saturating_sub(1);
+                self.progress.malformed = self.progress.malformed.max(most.min(self.progress.malformed + 1));
+            }
             OutcomeKind::NotRun(ProblemKind::InvalidArguments) => self.progress.invalid += 1,
             OutcomeKind::NotRun(ProblemKind::Refused | ProblemKind::Impossible | ProblemKind::OverBudget)
             | OutcomeKind::Done

@@ -11,6 +11,8 @@ use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::plan::TodoId;
+use crate::domain::plan::TodoStatus;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::tool::Digest;
@@ -59,8 +61,43 @@ pub enum Command {
         /// The new limit.
         limit: Limit,
     },
+    /// Change the plan; the model is told.
+    EditPlan(PlanEdit),
     /// The operator leaves: as a pause now, but what waits for them keeps waiting.
     Leave,
+}
+
+/// What an operator changes in the plan (docs/ENGINE.md §6.3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanEdit {
+    /// A new todo, after those that stand.
+    Add {
+        /// What it is.
+        title: String,
+    },
+    /// Another title.
+    Retitle {
+        /// Of which.
+        id: TodoId,
+        /// The title.
+        title: String,
+    },
+    /// Where it stands.
+    Mark {
+        /// Which.
+        id: TodoId,
+        /// There.
+        status: TodoStatus,
+        /// Why; possibly empty.
+        note: String,
+    },
+    /// Its place among those of its level.
+    Move {
+        /// Which.
+        id: TodoId,
+        /// From 1.
+        position: usize,
+    },
 }
 
 /// When a pause takes effect.
@@ -130,6 +167,8 @@ pub enum Refusal {
     TooMany,
     /// The new limit is zero, or lies below what is spent.
     BadLimit(String),
+    /// The edit does not fit the plan.
+    BadPlan(String),
     /// An outcome for something that is not in flight any more.
     Stale,
     /// The store could not be written; nothing was done.
@@ -166,6 +205,7 @@ impl fmt::Display for Refusal {
                 )
             }
             Refusal::BadLimit(why) => write!(out, "{why}; the limit was not changed"),
+            Refusal::BadPlan(why) => write!(out, "{why}; the plan was not changed"),
             Refusal::Stale => write!(out, "that is not under way any more"),
             Refusal::Storage(why) => {
                 write!(out, "the journal could not be written ({why}); nothing was done; free space and resume")

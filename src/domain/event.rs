@@ -256,6 +256,12 @@ pub enum Event {
     PlanUpdated {
         /// The plan as it stands now.
         plan: Plan,
+        /// The operator who changed it; nothing when it was the model or the engine.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<ClientId>,
+        /// What the model is told of it at the start of the next iteration; empty when it knows already.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        told: String,
     },
     /// The model claims that the goal is reached.
     DoneClaimed {
@@ -319,6 +325,11 @@ pub enum Event {
 }
 
 impl Event {
+    /// The plan changed by the model itself, or by the engine.
+    pub fn planned(plan: Plan) -> Event {
+        Event::PlanUpdated { plan, by: None, told: String::new() }
+    }
+
     /// The event's name, as its record has it.
     pub fn name(&self) -> &'static str {
         match self {

@@ -111,6 +111,7 @@ impl Run {
             interjections: Vec::new(),
             verdict: None,
             diagnosis: None,
+            plan_news: Vec::new(),
             warnings: std::collections::BTreeMap::new(),
             estimate: Estimate { input: 0, bytes: 0, factor_percent: limits::INPUT_FACTOR_PERCENT },
             next: NextIds { call: CallId(1), model_call: ModelCallId(1), interjection: InterjectionId(1) },
@@ -254,12 +255,7 @@ impl Run {
                 self.call_in(*call, record, &[Stage::Proposed])?;
                 self.reset_windows();
             }
-            Event::PlanUpdated { plan } => {
-                if plan.revision <= self.plan.revision {
-                    return Err(format!("plan revision {} after {}", plan.revision, self.plan.revision));
-                }
-                self.plan = plan.clone();
-            }
+            Event::PlanUpdated { plan, by, told } => self.change_plan(plan, by.is_some(), told)?,
             Event::DoneClaimed { call, summary } => {
                 let claim = Claim { call: *call, summary: summary.clone(), stage: ClaimStage::Passed(0) };
                 self.iteration.claim = Some(claim);
@@ -315,6 +311,7 @@ impl Run {
             Phase::Pursue | Phase::Replan => self.pool.count_loop(),
         }
         self.iteration = Iteration::new(n, phase, record, &self.plan, true);
+        self.tell_plan_news(record);
         Ok(())
     }
 
@@ -368,6 +365,9 @@ impl Iteration {
             failures: 0,
             discards: 0,
             max_output: None,
+            degenerate: 0,
+            pauses: 0,
+            planned_in_text: false,
             reply: None,
             calls: Vec::new(),
             claim: None,

@@ -21,6 +21,7 @@ pub mod message;
 pub mod model;
 pub mod money;
 pub mod plan;
+pub mod planning;
 pub mod progress;
 pub mod run;
 pub mod standing;

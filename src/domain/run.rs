@@ -94,6 +94,8 @@ pub struct Run {
     pub verdict: Option<Verdict>,
     /// The diagnosis of the last stall, until a replan has answered it.
     pub diagnosis: Option<String>,
+    /// Changes of the plan that the model is told of at the start of the next iteration.
+    pub plan_news: Vec<String>,
     /// Warnings that stand, each with its sentence; one about a stall until the next iteration is closed.
     pub warnings: BTreeMap<Warning, String>,
     /// What the last reported input says about the size of tokens.
@@ -123,6 +125,12 @@ pub struct Iteration {
     pub discards: u32,
     /// Output to ask for, where the default was too little, in tokens.
     pub max_output: Option<u64>,
+    /// Model calls whose text went in circles.
+    pub degenerate: u32,
+    /// Replies that the provider broke off to go on with, and that were gone on with.
+    pub pauses: u32,
+    /// Its plan was read from the text of the reply.
+    pub planned_in_text: bool,
     /// The accepted reply.
     pub reply: Option<Reply>,
     /// Its calls in the model's order.

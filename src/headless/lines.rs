@@ -90,7 +90,7 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
             format!("[call {call}] you say: {}\n", resolution_phrase(resolution))
         }
         Event::QuestionAnswered { call, text, by: _ } => format!("[call {call}] you answered\n{}", block(text)),
-        Event::PlanUpdated { plan } => plan_lines(plan),
+        Event::PlanUpdated { plan, by, told } => plan_change(plan, by.is_some(), told),
         Event::DoneClaimed { summary, .. } => {
             format!("[claim] the goal is reached, says the model\n{}", block(summary))
         }
@@ -147,6 +147,16 @@ fn rehearsal(terms: &Terms) -> &'static str {
     if terms.rehearsal { " a rehearsal: scripted model, pretended money" } else { "" }
 }
 
+/// The plan, and who changed it where that was not a tool call.
+fn plan_change(plan: &Plan, by_operator: bool, told: &str) -> String {
+    let who = match (by_operator, told.is_empty()) {
+        (true, _) => format!("[plan {}] {}\n", plan.revision, title(told)),
+        (false, false) => format!("[plan {}] read from the text of the reply\n", plan.revision),
+        (false, true) => String::new(),
+    };
+    format!("{who}{}", plan_lines(plan))
+}
+
 /// The plan, a todo a line, each with its mark in words.
 pub fn plan_lines(plan: &Plan) -> String {
     let (done, all) = plan.score();
@@ -188,7 +198,7 @@ pub fn limit_phrase(axis: Axis, limit: Limit) -> String {
     }
 }
 
-fn control_phrase(control: Control) -> &'static str {
+pub(crate) fn control_phrase(control: Control) -> &'static str {
     match control {
         Control::Pause(Pause::AfterTool) => "pause when what runs has ended",
         Control::Pause(Pause::Now) => "pause now",

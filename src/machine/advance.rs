@@ -36,6 +36,7 @@ use crate::policy::permission;
 use crate::policy::permission::Judgement;
 use crate::policy::planning;
 use crate::policy::progress;
+use crate::policy::reply;
 use crate::policy::retry;
 use crate::policy::spending;
 
@@ -74,7 +75,11 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     if let Some(waits) = run.head().map(|call| run.waits(call)) {
         return waits.map(|waits| parked(waits.reason())).unwrap_or_default();
     }
-    // 5. A claim of being finished is looked into.
+    // 5. A text may hold the plan that no call gave; a claim of being finished is looked into.
+    if let Some(accepted) = reply::planned(run) {
+        let told = format!("No call of your turn gave a plan, so its text was read as one. {}", accepted.answer());
+        return vec![Event::PlanUpdated { plan: accepted.plan, by: None, told }];
+    }
     if let Some(group) = acceptance::step(run) {
         return group;
     }
@@ -203,7 +208,7 @@ fn answer_without_running(run: &Run) -> Option<Vec<Event>> {
         (CallState::Proposed, control::UPDATE_PLAN) => Some(match planning::accept(&run.plan, &call.arguments) {
             Ok(accepted) => {
                 let answer = accepted.answer();
-                vec![Event::PlanUpdated { plan: accepted.plan }, done(call, answer)]
+                vec![Event::planned(accepted.plan), done(call, answer)]
             }
             Err(error) => vec![invalid(call, error)],
         }),
@@ -258,7 +263,7 @@ fn close(run: &Run) -> Vec<Event> {
         && run.plan.source == PlanSource::Seed
         && run.decomposes >= limits::DECOMPOSE_ATTEMPTS
     {
-        group.push(Event::PlanUpdated { plan: fold::fallback(&run.plan) });
+        group.push(Event::planned(fold::fallback(&run.plan)));
     }
     group.push(Event::ProgressObserved { observation: Box::new(seen) });
     if verdict.action == Action::Continue {

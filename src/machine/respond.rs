@@ -7,6 +7,7 @@ use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::command::Command;
 use crate::domain::command::Control;
+use crate::domain::command::PlanEdit;
 use crate::domain::command::Refusal;
 use crate::domain::control;
 use crate::domain::event::Event;
@@ -32,6 +33,7 @@ use crate::machine::outcome;
 use crate::policy::charge;
 use crate::policy::context;
 use crate::policy::permission;
+use crate::policy::plan_edit;
 use crate::policy::spending;
 
 /// The events that an input means. A refusal means that it does not fit; nothing changed.
@@ -110,6 +112,7 @@ fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, R
         Command::Resume => resume(run, client),
         Command::Cancel(cancel) => Ok(request(run, Control::Cancel(*cancel), client)),
         Command::Raise { axis, limit } => raise(run, *axis, *limit, client),
+        Command::EditPlan(edit) => edit_plan(run, edit, client),
         Command::Leave if !run.is_running() => Ok(Vec::new()),
         Command::Leave => Ok(request(run, Control::Leave, client)),
     }
@@ -218,6 +221,11 @@ fn answer(run: &Run, id: CallId, text: &str, client: &ClientId) -> Result<Vec<Ev
         group.push(status(Status::Running, Some(client)));
     }
     Ok(group)
+}
+
+fn edit_plan(run: &Run, edit: &PlanEdit, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    let (plan, told) = plan_edit::edited(&run.plan, edit).map_err(Refusal::BadPlan)?;
+    Ok(vec![Event::PlanUpdated { plan, by: Some(client.clone()), told }])
 }
 
 fn interject(run: &Run, text: &str, client: &ClientId) -> Result<Vec<Event>, Refusal> {

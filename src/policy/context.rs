@@ -86,6 +86,8 @@ fn closing(run: &Run, phase: Phase) -> String {
     if phase == Phase::Decompose && run.decomposes > 1 {
         parts.push("Your last turn gave no usable plan.".to_string());
     }
+    // Told here too where a request is made once more before the next iteration.
+    parts.extend(run.plan_news.iter().cloned());
     if let Some(diagnosis) = run.diagnosis.as_ref().filter(|_| phase == Phase::Replan) {
         parts.push(format!("What was noticed: {diagnosis}"));
     }

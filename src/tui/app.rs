@@ -342,6 +342,7 @@ impl App {
             | Command::Resume
             | Command::Cancel(_)
             | Command::Raise { .. }
+            | Command::EditPlan(_)
             | Command::Leave => false,
         })
     }
@@ -363,6 +364,7 @@ impl App {
             | Command::Answer { .. }
             | Command::Interject { .. }
             | Command::Resume
+            | Command::EditPlan(_)
             | Command::Raise { .. } => None,
         });
         sent.chain(self.run.control).max()
@@ -379,6 +381,7 @@ impl App {
             | Command::Resume
             | Command::Cancel(_)
             | Command::Raise { .. }
+            | Command::EditPlan(_)
             | Command::Leave => None,
         })
     }

@@ -136,6 +136,13 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         Event::ModelCallFinished { discarded: Some(why), .. } => {
             ("✗", Role::Warning, format!("reply not used: {why}; asked again"))
         }
+        Event::PlanUpdated { by: Some(_), told, .. } => {
+            let what = told.strip_prefix("The operator changed the plan: ").unwrap_or(told);
+            ("·", Role::Operator, format!("you changed the plan: {}", what.trim_end_matches('.')))
+        }
+        Event::PlanUpdated { by: None, told, .. } if !told.is_empty() => {
+            ("·", Role::Dim, "the plan was read from the text of the reply, because no call gave one".to_string())
+        }
         Event::Recovered { findings } => ("!", Role::Warning, recovered(findings)),
         Event::BudgetRaised { axis, limit, .. } => {
             let to = match limit {

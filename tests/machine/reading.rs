@@ -1,8 +1,8 @@
 //! The language of the inputs. A line is one input:
 //!
 //! - `own`, `own PROBLEM`, `record`: a process takes the run, to drive it or only to record.
-//! - `reply PART | PART`: the model answers. Parts: `"text"`, `read P`, `write P TEXT`, `shell LINE`, `touch P`,
-//!   `todos TODO, TODO` and `patch …` (`id=title`, `+` done, `*` in progress, `!` dropped without a note), `finish
+//! - `reply PART | PART`: the model answers. Parts: `"text"` (`\n` breaks a line), `read P`, `write P TEXT`,
+//!   `shell LINE`, `touch P`, `todos TODO, TODO` and `patch …` (`id=title`, `+` done, `*` in progress, `!` dropped without a note), `finish
 //!   TEXT`, `finish-without ID,ID TEXT`, `ask TEXT`, `note TEXT`, `raw TOOL JSON`; `as WIRE: PART`; `stop=…`,
 //!   `usage=IN/OUT`, `usage=none`, `bytes=N`. A usage of 1000/100 is reported unless said otherwise.
 //! - `fail CLASS [accepted] [usage=IN/OUT] [bytes=N] [retry=SECONDS]`: it does not.
@@ -52,6 +52,7 @@ use tiller::domain::tool::ToolOutcome;
 use tiller::domain::tool::ToolSpec;
 use tiller::machine::Input;
 use tiller::machine::Outcome;
+use tiller::policy::plan_edit;
 
 use crate::stage::Stage;
 
@@ -76,6 +77,7 @@ pub const COMMANDS: &[&str] = &[
     "cancel now",
     "raise cost 9000000",
     "raise iterations 0",
+    "plan add more",
     "leave",
 ];
 
@@ -225,6 +227,7 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             let limit = limit.parse().map_or(Limit::Unlimited, Limit::At);
             Command::Raise { axis: Axis::parse(axis).unwrap(), limit }
         }
+        ("plan", edit) => Command::EditPlan(plan_edit::read(edit).unwrap()),
         ("resume", _) => Command::Resume,
         ("leave", _) => Command::Leave,
         other => panic!("{other:?} is no input"),
@@ -270,7 +273,7 @@ fn reply(text: &str) -> ModelReply {
     };
     for part in text.split(" | ").filter(|part| !part.is_empty()) {
         if let Some(said) = part.strip_prefix('"') {
-            reply.text = said.trim_end_matches('"').to_string();
+            reply.text = said.trim_end_matches('"').replace("\\n", "\n");
             continue;
         }
         match part.split_once('=').unwrap_or((part, "")) {

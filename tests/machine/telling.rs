@@ -64,9 +64,11 @@ fn event(event: &Event) -> String {
         Event::ToolCallProbed { call, probe } => format!("probed {call} {probe:?}"),
         Event::ToolOutcomeResolved { call, resolution, .. } => format!("resolved {call} {resolution:?}"),
         Event::QuestionAnswered { call, text, .. } => format!("answered {call} {text}"),
-        Event::PlanUpdated { plan } => {
+        Event::PlanUpdated { plan, by, told } => {
             let (done, all) = plan.score();
-            format!("plan {} {:?} {done}/{all}", plan.revision, plan.source)
+            let by = by.as_ref().map(|client| format!(" by {client}")).unwrap_or_default();
+            let told = if told.is_empty() { String::new() } else { format!(": {}", one_line(told, 100)) };
+            format!("plan {} {:?} {done}/{all}{by}{told}", plan.revision, plan.source)
         }
         Event::DoneClaimed { call, summary } => {
             let call = call.map_or("in text".to_string(), |call| call.to_string());

@@ -178,7 +178,7 @@ impl Story {
         };
         let todos = todos.iter().enumerate().map(todo).collect();
         let plan = Plan { revision: self.run.plan.revision + 1, source: PlanSource::Tool, todos, next_number: 9 };
-        self.event(Event::PlanUpdated { plan });
+        self.event(Event::planned(plan));
     }
 
     /// A request goes out, at this worst case in micro-dollars.

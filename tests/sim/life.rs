@@ -157,6 +157,17 @@ impl Life {
 
     /// Plays to the end and says how many boundaries there were.
     pub fn play(mut self) -> Result<u32, String> {
+        self.live()
+    }
+
+    /// Plays to the end and gives the journal.
+    #[allow(dead_code)]
+    pub fn chronicle(mut self) -> Result<Vec<Record>, String> {
+        self.live()?;
+        Ok(self.journal)
+    }
+
+    fn live(&mut self) -> Result<u32, String> {
         let mut checker = Checker::new(&self.run.id, &self.journal)?;
         let mut input = Some(recovered());
         for turn in 0..INPUTS_MAX {

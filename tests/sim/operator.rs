@@ -12,8 +12,22 @@ use tiller::domain::run::Waits;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
 use tiller::domain::tool::Digest;
+use tiller::policy::plan_edit;
 
 use crate::sim::Chance;
+
+/// Changes of the plan, some of which do not fit.
+const PLAN_EDITS: [&str; 9] = [
+    "add mind the gap",
+    "done t1",
+    "drop t2",
+    "open t1",
+    "now t3",
+    "edit t1 otherwise",
+    "move t2 1",
+    "move t1 7",
+    "drop zz",
+];
 
 /// How much of a life the operator has patience for.
 pub struct Operator {
@@ -31,6 +45,9 @@ impl Operator {
             5 if chance.percent(20) => Some(Command::Cancel(Cancel::Graceful)),
             6 => Some(Command::Raise { axis: Axis::Cost, limit: Limit::At(1) }),
             7 => Some(Command::Resume),
+            8 | 9 => {
+                plan_edit::read(PLAN_EDITS[chance.below(PLAN_EDITS.len() as u64) as usize]).ok().map(Command::EditPlan)
+            }
             _ => None,
         }
     }

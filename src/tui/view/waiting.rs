@@ -313,6 +313,7 @@ fn sent(app: &App, item: &Item) -> &'static str {
         | Command::Resume
         | Command::Cancel(_)
         | Command::Raise { .. }
+        | Command::EditPlan(_)
         | Command::Leave => None,
     });
     about.unwrap_or("your word")
