@@ -13,6 +13,8 @@ use crate::domain::run::Run;
 use crate::domain::summary::Summary;
 use crate::domain::time::Now;
 use crate::domain::time::Span;
+use crate::engine::fault;
+use crate::engine::fault::Side;
 use crate::headless::orders;
 use crate::launch::Ground;
 use crate::launch::owner;
@@ -35,7 +37,9 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
         records.extend(turned.records);
         run = turned.run;
     }
-    journal.append(records).await?;
+    fault::batch(Side::Before, &records);
+    journal.append(records.clone()).await?;
+    fault::batch(Side::After, &records);
     ground.home.write_summary(&Summary::of(&run))?;
     journal.close().await;
     Ok(run)
