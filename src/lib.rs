@@ -32,3 +32,4 @@ pub mod rehearsal;
 pub mod order;
 pub mod doctor;
 pub mod rooms;
+pub mod secrets;

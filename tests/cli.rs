@@ -24,8 +24,7 @@ fn refused(line: &[&str], sentence: &str) {
     }
 }
 
-const DEFAULTS: &str =
-    "Options { output: Fitting, model: None, budget: None, iterations: None, checks: [], workspace: None, trust: None }";
+const DEFAULTS: &str = "Options { output: Fitting, model: None, budget: None, iterations: None, checks: [], workspace: None, trust: None }";
 
 #[test]
 fn goals() {

@@ -55,6 +55,7 @@ use tiller::engine::clock::Clock;
 use tiller::engine::driver;
 use tiller::engine::driver::Driven;
 use tiller::engine::driver::World;
+use tiller::engine::redaction::Redactor;
 use tiller::machine::create;
 use tiller::model::Model;
 use tiller::store::memory::MemoryJournal;
@@ -198,6 +199,7 @@ fn stage(
     let world = World {
         model: Arc::new(Lines(Mutex::new(lines.into()))),
         tools,
+        redactor: Arc::new(Redactor::new("key".to_string().into(), [])),
         clock: Arc::new(TestClock(Instant::now())),
         on_change: Box::new(|_| {}),
     };

@@ -27,6 +27,7 @@ use crate::domain::time::Timestamp;
 use crate::engine::clock::Clock;
 use crate::engine::handle::Asked;
 use crate::engine::handle::Handle;
+use crate::engine::redaction::Redactor;
 use crate::engine::tasks::Tasks;
 use crate::machine::Input;
 use crate::machine::turn;
@@ -41,6 +42,8 @@ pub struct World {
     pub model: Arc<dyn Model>,
     /// The tools.
     pub tools: Toolbox,
+    /// What takes secrets out of all that comes in.
+    pub redactor: Arc<Redactor>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Told of every change of the run worth a line in a list. Must not block for long.
@@ -64,7 +67,8 @@ pub fn start<J: Journal>(run: Run, journal: J, world: World, owner: Owner, probl
     let handle = Handle { inbox, head, deltas: deltas.clone(), reader: journal.reader(), halted: halted.clone() };
     let driver = Driver {
         active: ActiveTime { base: Span(run.pool.used(Axis::Active)), since: None },
-        tasks: Tasks::new(world.model, world.tools, deltas),
+        tasks: Tasks::new(world.model, world.tools, deltas, &world.redactor),
+        redactor: world.redactor,
         run,
         journal,
         clock: world.clock,
@@ -86,6 +90,7 @@ struct Driver<J> {
     run: Run,
     journal: J,
     tasks: Tasks,
+    redactor: Arc<Redactor>,
     clock: Arc<dyn Clock>,
     on_change: Box<dyn FnMut(&Summary) + Send>,
     head: watch::Sender<Seq>,
@@ -135,6 +140,7 @@ impl<J: Journal> Driver<J> {
     /// One input. The error stops the run in memory; on disk it stays as it was.
     async fn take(&mut self, input: Input, answer: Option<Answer>) -> Result<(), String> {
         let now = Now { at: self.clock.now(), active: self.active.at(self.clock.mono()) };
+        let input = self.redactor.input(input);
         let turned = match turn(&self.run, &input, now) {
             Ok(turned) => turned,
             Err(refusal) => {
