@@ -125,10 +125,21 @@ fn orders() {
     check(&["resolve", "k7f", "c7", "not"], &order("Resolve { call: CallId(7), resolution: NotHappened }"));
     check(&["resolve", "k7f", "c7", "again"], &order("Resolve { call: CallId(7), resolution: RunAgain }"));
     check(&["resolve", "k7f", "c7", "skip"], &order("Resolve { call: CallId(7), resolution: Skip }"));
-    check(&["say", "k7f", "look at the log"], &order("Say(\"look at the log\")"));
+    check(&["say", "k7f", "look at the log"], &order("Say { text: \"look at the log\", policy: Next }"));
+    check(&["say", "k7f", "stop", "--now"], &order("Say { text: \"stop\", policy: SteerNow }"));
+    check(&["say", "k7f", "stop", "--interrupt"], &order("Say { text: \"stop\", policy: Interrupt }"));
+    check(&["say", "k7f", "more", "--after"], &order("Say { text: \"more\", policy: AfterDone }"));
+    check(&["withdraw", "k7f", "i2"], &order("Withdraw(InterjectionId(2))"));
     check(&["raise", "k7f", "cost", "7.5"], &order("Raise { axis: Cost, limit: At(7500000) }"));
     check(&["raise", "k7f", "time", "1h30m"], &order("Raise { axis: Active, limit: At(5400000) }"));
     check(&["raise", "k7f", "iterations", "64"], &order("Raise { axis: Loops, limit: At(64) }"));
+    check(&["plan", "k7f", "add", "write", "it"], &order("Plan(Add { title: \"write it\" })"));
+    check(
+        &["plan", "k7f", "drop t3 no time"],
+        &order("Plan(Mark { id: TodoId(\"t3\"), status: Dropped, note: \"no time\" })"),
+    );
+    check(&["plan", "k7f", "move", "t3", "1"], &order("Plan(Move { id: TodoId(\"t3\"), position: 1 })"));
+    check(&["plan", "k7f"], "Show { run: \"k7f\", form: Text }");
     check(&["raise", "k7f", "tool-calls", "unlimited"], &order("Raise { axis: ToolCalls, limit: Unlimited }"));
     check(&["cancel", "k7f"], &order("Cancel"));
 }
@@ -169,6 +180,9 @@ fn sentences() {
     refused(&["trust", "k7f", "yolo"], "it is none of plan, ask, auto_edit, full_trust");
     refused(&["resolve", "k7f", "c7", "maybe"], "[possible values: happened, not, again, skip]");
     refused(&["resolve", "k7f", "c7", "not", "so"], "only `happened` takes a text; nothing was sent");
+    refused(&["plan", "k7f", "burn", "t3"], "type: add TEXT | edit ID TEXT");
+    refused(&["plan", "k7f", "done"], "nothing was changed");
+    refused(&["plan", "k7f", "move", "t3", "up"], "a position is a number from 1, not \"up\"");
     refused(&["raise", "k7f", "money", "5"], "the axes are time, iterations, model-calls, tool-calls, tokens, cost");
     refused(&["raise", "k7f", "time", "5"], "the limit of time must be a time such as 30m, 2h or 1h30m, or unlimited");
     refused(&["raise", "k7f", "cost", "0"], "a limit of zero on cost would stop the run at once");

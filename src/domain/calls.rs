@@ -2,13 +2,16 @@
 
 use crate::domain::approval::By;
 use crate::domain::approval::Decision;
+use crate::domain::control;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
+use crate::domain::limits;
 use crate::domain::message::Message;
 use crate::domain::message::ToolUse;
 use crate::domain::run::Run;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
+use crate::domain::tool::ErrorClass;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
@@ -38,6 +41,7 @@ impl Run {
             facts: None,
             allowed: None,
             edited: None,
+            error: None,
             attempts: 0,
             since: record.at,
         };
@@ -84,7 +88,9 @@ impl Run {
             return Err(format!("{call} has a result but never ran"));
         }
         one.state = CallState::Closed(outcome.kind);
+        one.error = outcome.class;
         one.since = record.at;
+        let is_plan = one.tool == control::UPDATE_PLAN;
         let message = Message::ToolResult {
             call,
             title: one.title(),
@@ -93,9 +99,18 @@ impl Run {
             bytes: outcome.bytes,
             took: outcome.took,
         };
+        let broke = (outcome.class == Some(ErrorClass::Fault)).then(|| one.tool.clone());
+        if let Some(tool) = broke {
+            *self.progress.faults.entry(tool).or_default() += 1;
+        }
         self.answer(message, record);
         match outcome.kind {
             OutcomeKind::NotRun(ProblemKind::Malformed | ProblemKind::UnknownTool) => self.progress.malformed += 1,
+            // A plan that can't be taken counts, but never parks the run by itself (docs/ENGINE.md §6.4).
+            OutcomeKind::NotRun(ProblemKind::InvalidArguments) if is_plan => {
+                let most = limits::MALFORMED.saturating_sub(1);
+                self.progress.malformed = self.progress.malformed.max(most.min(self.progress.malformed + 1));
+            }
             OutcomeKind::NotRun(ProblemKind::InvalidArguments) => self.progress.invalid += 1,
             OutcomeKind::NotRun(
                 ProblemKind::Refused

@@ -10,6 +10,7 @@ use crate::domain::approval::Resolution;
 use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
 use crate::domain::calls::Stage;
+use crate::domain::command::Policy;
 use crate::domain::control;
 use crate::domain::event::Event;
 use crate::domain::event::Finding;
@@ -110,10 +111,12 @@ impl Run {
             retry_at: None,
             trouble: None,
             provider_waits: 0,
+            lacks: Vec::new(),
             control: None,
             interjections: Vec::new(),
             verdict: None,
             diagnosis: None,
+            plan_news: Vec::new(),
             warnings: std::collections::BTreeMap::new(),
             estimate: Estimate { input: 0, bytes: 0, factor_percent: limits::INPUT_FACTOR_PERCENT },
             next: NextIds { call: CallId(1), model_call: ModelCallId(1), interjection: InterjectionId(1) },
@@ -168,19 +171,27 @@ impl Run {
             Event::StatusChanged { status, by: _ } => self.change_status(status, record),
             Event::ControlRequested { control, by: _ } => self.control = self.control.max(Some(*control)),
             Event::Recovered { findings } => self.recover(findings)?,
+            Event::PreflightFailed { lacks } => self.lacks = lacks.clone(),
             Event::IterationStarted { n, phase } => self.start_iteration(*n, *phase, record)?,
-            Event::InterjectionQueued { id, text, by: _ } => {
+            Event::InterjectionQueued { id, text, by: _, policy } => {
                 self.next.interjection = id.next();
-                self.interjections.push(Interjection { id: *id, text: text.clone(), at: record.at });
+                let one = Interjection { id: *id, text: text.clone(), at: record.at, policy: *policy };
+                self.interjections.push(one);
             }
             Event::InterjectionDelivered { id } => self.deliver(*id, record)?,
+            Event::InterjectionWithdrawn { id, by: _ } => {
+                self.take_interjection(*id)?;
+            }
             Event::BudgetReserved { reservation } => self.pool.reserve(*reservation)?,
             Event::BudgetSettled { id, charge } => {
-                self.pool.settle(*id, charge)?;
-                self.iteration.spent = self.iteration.spent.plus(charge.amount);
-                self.iteration.tokens = self.iteration.tokens.saturating_add(charge.usage.total());
+                if self.pool.charge(*id).is_none() {
+                    self.pool.settle(*id, charge)?;
+                    self.iteration.spent = self.iteration.spent.plus(charge.amount);
+                    self.iteration.tokens = self.iteration.tokens.saturating_add(charge.usage.total());
+                }
             }
             Event::BudgetRaised { axis, limit, by: _ } => self.pool.raise(*axis, *limit),
+            Event::BudgetCorrected { id, amount, by: _ } => self.pool.correct(*id, *amount)?,
             Event::ModelCallStarted { call, attempt, digest: _, max_output, purpose } => {
                 self.start_model_call(ReservationId { call: *call, attempt: *attempt }, *max_output, *purpose, record)?;
             }
@@ -259,12 +270,7 @@ impl Run {
                 self.call_in(*call, record, &[Stage::Proposed])?;
                 self.reset_windows();
             }
-            Event::PlanUpdated { plan } => {
-                if plan.revision <= self.plan.revision {
-                    return Err(format!("plan revision {} after {}", plan.revision, self.plan.revision));
-                }
-                self.plan = plan.clone();
-            }
+            Event::PlanUpdated { plan, by, told } => self.change_plan(plan, by.is_some(), told)?,
             Event::DoneClaimed { call, summary } => {
                 let claim = Claim { call: *call, summary: summary.clone(), stage: ClaimStage::Passed(0) };
                 self.iteration.claim = Some(claim);
@@ -320,25 +326,33 @@ impl Run {
             Phase::Pursue | Phase::Replan => self.pool.count_loop(),
         }
         self.iteration = Iteration::new(n, phase, record, &self.plan, true);
+        self.tell_plan_news(record);
         Ok(())
     }
 
     fn deliver(&mut self, id: InterjectionId, record: &Record) -> Result<(), String> {
-        let Some(place) = self.interjections.iter().position(|one| one.id == id) else {
-            return Err(format!("{id} does not wait"));
-        };
-        let text = self.interjections.remove(place).text;
-        self.say(Message::Operator { id, text }, record);
+        let one = self.take_interjection(id)?;
+        self.say(Message::Operator { id, text: one.text }, record);
         self.iteration.interjected = true;
         self.reset_windows();
         self.progress.denials = 0;
+        // The claims were about the work before this.
+        if one.policy == Policy::AfterDone {
+            self.progress.claims = 0;
+        }
         Ok(())
+    }
+
+    fn take_interjection(&mut self, id: InterjectionId) -> Result<Interjection, String> {
+        let place = self.interjections.iter().position(|one| one.id == id);
+        place.map(|place| self.interjections.remove(place)).ok_or_else(|| format!("{id} does not wait"))
     }
 
     fn close_iteration(&mut self, record: &Record) {
         self.iteration.is_open = false;
         let seen = self.iteration.observation.clone().unwrap_or_default();
-        if self.iteration.phase == Phase::Replan {
+        // A replan that was interrupted before its reply was none.
+        if self.iteration.phase == Phase::Replan && self.iteration.reply.is_some() {
             self.progress.replans += 1;
             self.progress.ineffective = if seen.movement.is_structural() { 0 } else { self.progress.ineffective + 1 };
             self.reset_windows();
@@ -377,6 +391,9 @@ impl Iteration {
             failures: 0,
             discards: 0,
             max_output: None,
+            degenerate: 0,
+            pauses: 0,
+            planned_in_text: false,
             reply: None,
             calls: Vec::new(),
             claim: None,

@@ -12,6 +12,7 @@ use rpds::VectorSync;
 use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::Control;
+use crate::domain::command::Policy;
 use crate::domain::control;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Owner;
@@ -94,6 +95,8 @@ pub struct Run {
     pub trouble: Option<Trouble>,
     /// Times in a row that the run parked because its provider did not answer.
     pub provider_waits: u32,
+    /// What was missing when the run was to go on, until it goes on.
+    pub lacks: Vec<String>,
     /// A request to stop that is not honoured yet.
     pub control: Option<Control>,
     /// What the operator said and the model was not told yet.
@@ -102,6 +105,8 @@ pub struct Run {
     pub verdict: Option<Verdict>,
     /// The diagnosis of the last stall, until a replan has answered it.
     pub diagnosis: Option<String>,
+    /// Changes of the plan that the model is told of at the start of the next iteration.
+    pub plan_news: Vec<String>,
     /// Warnings that stand, each with its sentence; one about a stall until the next iteration is closed.
     pub warnings: BTreeMap<Warning, String>,
     /// What the last reported input says about the size of tokens.
@@ -131,6 +136,12 @@ pub struct Iteration {
     pub discards: u32,
     /// Output to ask for, where the default was too little, in tokens.
     pub max_output: Option<u64>,
+    /// Model calls whose text went in circles.
+    pub degenerate: u32,
+    /// Replies that the provider broke off to go on with, and that were gone on with.
+    pub pauses: u32,
+    /// Its plan was read from the text of the reply.
+    pub planned_in_text: bool,
     /// The accepted reply.
     pub reply: Option<Reply>,
     /// Its calls in the model's order.
@@ -222,6 +233,8 @@ pub struct Interjection {
     pub text: String,
     /// When.
     pub at: Timestamp,
+    /// When the model is told.
+    pub policy: Policy,
 }
 
 /// A closed iteration in one line.
@@ -301,9 +314,14 @@ impl Run {
     /// What can be done about the reason for which the run is parked, in one line.
     pub fn remedy(&self) -> Option<String> {
         let Status::Parked(reason) = &self.status else { return None };
+        Some(self.remedy_of(reason))
+    }
+
+    /// What can be done about a reason to park this run, in one line.
+    pub fn remedy_of(&self, reason: &ParkReason) -> String {
         match (reason, &self.terms.model.key_variable) {
-            (ParkReason::Credentials, Some(variable)) => Some(format!("set {variable} to a valid key, then resume")),
-            _ => Some(reason.remedy().to_string()),
+            (ParkReason::Credentials, Some(variable)) => format!("set {variable} to a valid key, then resume"),
+            _ => reason.remedy().to_string(),
         }
     }
 
@@ -385,6 +403,16 @@ impl Run {
             (CallState::OutcomeUnknown { probed }, EffectClass::WriteFile) => !probed,
             _ => false,
         }
+    }
+
+    /// Whether the operator said something that the rest of the reply's calls are not started for.
+    pub fn is_steered(&self) -> bool {
+        self.interjections.iter().any(|one| one.policy.steers())
+    }
+
+    /// Whether the operator said something that the model must be told before the run may end.
+    pub fn must_hear(&self) -> bool {
+        self.interjections.iter().any(|one| one.policy != Policy::AfterDone)
     }
 
     /// When the driver must look at the run again without an input.

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::command::Command;
+use crate::domain::command::PlanEdit;
 use crate::domain::limits;
 use crate::domain::mark::mark;
 use crate::domain::model::ModelReply;
@@ -109,7 +110,7 @@ impl Redactor {
         match input {
             Input::Command(command, client) => Input::Command(self.command(command), client),
             Input::Outcome(outcome) => Input::Outcome(self.outcome(outcome)),
-            Input::Recovered { .. } | Input::Tick => input,
+            Input::Recovered { .. } | Input::Unready { .. } | Input::Tick => input,
         }
     }
 
@@ -118,9 +119,25 @@ impl Redactor {
             Command::Decide { decision: Decision::Deny(text), .. }
             | Command::Resolve { resolution: Resolution::Happened(text), .. }
             | Command::Answer { text, .. }
-            | Command::Interject { text } => self.clean(text),
+            | Command::Interject { text, .. }
+            | Command::EditPlan(
+                PlanEdit::Add { title: text } | PlanEdit::Retitle { title: text, .. } | PlanEdit::Mark { note: text, .. },
+            ) => self.clean(text),
             Command::Decide { decision: Decision::Edit(arguments), .. } => *arguments = self.arguments(arguments),
-            _ => {}
+            Command::Decide {
+                decision: Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool, ..
+            }
+            | Command::Resolve { resolution: Resolution::NotHappened | Resolution::RunAgain | Resolution::Skip, .. }
+            | Command::AllowAll { .. }
+            | Command::SetTrust(_)
+            | Command::Withdraw(_)
+            | Command::Pause(_)
+            | Command::Resume
+            | Command::Cancel(_)
+            | Command::Raise { .. }
+            | Command::EditPlan(PlanEdit::Move { .. })
+            | Command::Correct { .. }
+            | Command::Leave => {}
         }
         command
     }

@@ -45,11 +45,13 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::StatusChanged { .. } => status_line(run, zone),
         Event::ControlRequested { control, by: _ } => format!("[asked] {}\n", control_phrase(*control)),
         Event::Recovered { findings } => recovered(findings),
+        Event::PreflightFailed { lacks } => lacking(lacks),
         Event::IterationStarted { n, phase } => format!("[iteration {n}] {}\n", phase.word()),
-        Event::InterjectionQueued { id, text, by: _ } => {
-            format!("[you] {id}, told at the next iteration\n{}", block(text))
+        Event::InterjectionQueued { id, text, by: _, policy } => {
+            format!("[you] {id}, {}\n{}", policy.phrase(), block(text))
         }
         Event::InterjectionDelivered { id } => format!("[you] {id} was told\n"),
+        Event::InterjectionWithdrawn { id, by: _ } => format!("[you] {id} was taken back\n"),
         Event::BudgetSettled { id, charge } => match charge.basis {
             Basis::Unverified => format!("[spend] {} of {} can't be verified and counts\n", charge.amount, id.call),
             Basis::Reported | Basis::NotAccepted | Basis::Partial | Basis::Estimated => String::new(),
@@ -57,6 +59,7 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::BudgetRaised { axis, limit, by: _ } => {
             format!("[limit] {} is now {}\n", axis.word(), limit_phrase(*axis, *limit))
         }
+        Event::BudgetCorrected { id, amount, by: _ } => format!("[spend] you say that {id} cost {amount}\n"),
         Event::TrustChanged { trust, by } => trusted(*trust, by),
         Event::ModelCallStarted { call, attempt, .. } => match attempt {
             1 => format!("[model] {call} asked\n"),
@@ -92,7 +95,7 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
             format!("[call {call}] you say: {}\n", resolution_phrase(resolution))
         }
         Event::QuestionAnswered { call, text, by: _ } => format!("[call {call}] you answered\n{}", block(text)),
-        Event::PlanUpdated { plan } => plan_lines(plan),
+        Event::PlanUpdated { plan, by, told } => plan_change(plan, by.is_some(), told),
         Event::DoneClaimed { summary, .. } => {
             format!("[claim] the goal is reached, says the model\n{}", block(summary))
         }
@@ -115,7 +118,9 @@ pub fn status_line(run: &Run, zone: &TimeZone) -> String {
     match &run.status {
         Status::Parked(reason) => {
             let until = match reason {
-                ParkReason::RateLimited { until } | ParkReason::ProviderWait { until } => {
+                ParkReason::RateLimited { until }
+                | ParkReason::ProviderWait { until }
+                | ParkReason::DailyBudget { until, .. } => {
                     format!(" until {}", clock(*until, zone))
                 }
                 _ => String::new(),
@@ -150,6 +155,16 @@ pub fn created(run: &Run, terms: &Terms) -> String {
 
 fn rehearsal(terms: &Terms) -> &'static str {
     if terms.rehearsal { " a rehearsal: scripted model, pretended money" } else { "" }
+}
+
+/// The plan, and who changed it where that was not a tool call.
+fn plan_change(plan: &Plan, by_operator: bool, told: &str) -> String {
+    let who = match (by_operator, told.is_empty()) {
+        (true, _) => format!("[plan {}] {}\n", plan.revision, title(told)),
+        (false, false) => format!("[plan {}] read from the text of the reply\n", plan.revision),
+        (false, true) => String::new(),
+    };
+    format!("{who}{}", plan_lines(plan))
 }
 
 /// The plan, a todo a line, each with its mark in words.
@@ -193,7 +208,7 @@ pub fn limit_phrase(axis: Axis, limit: Limit) -> String {
     }
 }
 
-fn control_phrase(control: Control) -> &'static str {
+pub(crate) fn control_phrase(control: Control) -> &'static str {
     match control {
         Control::Pause(Pause::AfterIteration) => "pause at the end of this iteration",
         Control::Pause(Pause::AfterTool) => "pause when what runs has ended",
@@ -202,6 +217,11 @@ fn control_phrase(control: Control) -> &'static str {
         Control::Cancel(Cancel::Graceful) => "cancel",
         Control::Cancel(Cancel::Now) => "cancel now",
     }
+}
+
+/// What a run lacks, a line each.
+pub fn lacking(lacks: &[String]) -> String {
+    lacks.iter().map(|lack| format!("[missing] {}\n", title(lack))).collect()
 }
 
 fn recovered(findings: &[Finding]) -> String {
@@ -309,6 +329,7 @@ mod tests {
     use super::*;
     use crate::domain::approval::Decision;
     use crate::domain::command::Command;
+    use crate::domain::command::Policy;
     use crate::domain::id::CallId;
     use crate::headless::fixture::Desk;
     use crate::headless::fixture::asks_for;
@@ -333,7 +354,7 @@ mod tests {
         desk.recover();
         let digest = desk.run.calls[&CallId(2)].digest().unwrap();
         let decision = Decision::AllowOnce;
-        desk.order(Command::Interject { text: "mind\nthe gap".to_string() });
+        desk.order(Command::Interject { text: "mind\nthe gap".to_string(), policy: Policy::Next });
         desk.order(Command::Decide { call: CallId(2), digest: digest.clone(), decision });
         let expected = include_str!("../../tests/fixtures/plain.txt").replace("DIGEST", digest.short());
         assert_eq!(told(&desk), expected);

@@ -108,13 +108,14 @@ pub fn further(run: &Run) -> Vec<String> {
         run.waiting().into_iter().flat_map(|(call, waits)| deciding(run, call, waits)).collect();
     lines.extend(all_at_once(run));
     match reason {
-        Some(ParkReason::Budget(axis)) => {
-            let least = axis.show(spending::needed(run, *axis));
-            lines.push(format!("tiller raise {id} {} {}", axis.word(), least.trim_start_matches('$')));
-        }
-        Some(ParkReason::Stalled(_) | ParkReason::Verification | ParkReason::DenyBreaker | ParkReason::Refused) => {
-            lines.push(format!("tiller say {id} \"what to do\""))
-        }
+        Some(ParkReason::Budget(axis)) => lines.push(spending::raising(run, *axis)),
+        Some(
+            ParkReason::Stalled(_)
+            | ParkReason::Verification
+            | ParkReason::Escalated(_)
+            | ParkReason::DenyBreaker
+            | ParkReason::Refused,
+        ) => lines.push(format!("tiller say {id} \"what to do\"")),
         Some(
             ParkReason::Approval
             | ParkReason::OutcomeUnknown
@@ -126,6 +127,9 @@ pub fn further(run: &Run) -> Vec<String> {
             | ParkReason::Permission
             | ParkReason::ModelConfig
             | ParkReason::PriceUnknown
+            | ParkReason::DailyBudget { .. }
+            | ParkReason::Unexplained
+            | ParkReason::NotReady
             | ParkReason::RateLimited { .. }
             | ParkReason::ProviderWait { .. }
             | ParkReason::Storage

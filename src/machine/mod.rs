@@ -11,6 +11,7 @@ pub mod effect;
 pub mod outcome;
 pub mod respond;
 pub mod trusting;
+pub mod steer;
 
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
@@ -26,7 +27,7 @@ use crate::domain::limits;
 use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
 use crate::domain::run::Run;
-use crate::domain::status::ParkReason;
+use crate::domain::status::Lack;
 use crate::domain::terms::Terms;
 use crate::domain::time::Now;
 use crate::domain::tool::Facts;
@@ -42,7 +43,14 @@ pub enum Input {
         /// The process.
         owner: Owner,
         /// What stands against starting, first things first.
-        problems: Vec<ParkReason>,
+        problems: Vec<Lack>,
+    },
+    /// The run is to go on, and something that it needs is not there (docs/ENGINE.md §14.2).
+    Unready {
+        /// What stands against it, first things first.
+        lacks: Vec<Lack>,
+        /// Who asked for the resume; nobody where a wait was over.
+        by: Option<ClientId>,
     },
     /// The operator asks for something.
     Command(Command, ClientId),

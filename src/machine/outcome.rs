@@ -107,8 +107,7 @@ fn proposed(run: &Run, got: &ModelReply) -> Vec<Event> {
     let mut wire_ids: Vec<String> = Vec::new();
     for asked in reply::calls(got) {
         let wire_id = wire_id(run, &wire_ids, &asked.id, id);
-        // Some models write nothing where a tool needs no arguments.
-        let arguments = if asked.arguments.trim().is_empty() { "{}".to_string() } else { asked.arguments.clone() };
+        let arguments = reply::arguments(asked).to_string();
         let effect = reply::effect(run, &asked.name).unwrap_or(EffectClass::External);
         let problem = reply::problem(run, &asked.name, &arguments);
         wire_ids.push(wire_id.clone());

@@ -138,6 +138,14 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         Event::ModelCallFinished { discarded: Some(why), .. } => {
             ("✗", Role::Warning, format!("reply not used: {why}; asked again"))
         }
+        Event::PlanUpdated { by: Some(_), told, .. } => {
+            let what = told.strip_prefix("The operator changed the plan: ").unwrap_or(told);
+            ("·", Role::Operator, format!("you changed the plan: {}", what.trim_end_matches('.')))
+        }
+        Event::PlanUpdated { by: None, told, .. } if !told.is_empty() => {
+            ("·", Role::Dim, "the plan was read from the text of the reply, because no call gave one".to_string())
+        }
+        Event::PreflightFailed { lacks } => ("!", Role::Warning, format!("can't go on: {}", lacks.join("\n"))),
         Event::Recovered { findings } => ("!", Role::Warning, recovered(findings)),
         Event::BudgetRaised { axis, limit, .. } => {
             let to = match limit {
@@ -145,6 +153,9 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
                 Limit::Unlimited => "no limit".to_string(),
             };
             ("·", Role::Operator, format!("you set the limit of {} to {to}", axis.word()))
+        }
+        Event::BudgetCorrected { id, amount, .. } => {
+            ("·", Role::Operator, format!("you corrected the charge of {id} to {amount}"))
         }
         Event::ApprovalInvalidated { call, why } => {
             ("!", Role::Warning, format!("what {call} would touch has changed ({why}); it is looked at anew"))
@@ -171,6 +182,7 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
             };
             ("·", Role::Operator, text)
         }
+        Event::InterjectionWithdrawn { id, .. } => ("·", Role::Operator, format!("you took {id} back, untold")),
         Event::QuestionAnswered { text, .. } => ("›", Role::Operator, format!("you answered: {text}")),
         Event::AcceptanceChecked { index, passed, detail } => {
             let title = run.terms.checks.get(*index).map_or("?", |check| check.title());

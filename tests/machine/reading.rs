@@ -1,13 +1,16 @@
 //! The language of the inputs. A line is one input:
 //!
 //! - `own`, `own PROBLEM`, `record`: a process takes the run, to drive it or only to record.
-//! - `reply PART | PART`: the model answers. Parts: `"text"`, `read P`, `write P TEXT`, `shell LINE`, `touch P`,
-//!   `todos TODO, TODO` and `patch …` (`id=title`, `+` done, `*` in progress, `!` dropped without a note), `finish
+//! - `reply PART | PART`: the model answers. Parts: `"text"` (`\n` breaks a line), `read P`, `write P TEXT`,
+//!   `shell LINE`, `touch P`, `todos TODO, TODO` and `patch …` (`id=title`, `+` done, `*` in progress, `!` dropped without a note), `finish
 //!   TEXT`, `finish-without ID,ID TEXT`, `ask TEXT`, `note TEXT`, `raw TOOL JSON`; `as WIRE: PART`; `stop=…`,
 //!   `usage=IN/OUT`, `usage=none`, `bytes=N`. A usage of 1000/100 is reported unless said otherwise.
 //! - `fail CLASS [accepted] [usage=IN/OUT] [bytes=N] [retry=SECONDS]`: it does not.
 //! - `prepared [cN=outside|impossible|changed|refused|invalid|secret]`: what the calls would touch.
 //! - `done|failed|timedout|cancelled cN TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
+//! - `unready PROBLEM`: a resume that something stands against.
+//! - `prepared [cN=outside|impossible|changed]`: what the calls would touch.
+//! - `done|failed|timedout|cancelled cN [class=CLASS] TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `tick`, and what the operator asks, as in `COMMANDS`.
 
 use serde_json::Value;
@@ -17,13 +20,16 @@ use tiller::domain::approval::Resolution;
 use tiller::domain::budget::Axis;
 use tiller::domain::budget::Limit;
 use tiller::domain::budget::Limits;
+use tiller::domain::budget::ReservationId;
 use tiller::domain::command::Cancel;
 use tiller::domain::command::Command;
 use tiller::domain::command::Pause;
+use tiller::domain::command::Policy;
 use tiller::domain::event::Owner;
 use tiller::domain::event::OwnerMode;
 use tiller::domain::id::CallId;
 use tiller::domain::id::ClientId;
+use tiller::domain::id::InterjectionId;
 use tiller::domain::model::AskedCall;
 use tiller::domain::model::Dialect;
 use tiller::domain::model::FailureClass;
@@ -32,8 +38,10 @@ use tiller::domain::model::ModelReply;
 use tiller::domain::model::ModelSpec;
 use tiller::domain::model::Received;
 use tiller::domain::model::StopReason;
+use tiller::domain::money::MicroUsd;
 use tiller::domain::money::Price;
 use tiller::domain::money::Usage;
+use tiller::domain::status::Lack;
 use tiller::domain::status::ParkReason;
 use tiller::domain::terms::Check;
 use tiller::domain::terms::Goal;
@@ -41,8 +49,10 @@ use tiller::domain::terms::Terms;
 use tiller::domain::time::Span;
 use tiller::domain::tool::Digest;
 use tiller::domain::tool::EffectClass;
+use tiller::domain::tool::ErrorClass;
 use tiller::domain::tool::Facts;
 use tiller::domain::tool::FileWrite;
+use tiller::domain::tool::Noise;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::Probe;
 use tiller::domain::tool::Problem;
@@ -53,6 +63,7 @@ use tiller::domain::tool::ToolSpec;
 use tiller::domain::trust::Trust;
 use tiller::machine::Input;
 use tiller::machine::Outcome;
+use tiller::policy::plan_edit;
 
 use crate::stage::Stage;
 
@@ -75,6 +86,7 @@ pub const COMMANDS: &[&str] = &[
     "answer c2 blue",
     "say hello",
     "say",
+    "withdraw i1",
     "pause",
     "pause iteration",
     "pause now",
@@ -83,6 +95,7 @@ pub const COMMANDS: &[&str] = &[
     "cancel now",
     "raise cost 9000000",
     "raise iterations 0",
+    "plan add more",
     "leave",
 ];
 
@@ -132,7 +145,9 @@ pub fn terms(text: &str) -> Terms {
 }
 
 fn tool(name: &str, effect: EffectClass) -> ToolSpec {
-    ToolSpec { name: name.to_string(), description: String::new(), schema: json!({"type": "object"}), effect }
+    let presentational = if effect == EffectClass::Read { vec!["context".to_string()] } else { Vec::new() };
+    let noise = Noise { presentational, is_output: effect == EffectClass::External };
+    ToolSpec { name: name.to_string(), description: String::new(), schema: json!({"type": "object"}), effect, noise }
 }
 
 pub fn owner(mode: OwnerMode) -> Owner {
@@ -144,6 +159,9 @@ pub fn input(stage: &Stage, line: &str) -> Input {
     match word {
         "own" => Input::Recovered { owner: owner(OwnerMode::Drives), problems: problem(rest).into_iter().collect() },
         "record" => Input::Recovered { owner: owner(OwnerMode::Records), problems: Vec::new() },
+        "unready" => {
+            Input::Unready { lacks: problem(rest).into_iter().collect(), by: Some(ClientId("op".to_string())) }
+        }
         "tick" => Input::Tick,
         "reply" | "fail" => {
             let call = stage.run.model_call.map_or(stage.run.next.model_call, |flying| flying.id.call);
@@ -159,8 +177,13 @@ pub fn input(stage: &Stage, line: &str) -> Input {
                 "timedout" => OutcomeKind::TimedOut,
                 _ => OutcomeKind::Cancelled,
             };
+            let (class, text) = match text.strip_prefix("class=").map(|rest| rest.split_once(' ').unwrap_or((rest, "")))
+            {
+                Some((class, text)) => (Some(serde_json::from_value::<ErrorClass>(json!(class)).unwrap()), text),
+                None => (None, text),
+            };
             let text = if text.is_empty() { "ok" } else { text };
-            let outcome = ToolOutcome { kind, text: text.to_string(), bytes: text.len() as u64, took: Span(5) };
+            let outcome = ToolOutcome { kind, text: text.to_string(), bytes: text.len() as u64, took: Span(5), class };
             Input::Outcome(Outcome::Tool { call, outcome })
         }
         "drifted" => {
@@ -188,15 +211,16 @@ pub fn input(stage: &Stage, line: &str) -> Input {
     }
 }
 
-fn problem(word: &str) -> Option<ParkReason> {
-    match word {
-        "" => None,
-        "credentials" => Some(ParkReason::Credentials),
-        "model-config" => Some(ParkReason::ModelConfig),
-        "price-unknown" => Some(ParkReason::PriceUnknown),
-        "storage" => Some(ParkReason::Storage),
+fn problem(word: &str) -> Option<Lack> {
+    let reason = match word {
+        "" => return None,
+        "credentials" => ParkReason::Credentials,
+        "model-config" => ParkReason::ModelConfig,
+        "price-unknown" => ParkReason::PriceUnknown,
+        "storage" => ParkReason::Storage,
         other => panic!("own {other}"),
-    }
+    };
+    Some(Lack { reason, sentence: format!("the {word} of SIM_KEY") })
 }
 
 fn named(text: &str) -> (CallId, &str) {
@@ -239,8 +263,12 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             Command::Resolve { call, resolution }
         }
         ("answer", _) => Command::Answer { call: named(rest).0, text: named(rest).1.to_string() },
-        ("say", text) => Command::Interject { text: text.to_string() },
         ("pause", "iteration") => Command::Pause(Pause::AfterIteration),
+        ("say", text) => Command::Interject { text: text.to_string(), policy: Policy::Next },
+        ("say-now", text) => Command::Interject { text: text.to_string(), policy: Policy::SteerNow },
+        ("interrupt", text) => Command::Interject { text: text.to_string(), policy: Policy::Interrupt },
+        ("say-after", text) => Command::Interject { text: text.to_string(), policy: Policy::AfterDone },
+        ("withdraw", id) => Command::Withdraw(InterjectionId::parse(id).unwrap()),
         ("pause", "now") => Command::Pause(Pause::Now),
         ("pause", _) => Command::Pause(Pause::AfterTool),
         ("cancel", "now") => Command::Cancel(Cancel::Now),
@@ -249,6 +277,12 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             let (axis, limit) = rest.split_once(' ').unwrap();
             let limit = limit.parse().map_or(Limit::Unlimited, Limit::At);
             Command::Raise { axis: Axis::parse(axis).unwrap(), limit }
+        }
+        ("plan", edit) => Command::EditPlan(plan_edit::read(edit).unwrap()),
+        ("correct", _) => {
+            let (id, amount) = rest.split_once(' ').unwrap();
+            let id = ReservationId::parse(id).unwrap();
+            Command::Correct { id, amount: MicroUsd(amount.parse().unwrap()) }
         }
         ("resume", _) => Command::Resume,
         ("leave", _) => Command::Leave,
@@ -300,7 +334,7 @@ fn reply(text: &str) -> ModelReply {
     };
     for part in text.split(" | ").filter(|part| !part.is_empty()) {
         if let Some(said) = part.strip_prefix('"') {
-            reply.text = said.trim_end_matches('"').to_string();
+            reply.text = said.trim_end_matches('"').replace("\\n", "\n");
             continue;
         }
         match part.split_once('=').unwrap_or((part, "")) {
@@ -377,7 +411,7 @@ fn facts(call: &ToolCall, how: &str) -> Facts {
         before: Some(if how == "changed" { "newer" } else { "old" }.to_string()),
         after: text("content"),
     });
-    let problem = |kind| Some(Problem { kind, text: format!("it is {how}") });
+    let problem = |kind| Some(Problem::new(kind, format!("it is {how}")));
     Facts {
         title,
         reach: if how == "outside" { "outside the workspace" } else { "the workspace" }.to_string(),

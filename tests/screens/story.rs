@@ -181,7 +181,7 @@ impl Story {
         };
         let todos = todos.iter().enumerate().map(todo).collect();
         let plan = Plan { revision: self.run.plan.revision + 1, source: PlanSource::Tool, todos, next_number: 9 };
-        self.event(Event::PlanUpdated { plan });
+        self.event(Event::planned(plan));
     }
 
     /// A request goes out, at this worst case in micro-dollars.
@@ -270,7 +270,8 @@ impl Story {
 
     pub fn finish(&mut self, call: CallId, kind: OutcomeKind, text: &str, took_ms: u64) {
         self.wait(took_ms);
-        let outcome = ToolOutcome { kind, text: text.to_string(), bytes: text.len() as u64, took: Span(took_ms) };
+        let outcome =
+            ToolOutcome { kind, text: text.to_string(), bytes: text.len() as u64, took: Span(took_ms), class: None };
         self.event(Event::ToolCallFinished { call, outcome });
     }
 

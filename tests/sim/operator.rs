@@ -7,14 +7,30 @@ use tiller::domain::budget::Limit;
 use tiller::domain::command::Cancel;
 use tiller::domain::command::Command;
 use tiller::domain::command::Pause;
+use tiller::domain::command::Policy;
+use tiller::domain::id::InterjectionId;
 use tiller::domain::run::Run;
 use tiller::domain::run::Waits;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
 use tiller::domain::tool::Digest;
 use tiller::domain::trust::Trust;
+use tiller::policy::plan_edit;
 
 use crate::sim::Chance;
+
+/// Changes of the plan, some of which do not fit.
+const PLAN_EDITS: [&str; 9] = [
+    "add mind the gap",
+    "done t1",
+    "drop t2",
+    "open t1",
+    "now t3",
+    "edit t1 otherwise",
+    "move t2 1",
+    "move t1 7",
+    "drop zz",
+];
 
 /// How much of a life the operator has patience for.
 pub struct Operator {
@@ -25,15 +41,19 @@ impl Operator {
     /// Something said or done out of the blue, while the run runs.
     pub fn whim(&mut self, chance: &mut Chance) -> Option<Command> {
         match chance.below(120) {
-            0 | 1 => Some(Command::Interject { text: "mind the tests".to_string() }),
+            0 | 1 => Some(Command::Interject { text: "mind the tests".to_string(), policy: policy(chance) }),
+            12 => Some(Command::Withdraw(InterjectionId(1 + u32::try_from(chance.below(4)).unwrap()))),
             2 => Some(Command::Pause(Pause::AfterTool)),
             3 => Some(Command::Pause(Pause::Now)),
             4 => Some(Command::Leave),
             5 if chance.percent(20) => Some(Command::Cancel(Cancel::Graceful)),
             6 => Some(Command::Raise { axis: Axis::Cost, limit: Limit::At(1) }),
             7 => Some(Command::Resume),
-            8 => Some(Command::SetTrust(Trust::ALL[chance.below(4) as usize])),
-            9 => Some(Command::Pause(Pause::AfterIteration)),
+            8 | 9 => {
+                plan_edit::read(PLAN_EDITS[chance.below(PLAN_EDITS.len() as u64) as usize]).ok().map(Command::EditPlan)
+            }
+            10 => Some(Command::SetTrust(Trust::ALL[chance.below(4) as usize])),
+            11 => Some(Command::Pause(Pause::AfterIteration)),
             _ => None,
         }
     }
@@ -69,6 +89,11 @@ impl Operator {
             _ => Command::Resume,
         }
     }
+}
+
+fn policy(chance: &mut Chance) -> Policy {
+    let place = usize::try_from(chance.below(Policy::ALL.len() as u64)).unwrap();
+    Policy::ALL[place]
 }
 
 fn decision(chance: &mut Chance) -> Decision {

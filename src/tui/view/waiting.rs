@@ -316,10 +316,13 @@ fn sent(app: &App, item: &Item) -> &'static str {
         | Command::Resolve { .. }
         | Command::Answer { .. }
         | Command::Interject { .. }
+        | Command::Withdraw(_)
         | Command::Pause(_)
         | Command::Resume
         | Command::Cancel(_)
         | Command::Raise { .. }
+        | Command::EditPlan(_)
+        | Command::Correct { .. }
         | Command::Leave => None,
     });
     about.unwrap_or("your word")
