@@ -53,6 +53,7 @@ use crate::preflight;
 use crate::protocol::client::Client;
 use crate::rehearsal;
 use crate::store::Reader;
+use crate::store::ledger::Ledger;
 use crate::store::place::Home;
 use crate::store::sled::SledJournal;
 use crate::tools::Scene;
@@ -157,6 +158,7 @@ impl Ground {
             model,
             tools: tools.clone(),
             clock: self.clock.clone(),
+            ledger: Some(Ledger::new(self.places.state.clone(), self.settings.daily())),
             preflight: {
                 let home = self.home.clone();
                 Box::new(move |run| preflight::problems(run, &home, &tools))

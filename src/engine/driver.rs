@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use crate::domain::budget::Axis;
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
+use crate::domain::event::Event;
 use crate::domain::event::Owner;
 use crate::domain::event::Record;
 use crate::domain::id::ClientId;
@@ -28,12 +29,16 @@ use crate::domain::time::Timestamp;
 use crate::engine::clock::Clock;
 use crate::engine::handle::Asked;
 use crate::engine::handle::Handle;
+use crate::engine::purse::Purse;
 use crate::engine::tasks::Tasks;
+use crate::machine::Above;
 use crate::machine::Input;
-use crate::machine::turn;
+use crate::machine::Turn;
+use crate::machine::turn_below;
 use crate::model::Model;
 use crate::store::Journal;
 use crate::store::StoreError;
+use crate::store::ledger::Ledger;
 use crate::tools::Toolbox;
 
 /// What a run is driven with.
@@ -46,6 +51,8 @@ pub struct World {
     pub clock: Arc<dyn Clock>,
     /// What stands against starting or going on, first things first. Asked at the start and at every resume.
     pub preflight: Box<dyn FnMut(&Run) -> Vec<Lack> + Send>,
+    /// The ledger of all runs. A run that spends nothing real does not ask it.
+    pub ledger: Option<Ledger>,
     /// Told of every change of the run worth a line in a list. Must not block for long.
     pub on_change: Box<dyn FnMut(&Summary) + Send>,
 }
@@ -72,6 +79,7 @@ pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -
         run,
         journal,
         clock: world.clock,
+        purse: Purse::new(world.ledger),
         preflight: world.preflight,
         on_change: world.on_change,
         head: head_sender,
@@ -92,10 +100,19 @@ struct Driver<J> {
     journal: J,
     tasks: Tasks,
     clock: Arc<dyn Clock>,
+    purse: Purse,
     preflight: Box<dyn FnMut(&Run) -> Vec<Lack> + Send>,
     on_change: Box<dyn FnMut(&Summary) + Send>,
     head: watch::Sender<Seq>,
     active: ActiveTime,
+}
+
+/// Whether an input has led as far as it leads.
+#[derive(PartialEq)]
+enum Rest {
+    Done,
+    /// The loop goes on from what is durable now.
+    Further,
 }
 
 type Answer = oneshot::Sender<Result<Seq, Refusal>>;
@@ -103,6 +120,7 @@ type Answer = oneshot::Sender<Result<Seq, Refusal>>;
 impl<J: Journal> Driver<J> {
     /// Turns until the last hold is dropped. The error says why it stopped before.
     async fn drive(mut self, mut inbox: mpsc::Receiver<Asked>, first: Input) -> (J, Result<(), String>) {
+        self.purse.settle_lost(&self.run, self.clock.now()).await;
         let mut result = self.take(first, None).await;
         while result.is_ok() {
             let (input, answer) = tokio::select! {
@@ -139,7 +157,7 @@ impl<J: Journal> Driver<J> {
     }
 
     /// What an input comes to here: a run that is to go on without what it needs does not (docs/ENGINE.md §14.2).
-    fn looked_at(&mut self, input: Input) -> Input {
+    async fn looked_at(&mut self, input: Input) -> Input {
         let by = match &input {
             Input::Command(Command::Resume, client) => Some(client.clone()),
             Input::Tick => None,
@@ -148,20 +166,41 @@ impl<J: Journal> Driver<J> {
         if !matches!(self.run.status, Status::Parked(_)) {
             return input;
         }
-        let lacks = (self.preflight)(&self.run);
+        let mut lacks = (self.preflight)(&self.run);
+        lacks.extend(self.purse.look(&self.run, self.clock.now()).await);
         if lacks.is_empty() { input } else { Input::Unready { lacks, by } }
     }
 
-    /// One input. The error stops the run in memory; on disk it stays as it was.
+    /// One input, and what it leads to. The error stops the run in memory; on disk it stays as it was.
     async fn take(&mut self, input: Input, answer: Option<Answer>) -> Result<(), String> {
-        let input = self.looked_at(input);
+        let input = self.looked_at(input).await;
+        let mut rest = self.step(&input, answer).await?;
+        while rest == Rest::Further {
+            rest = self.step(&Input::Tick, None).await?;
+        }
+        Ok(())
+    }
+
+    /// One turn, as far as the ledger of all runs lets it go.
+    async fn step(&mut self, input: &Input, answer: Option<Answer>) -> Result<Rest, String> {
         let now = Now { at: self.clock.now(), active: self.active.at(self.clock.mono()) };
-        let turned = match turn(&self.run, &input, now) {
+        let mut rest = Rest::Done;
+        let mut turned = turn_below(&self.run, input, now, Above::Bears);
+        if let Ok(played) = &turned
+            && let Some(lack) = self.purse.reserve(&played.run, &played.records, now.at).await
+        {
+            // What this turn settles may make room: it is made durable first, and then asked again.
+            let settles = played.records.iter().any(|record| matches!(record.event, Event::BudgetSettled { .. }));
+            rest = if settles { Rest::Further } else { Rest::Done };
+            let above = if settles { Above::Later } else { Above::Refuses(&lack) };
+            turned = turn_below(&self.run, input, now, above);
+        }
+        let turned = match turned {
             Ok(turned) => turned,
             Err(refusal) => {
                 let halts = matches!(refusal, Refusal::Broken(_)).then(|| refusal.to_string());
                 reply(answer, Err(refusal));
-                return halts.map_or(Ok(()), Err);
+                return halts.map_or(Ok(Rest::Done), Err);
             }
         };
         if let Err(error) = self.append(&turned.records).await {
@@ -169,6 +208,12 @@ impl<J: Journal> Driver<J> {
             reply(answer, Err(Refusal::Storage(why.clone())));
             return Err(why);
         }
+        self.adopt(turned, now, answer).await;
+        Ok(rest)
+    }
+
+    /// Takes over a turn that is durable: adopt, publish, start.
+    async fn adopt(&mut self, turned: Turn, now: Now, answer: Option<Answer>) {
         for record in &turned.records {
             // Only what kind of thing happened: texts and arguments are in the journal, not in the log.
             tracing::debug!(run = %turned.run.id, seq = record.seq.0, event = record.event.name(), "recorded");
@@ -184,10 +229,10 @@ impl<J: Journal> Driver<J> {
         for effect in turned.effects {
             self.tasks.start(effect);
         }
+        self.purse.settle(&self.run, &turned.records, now.at).await;
         if changed {
             (self.on_change)(&Summary::of(&self.run));
         }
-        Ok(())
     }
 
     /// Makes the records durable. A failing disk is tried again for a moment.

@@ -3,4 +3,5 @@
 pub mod clock;
 pub mod driver;
 pub mod handle;
+pub mod purse;
 pub mod tasks;

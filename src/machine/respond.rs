@@ -292,7 +292,7 @@ fn resume(run: &Run, client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
 fn unready(run: &Run, lacks: &[Lack], client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
     let mut group = resume(run, client)?;
     match lacks.first() {
-        Some(Lack { reason, sentence }) if run.status == Status::Parked(reason.clone()) => {
+        Some(Lack { reason, sentence }) if is_parked_for(run, reason) => {
             let remedy = format!("{sentence}; then resume");
             return Err(Refusal::ReasonNotCleared { reason: reason.clone(), remedy });
         }
@@ -301,8 +301,16 @@ fn unready(run: &Run, lacks: &[Lack], client: Option<&ClientId>) -> Result<Vec<E
     Ok(group)
 }
 
+/// Whether the run is parked for this already; numbers may have moved.
+fn is_parked_for(run: &Run, reason: &ParkReason) -> bool {
+    match &run.status {
+        Status::Parked(now) => std::mem::discriminant(now) == std::mem::discriminant(reason),
+        Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => false,
+    }
+}
+
 /// What is missing, and the change of status for the first of it; nothing when nothing is.
-fn parked_for(lacks: &[Lack]) -> Vec<Event> {
+pub(crate) fn parked_for(lacks: &[Lack]) -> Vec<Event> {
     let Some(first) = lacks.first() else { return Vec::new() };
     let sentences = lacks.iter().map(|lack| lack.sentence.clone()).collect();
     vec![Event::PreflightFailed { lacks: sentences }, status(Status::Parked(first.reason.clone()), None)]
