@@ -3,6 +3,8 @@
 //! A word that is no command is a goal. A single word that is nearly a command is neither: it is refused, and
 //! both readings are named.
 
+pub mod archive;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -12,16 +14,25 @@ use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
+use crate::cli::archive::Archive;
+use crate::cli::deciding::ApproveWords;
+use crate::cli::deciding::DecisionWords;
+use crate::cli::deciding::EditText;
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::budget::ReservationId;
+use crate::domain::command::PlanEdit;
 use crate::domain::id::CallId;
 use crate::domain::id::RUN_ID_ALPHABET;
 use crate::domain::id::RUN_ID_LENGTH;
 use crate::domain::money::MicroUsd;
 use crate::domain::terms::Goal;
+use crate::domain::trust::Trust;
+use crate::policy::plan_edit;
+
+pub mod deciding;
 
 /// What was asked for on the command line.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +71,8 @@ pub enum Ask {
     },
     /// Look at what a run needs, and say what is missing.
     Doctor,
+    /// Do something with a journal as it lies on the disk.
+    Archive(Archive),
     /// Give an order to a run that no process holds.
     Order {
         /// The beginning of its name.
@@ -93,6 +106,8 @@ pub struct Options {
     pub checks: Vec<String>,
     /// The folder it works in; nothing for the current one.
     pub workspace: Option<PathBuf>,
+    /// How much it does unasked.
+    pub trust: Option<Trust>,
 }
 
 /// How a run is shown.
@@ -139,6 +154,19 @@ pub enum Order {
         /// The decision.
         decision: Decision,
     },
+    /// Allow a call with changed arguments.
+    Edit {
+        /// The call.
+        call: CallId,
+        /// The digest as it was shown, 8 characters or more.
+        digest: String,
+        /// The arguments.
+        arguments: EditText,
+    },
+    /// Allow a list of calls, each with its digest as it was shown.
+    AllowAll(Vec<(CallId, String)>),
+    /// Say how much it does unasked.
+    Trust(Trust),
     /// Answer the question that waits.
     Answer(String),
     /// Say what became of a call.
@@ -157,6 +185,8 @@ pub enum Order {
         /// The new limit.
         limit: Limit,
     },
+    /// Change the plan.
+    Plan(PlanEdit),
     /// Say what a model call cost whose charge is in doubt.
     Correct {
         /// The call and its attempt.
@@ -224,6 +254,17 @@ const RESOLVE_HELP: &str = "\
 Example: tiller resolve k7f c7 happened \"the mail was sent\"
 `again` allows the call anew; everything else only tells the run what is so.";
 
+const PLAN_HELP: &str = "\
+CHANGE:
+  add TEXT             a new todo, after those that stand
+  edit ID TEXT         another title
+  done ID, open ID     it is done; it is not
+  now ID               it is what is worked on
+  block ID [WHY]       it can't go on
+  drop ID [WHY]        it is not needed
+  move ID POSITION     its place among those of its level, from 1
+Example: tiller plan k7f add \"write the changelog\"";
+
 /// An LLM agent works on its own, with your hand on the tiller: every step is journaled, nothing that matters
 /// happens without your leave, and a killed run goes on where it was.
 #[derive(Parser)]
@@ -263,6 +304,9 @@ struct OptionWords {
     /// The folder to work in, instead of the current one
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
+    /// How much the run does unasked: plan, ask, auto_edit or full_trust (`tiller trust --help` explains them)
+    #[arg(long, value_name = "MODE", value_parser = deciding::trust)]
+    trust: Option<Trust>,
 }
 
 impl OptionWords {
@@ -274,6 +318,7 @@ impl OptionWords {
             iterations: self.max_iterations,
             checks: self.checks,
             workspace: self.workspace,
+            trust: self.trust,
         }
     }
 }
@@ -355,11 +400,23 @@ enum Word {
     },
     /// Check what a run needs: configuration, keys, store, terminal
     Doctor,
-    /// Allow a call of a parked run once, as it was shown
-    #[command(after_help = "Example: tiller approve k7f c7 1a2b3c4d && tiller resume k7f")]
+    #[command(flatten)]
+    Archive(Archive),
+    /// Allow calls of a parked run, as they were shown
+    #[command(after_help = deciding::APPROVE_HELP)]
     Approve {
         #[command(flatten)]
-        target: DecisionWords,
+        target: ApproveWords,
+    },
+    /// Say how much a parked run does unasked
+    #[command(after_help = deciding::TRUST_HELP)]
+    Trust {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+        /// plan, ask, auto_edit or full_trust
+        #[arg(value_parser = deciding::trust)]
+        mode: Trust,
     },
     /// Deny a call of a parked run
     #[command(after_help = "Example: tiller deny k7f c7 1a2b3c4d \"use the test database\"")]
@@ -412,6 +469,16 @@ enum Word {
         /// The new limit
         limit: String,
     },
+    /// Show the plan of a run, or change that of a parked one; the agent is told
+    #[command(after_help = PLAN_HELP)]
+    Plan {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+        /// The change; nothing shows the plan with all that waits
+        #[arg(value_name = "CHANGE", trailing_var_arg = true)]
+        words: Vec<String>,
+    },
     /// Put the actual cost in the place of a charge that nobody could verify, once
     #[command(after_help = "Example: tiller correct k7f m3.1 0.02; `tiller show k7f` lists the charges in doubt")]
     Correct {
@@ -431,26 +498,6 @@ enum Word {
         #[arg(value_parser = run_prefix)]
         run: String,
     },
-}
-
-#[derive(Args)]
-struct DecisionWords {
-    /// The beginning of the run's name
-    #[arg(value_parser = run_prefix)]
-    run: String,
-    /// The call: c1, c2, …
-    #[arg(value_parser = call)]
-    call: CallId,
-    /// The digest that was shown with it; the decision holds for exactly those bytes
-    #[arg(value_parser = digest)]
-    digest: String,
-}
-
-impl DecisionWords {
-    fn ask(self, decision: Decision) -> Ask {
-        let order = Order::Decide { call: self.call, digest: self.digest, decision };
-        Ask::Order { run: self.run, order }
-    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -478,7 +525,9 @@ impl Word {
             Word::Show { run, form } => Ask::Show { run, form: form.read() },
             Word::Rehearse { output, script } => Ask::Rehearse { script, output: output.read() },
             Word::Doctor => Ask::Doctor,
-            Word::Approve { target } => target.ask(Decision::AllowOnce),
+            Word::Archive(what) => Ask::Archive(what),
+            Word::Approve { target } => target.ask()?,
+            Word::Trust { run, mode } => order(run, Order::Trust(mode)),
             Word::Deny { target, text } => target.ask(Decision::Deny(text)),
             Word::Answer { run, text } => order(run, Order::Answer(text)),
             Word::Resolve { run, call, what, text } => {
@@ -486,6 +535,11 @@ impl Word {
             }
             Word::Say { run, text } => order(run, Order::Say(text)),
             Word::Raise { run, axis, limit } => order(run, Order::Raise { axis, limit: axis.parse_limit(&limit)? }),
+            Word::Plan { run, words } if words.is_empty() => Ask::Show { run, form: Form::Text },
+            Word::Plan { run, words } => {
+                let edit = plan_edit::read(&words.join(" ")).map_err(|how| format!("{how}; nothing was changed"))?;
+                order(run, Order::Plan(edit))
+            }
             Word::Correct { run, call, amount } => order(run, Order::Correct { id: call, amount }),
             Word::Cancel { run } => order(run, Order::Cancel),
         })
@@ -567,7 +621,7 @@ fn axis(word: &str) -> Result<Axis, String> {
     Axis::parse(word).ok_or_else(|| format!("the axes are {}", Axis::ALL.map(Axis::word).join(", ")))
 }
 
-fn call(text: &str) -> Result<CallId, String> {
+pub(crate) fn call(text: &str) -> Result<CallId, String> {
     CallId::parse(text).ok_or_else(|| "calls are named c1, c2, …; `tiller show RUN` lists those that wait".to_string())
 }
 
@@ -580,7 +634,7 @@ fn dollars(text: &str) -> Result<MicroUsd, String> {
     MicroUsd::parse_dollars(text).ok_or_else(|| "write dollars, such as 0.02 or 1.50".to_string())
 }
 
-fn digest(text: &str) -> Result<String, String> {
+pub(crate) fn digest(text: &str) -> Result<String, String> {
     let fits = (8..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if fits {
         Ok(text.to_lowercase())
@@ -590,7 +644,7 @@ fn digest(text: &str) -> Result<String, String> {
     }
 }
 
-fn run_prefix(text: &str) -> Result<String, String> {
+pub(crate) fn run_prefix(text: &str) -> Result<String, String> {
     let text = text.to_lowercase();
     let fits = (1..=RUN_ID_LENGTH).contains(&text.len()) && text.bytes().all(|byte| RUN_ID_ALPHABET.contains(&byte));
     if fits { Ok(text) } else { Err("no run has a name like this; `tiller runs` lists them".to_string()) }

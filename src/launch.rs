@@ -114,6 +114,8 @@ impl Ground {
             model: spec,
             instructions: self.settings.instructions().to_string(),
             rehearsal: false,
+            trust: self.settings.trust(),
+            keep_full_trust: self.settings.keep_full_trust(),
         })
     }
 

@@ -67,6 +67,7 @@ mod tests {
     use crate::domain::terms::Goal;
     use crate::domain::terms::Terms;
     use crate::domain::time::Now;
+    use crate::domain::trust::Trust;
     use crate::machine;
     use crate::tools::Scene;
 
@@ -91,6 +92,8 @@ mod tests {
             tools: Vec::new(),
             instructions: String::new(),
             rehearsal: false,
+            trust: Trust::default(),
+            keep_full_trust: false,
         };
         change(&mut terms);
         let first = machine::create(terms, Now::default());

@@ -84,6 +84,7 @@ impl Bench {
             state: CallState::Running,
             facts: None,
             allowed: Some(By::Operator(ClientId("test".to_string()))),
+            edited: None,
             attempts: 1,
             since: Timestamp(0),
         };

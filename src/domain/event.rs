@@ -36,6 +36,7 @@ use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::Probe;
 use crate::domain::tool::ToolOutcome;
+use crate::domain::trust::Trust;
 
 /// The format of records that this version writes.
 pub const FORMAT_VERSION: u32 = 1;
@@ -228,6 +229,13 @@ pub enum Event {
         /// Why.
         why: String,
     },
+    /// The run does more, or less, unasked from here on.
+    TrustChanged {
+        /// How much.
+        trust: Trust,
+        /// By whom: the operator, or a rule.
+        by: By,
+    },
     /// A call runs.
     ToolCallStarted {
         /// Which call.
@@ -271,6 +279,12 @@ pub enum Event {
     PlanUpdated {
         /// The plan as it stands now.
         plan: Plan,
+        /// The operator who changed it; nothing when it was the model or the engine.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<ClientId>,
+        /// What the model is told of it at the start of the next iteration; empty when it knows already.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        told: String,
     },
     /// The model claims that the goal is reached.
     DoneClaimed {
@@ -334,6 +348,11 @@ pub enum Event {
 }
 
 impl Event {
+    /// The plan changed by the model itself, or by the engine.
+    pub fn planned(plan: Plan) -> Event {
+        Event::PlanUpdated { plan, by: None, told: String::new() }
+    }
+
     /// The event's name, as its record has it.
     pub fn name(&self) -> &'static str {
         match self {
@@ -359,6 +378,7 @@ impl Event {
             Event::ApprovalRequested { .. } => "approval_requested",
             Event::ApprovalDecided { .. } => "approval_decided",
             Event::ApprovalInvalidated { .. } => "approval_invalidated",
+            Event::TrustChanged { .. } => "trust_changed",
             Event::ToolCallStarted { .. } => "tool_call_started",
             Event::ToolCallFinished { .. } => "tool_call_finished",
             Event::ToolCallProbed { .. } => "tool_call_probed",

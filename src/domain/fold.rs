@@ -41,6 +41,7 @@ use crate::domain::run::Run;
 use crate::domain::run::Trouble;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
+use crate::domain::status::Warning;
 use crate::domain::terms::Terms;
 use crate::domain::tool::CallState;
 use crate::domain::tool::Probe;
@@ -103,6 +104,9 @@ impl Run {
             history: VectorSync::new_sync(),
             model_call: None,
             calls: std::collections::BTreeMap::new(),
+            trust: terms.trust,
+            trust_was_driven: false,
+            granted_tools: std::collections::BTreeSet::new(),
             progress: Progress::default(),
             retry_at: None,
             trouble: None,
@@ -112,6 +116,7 @@ impl Run {
             interjections: Vec::new(),
             verdict: None,
             diagnosis: None,
+            plan_news: Vec::new(),
             warnings: std::collections::BTreeMap::new(),
             estimate: Estimate { input: 0, bytes: 0, factor_percent: limits::INPUT_FACTOR_PERCENT },
             next: NextIds { call: CallId(1), model_call: ModelCallId(1), interjection: InterjectionId(1) },
@@ -159,7 +164,10 @@ impl Run {
     fn change(&mut self, record: &Record) -> Result<(), String> {
         match &record.event {
             Event::RunCreated { .. } => return Err("the run was created before".to_string()),
-            Event::OwnerAcquired { owner } => self.owner = Some(owner.clone()),
+            Event::OwnerAcquired { owner } => {
+                self.owner = Some(owner.clone());
+                self.trust_was_driven |= self.is_driven();
+            }
             Event::StatusChanged { status, by: _ } => self.change_status(status, record),
             Event::ControlRequested { control, by: _ } => self.control = self.control.max(Some(*control)),
             Event::Recovered { findings } => self.recover(findings)?,
@@ -178,7 +186,10 @@ impl Run {
                     self.iteration.tokens = self.iteration.tokens.saturating_add(charge.usage.total());
                 }
             }
-            Event::BudgetRaised { axis, limit, by: _ } => self.pool.raise(*axis, *limit),
+            Event::BudgetRaised { axis, limit, by: _ } => {
+                self.pool.raise(*axis, *limit);
+                self.warnings.remove(&Warning::Budget(*axis));
+            }
             Event::BudgetCorrected { id, amount, by: _ } => self.pool.correct(*id, *amount)?,
             Event::ModelCallStarted { call, attempt, digest: _, max_output, purpose } => {
                 self.start_model_call(ReservationId { call: *call, attempt: *attempt }, *max_output, *purpose, record)?;
@@ -224,10 +235,9 @@ impl Run {
             }
             Event::ApprovalInvalidated { call, why: _ } => {
                 let one = self.call_in(*call, record, &[Stage::Awaiting, Stage::Approved, Stage::Running])?;
-                one.state = CallState::Proposed;
-                one.facts = None;
-                one.allowed = None;
+                one.unprepare();
             }
+            Event::TrustChanged { trust, by: _ } => self.change_trust(*trust),
             Event::ToolCallStarted { call, attempt } => {
                 let one = self.call_in(*call, record, &[Stage::Approved, Stage::Unknown])?;
                 if one.allowed.is_none() || one.attempts + 1 != *attempt {
@@ -259,12 +269,7 @@ impl Run {
                 self.call_in(*call, record, &[Stage::Proposed])?;
                 self.reset_windows();
             }
-            Event::PlanUpdated { plan } => {
-                if plan.revision <= self.plan.revision {
-                    return Err(format!("plan revision {} after {}", plan.revision, self.plan.revision));
-                }
-                self.plan = plan.clone();
-            }
+            Event::PlanUpdated { plan, by, told } => self.change_plan(plan, by.is_some(), told)?,
             Event::DoneClaimed { call, summary } => {
                 let claim = Claim { call: *call, summary: summary.clone(), stage: ClaimStage::Passed(0) };
                 self.iteration.claim = Some(claim);
@@ -320,6 +325,7 @@ impl Run {
             Phase::Pursue | Phase::Replan => self.pool.count_loop(),
         }
         self.iteration = Iteration::new(n, phase, record, &self.plan, true);
+        self.tell_plan_news(record);
         Ok(())
     }
 
@@ -356,6 +362,10 @@ impl Run {
         self.calls.clear();
     }
 
+    pub(crate) fn answer(&mut self, message: Message, record: &Record) {
+        self.transcript.push_result(Entry { iteration: self.iteration.n, at: record.at, message });
+    }
+
     pub(crate) fn say(&mut self, message: Message, record: &Record) {
         self.transcript.push(Entry { iteration: self.iteration.n, at: record.at, message });
     }
@@ -373,6 +383,9 @@ impl Iteration {
             failures: 0,
             discards: 0,
             max_output: None,
+            degenerate: 0,
+            pauses: 0,
+            planned_in_text: false,
             reply: None,
             calls: Vec::new(),
             claim: None,

@@ -42,8 +42,16 @@ pub const TODOS_MAX: usize = 40;
 pub const TODO_TITLE_MAX_CHARS: usize = 200;
 /// Longest todo note, in characters.
 pub const TODO_NOTE_MAX_CHARS: usize = 500;
+/// Longest word on when a todo counts as done, in characters.
+pub const TODO_ACCEPTANCE_MAX_CHARS: usize = 300;
+/// What is read of a text of a todo before it is cleaned, in bytes.
+pub const TODO_RAW_MAX_BYTES: usize = 16 * 1024;
 /// Dependencies of one todo.
 pub const TODO_DEPENDENCIES_MAX: usize = 8;
+/// What is looked at of a text that may hold a plan, in bytes: no plan is longer.
+pub const PLAN_TEXT_MAX_BYTES: usize = 64 * 1024;
+/// Changes of the plan that wait to be told; of more the newest are told, and the plan itself says the rest.
+pub const PLAN_NEWS: usize = 40;
 /// Attempts at a first plan before the goal itself becomes the plan.
 pub const DECOMPOSE_ATTEMPTS: u32 = 2;
 
@@ -84,6 +92,8 @@ pub const RETRIES_ONCE: u32 = 2;
 pub const BACKOFF_FIRST: Span = Span::seconds(1);
 /// Longest wait before a retry inside an iteration.
 pub const BACKOFF_MAX: Span = Span::seconds(60);
+/// A wait for a provider from this length on does not count as active time.
+pub const LONG_WAIT: Span = Span::seconds(60);
 /// A provider that asks for a longer wait parks the run instead.
 pub const RETRY_AFTER_MAX: Span = Span::seconds(15 * 60);
 /// How long a run parked for its provider waits before it tries again by itself.
@@ -191,6 +201,14 @@ pub const LEDGER_MAX_BYTES: u64 = 64 * 1024 * 1024;
 pub const LEDGER_SLACK_LINES: usize = 256;
 /// How long a store's lock is tried for: it can outlive a killed process by some milliseconds.
 pub const LOCK_PATIENCE: Span = Span::seconds(2);
+/// Records that are written in one commit where many are there at once, as in an import: a transaction is held in memory.
+pub const RECORDS_PER_COMMIT: usize = 256;
+/// Positions of a damaged journal that are looked at: more than any run has, and not what a stray key says.
+pub const SURVEY_RECORDS: u64 = 1_000_000;
+/// Damaged stores of one run that are kept beside its mended one: each repair keeps what it found.
+pub const KEPT_STORES: u32 = 1_000;
+/// Longest file that is imported, in bytes: some thousand iterations of the longest results.
+pub const IMPORT_MAX_BYTES: u64 = 1024 * 1024 * 1024;
 /// Commits that fail are tried so often before the run parks for storage.
 pub const STORE_RETRIES: u32 = 3;
 /// Free space a run needs to start, in bytes.
@@ -236,6 +254,9 @@ pub const RUNS_REFRESH: Span = Span::seconds(3);
 
 /// Records that a client is given at once: enough to catch up fast, little enough to draw between.
 pub const RECORDS_PER_UPDATE: usize = 256;
+/// Times that the loop of a run may break down in one process before it is not started again: the first is repaired
+/// unasked, and the others were each asked for by the operator.
+pub const ENGINE_PANICS: u32 = 5;
 /// Between two attempts at a commit that failed.
 pub const STORE_RETRY_WAIT: Span = Span(700);
 

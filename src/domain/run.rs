@@ -4,6 +4,7 @@
 //! iteration live on in the conversation only.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rpds::VectorSync;
@@ -42,6 +43,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::ToolCall;
+use crate::domain::trust::Trust;
 
 /// One supervised attempt at a goal.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,6 +82,12 @@ pub struct Run {
     pub model_call: Option<ModelCall>,
     /// The calls of the open iteration.
     pub calls: BTreeMap<CallId, ToolCall>,
+    /// How much it does unasked.
+    pub trust: Trust,
+    /// Whether a process has driven the run since its trust was set.
+    pub trust_was_driven: bool,
+    /// Tools that the operator allowed until the run ends.
+    pub granted_tools: BTreeSet<String>,
     /// Detector windows and counters.
     pub progress: Progress,
     /// A failed model call is tried again then.
@@ -98,6 +106,8 @@ pub struct Run {
     pub verdict: Option<Verdict>,
     /// The diagnosis of the last stall, until a replan has answered it.
     pub diagnosis: Option<String>,
+    /// Changes of the plan that the model is told of at the start of the next iteration.
+    pub plan_news: Vec<String>,
     /// Warnings that stand, each with its sentence; one about a stall until the next iteration is closed.
     pub warnings: BTreeMap<Warning, String>,
     /// What the last reported input says about the size of tokens.
@@ -127,6 +137,12 @@ pub struct Iteration {
     pub discards: u32,
     /// Output to ask for, where the default was too little, in tokens.
     pub max_output: Option<u64>,
+    /// Model calls whose text went in circles.
+    pub degenerate: u32,
+    /// Replies that the provider broke off to go on with, and that were gone on with.
+    pub pauses: u32,
+    /// Its plan was read from the text of the reply.
+    pub planned_in_text: bool,
     /// The accepted reply.
     pub reply: Option<Reply>,
     /// Its calls in the model's order.

@@ -1,9 +1,11 @@
 //! The only async loop: one task per run, one input at a time. Append, adopt, publish, start; in that order.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::sync::broadcast;
 use tokio::sync::mpsc;
 use tokio::sync::oneshot;
@@ -21,6 +23,7 @@ use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::status::Lack;
+use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::summary::Summary;
 use crate::domain::time::Now;
@@ -85,7 +88,7 @@ pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -
         head: head_sender,
     };
     let task = tokio::spawn(async move {
-        let (journal, result) = driver.drive(asked, Input::Recovered { owner, problems }).await;
+        let (journal, result) = driver.live(asked, owner, problems).await;
         if let Err(why) = result {
             tracing::error!(%why, "the engine stopped");
             let _ = halted.set(why);
@@ -107,6 +110,16 @@ struct Driver<J> {
     active: ActiveTime,
 }
 
+/// The name of the engine as a client of its own run.
+const OWN_CLIENT: &str = "tiller";
+
+/// Whether a run that was cut off goes on.
+#[derive(Clone, Copy, PartialEq)]
+enum GoesOn {
+    WhenTold,
+    ByItself,
+}
+
 /// Whether an input has led as far as it leads.
 #[derive(PartialEq)]
 enum Rest {
@@ -118,32 +131,86 @@ enum Rest {
 type Answer = oneshot::Sender<Result<Seq, Refusal>>;
 
 impl<J: Journal> Driver<J> {
-    /// Turns until the last hold is dropped. The error says why it stopped before.
-    async fn drive(mut self, mut inbox: mpsc::Receiver<Asked>, first: Input) -> (J, Result<(), String>) {
+    /// Drives until the last hold is dropped. A panic of the loop, which is a bug, starts it anew from the journal;
+    /// the first time it goes on by itself, then the run is parked (docs/ENGINE.md §14.1). The error says why it
+    /// stopped before.
+    async fn live(
+        mut self,
+        mut inbox: mpsc::Receiver<Asked>,
+        owner: Owner,
+        problems: Vec<Lack>,
+    ) -> (J, Result<(), String>) {
         self.purse.settle_lost(&self.run, self.clock.now()).await;
-        let mut result = self.take(first, None).await;
-        while result.is_ok() {
+        let mut first = Input::Recovered { owner: owner.clone(), problems };
+        let mut goes_on = GoesOn::WhenTold;
+        let mut panics = 0;
+        let result = loop {
+            match AssertUnwindSafe(self.drive(&mut inbox, first, goes_on)).catch_unwind().await {
+                Ok(result) => break result,
+                Err(_) if panics >= limits::ENGINE_PANICS => {
+                    break Err("the engine broke down again and again; this is a bug of tiller; the journal is whole"
+                        .to_string());
+                }
+                Err(_) => {}
+            }
+            panics += 1;
+            tracing::error!(panics, "the loop of the run broke down; it starts anew from the journal");
+            self.tasks.clear(limits::LEAVE_PATIENCE).await;
+            if let Err(why) = self.read_again().await {
+                break Err(why);
+            }
+            goes_on = if panics == 1 { GoesOn::ByItself } else { GoesOn::WhenTold };
+            let reason = ParkReason::EnginePanic;
+            let again =
+                Lack { reason, sentence: "the loop of the run broke down twice; this is a bug of tiller".to_string() };
+            let problems = if goes_on == GoesOn::ByItself { Vec::new() } else { vec![again] };
+            first = Input::Recovered { owner: owner.clone(), problems };
+        };
+        self.tasks.clear(limits::LEAVE_PATIENCE).await;
+        (self.journal, result)
+    }
+
+    /// The state as the journal has it; nothing in memory counts after a panic.
+    async fn read_again(&mut self) -> Result<(), String> {
+        let reader = self.journal.reader();
+        let mut records = Vec::new();
+        loop {
+            let from = Seq(records.len() as u64).next();
+            let some = reader.read(from, limits::RECORDS_PER_UPDATE).await.map_err(|error| error.to_string())?;
+            if some.is_empty() {
+                break;
+            }
+            records.extend(some);
+        }
+        self.run = Run::fold(&self.run.id, &records).map_err(|broken| broken.to_string())?;
+        self.active = ActiveTime { base: Span(self.run.pool.used(Axis::Active)), since: None };
+        self.head.send_replace(self.run.seq);
+        Ok(())
+    }
+
+    /// Turns until the last hold is dropped. `goes_on` says that a run which was cut off by a panic goes on by itself.
+    async fn drive(&mut self, inbox: &mut mpsc::Receiver<Asked>, first: Input, goes_on: GoesOn) -> Result<(), String> {
+        self.take(first, None).await?;
+        if goes_on == GoesOn::ByItself && self.run.status == Status::Parked(ParkReason::Interrupted) {
+            self.take(Input::Command(Command::Resume, ClientId(OWN_CLIENT.to_string())), None).await?;
+        }
+        loop {
             let (input, answer) = tokio::select! {
                 biased;
                 asked = inbox.recv() => match asked {
                     Some(Asked { command, client, answer }) => (Input::Command(command, client), Some(answer)),
-                    None => {
-                        result = self.part().await;
-                        break;
-                    }
+                    None => return self.part().await,
                 },
                 outcome = self.tasks.next() => (Input::Outcome(outcome), None),
                 () = wait_until(&self.clock, self.run.deadline()) => (Input::Tick, None),
             };
-            result = self.take(input, answer).await;
+            self.take(input, answer).await?;
         }
-        self.tasks.stop(limits::LEAVE_PATIENCE).await;
-        (self.journal, result)
     }
 
     /// Nobody holds the run any more: it is left, and what is under way is ended and recorded, but not for ever.
     async fn part(&mut self) -> Result<(), String> {
-        self.take(Input::Command(Command::Leave, ClientId("tiller".to_string())), None).await?;
+        self.take(Input::Command(Command::Leave, ClientId(OWN_CLIENT.to_string())), None).await?;
         let patience = Duration::from_millis(limits::LEAVE_PATIENCE.0);
         let ended = async {
             while self.run.is_busy() {
@@ -212,6 +279,12 @@ impl<J: Journal> Driver<J> {
         Ok(rest)
     }
 
+    /// Whether time counts as active: not while parked, and not through a long wait for the provider.
+    fn is_active(&self, now: Timestamp) -> bool {
+        let waits_long = self.run.retry_at.is_some_and(|at| at.since(now) >= limits::LONG_WAIT);
+        self.run.is_running() && !waits_long
+    }
+
     /// Takes over a turn that is durable: adopt, publish, start.
     async fn adopt(&mut self, turned: Turn, now: Now, answer: Option<Answer>) {
         for record in &turned.records {
@@ -223,7 +296,7 @@ impl<J: Journal> Driver<J> {
         }
         let changed = turned.run.status != self.run.status || turned.run.iteration.n != self.run.iteration.n;
         self.run = turned.run;
-        self.active.turn(now.active, self.clock.mono(), self.run.is_running());
+        self.active.turn(now.active, self.clock.mono(), self.is_active(now.at));
         self.head.send_replace(self.run.seq);
         reply(answer, Ok(self.run.seq));
         for effect in turned.effects {

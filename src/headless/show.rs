@@ -99,7 +99,8 @@ fn deeds(run: &Run) -> String {
 pub fn opening(run: &Run, zone: &TimeZone) -> String {
     let status = status_line(run, zone);
     let since = format!("  since {}, iteration {}\n", clock(run.status_since, zone), run.iteration.n);
-    format!("{}{status}{since}{}", created(run, &run.terms), plan_lines(&run.plan))
+    let trust = format!("[trust] {}: {}\n", run.trust, run.trust.meaning());
+    format!("{}{status}{since}{trust}{}", created(run, &run.terms), plan_lines(&run.plan))
 }
 
 /// A word for a run that its journal calls running although no process drives it.
@@ -163,6 +164,7 @@ pub fn run_json(run: &Run) -> String {
         "goal": run.terms.goal.as_str(),
         "reason": reason,
         "remedy": run.remedy(),
+        "trust": run.trust,
         "plan": run.plan,
         "axes": axes,
         "reserved": run.pool.reserved(),

@@ -6,9 +6,11 @@
 
 pub mod acceptance;
 pub mod advance;
+pub mod deciding;
 pub mod effect;
 pub mod outcome;
 pub mod respond;
+pub mod trusting;
 
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
@@ -146,7 +148,13 @@ pub fn turn_below(run: &Run, input: &Input, now: Now, above: Above<'_>) -> Resul
     for _ in 0..limits::GROUPS_PER_TURN {
         let group = below(advance::advance(&next, now), above);
         if group.is_empty() {
-            let effects = records.iter().flat_map(|record| effect::of(&next, record)).collect();
+            let mut effects: Vec<Effect> = Vec::new();
+            for one in records.iter().flat_map(|record| effect::of(&next, record)) {
+                // Calls that became void together are looked at together, once.
+                if !effects.contains(&one) {
+                    effects.push(one);
+                }
+            }
             return Ok(Turn { run: next, records, effects });
         }
         take(&mut next, group, now, &mut records)?;

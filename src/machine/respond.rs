@@ -1,13 +1,12 @@
 //! What an input means, as facts. It records what is so and decides nothing about what comes next.
 
-use crate::domain::approval::By;
-use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::Command;
 use crate::domain::command::Control;
+use crate::domain::command::PlanEdit;
 use crate::domain::command::Refusal;
 use crate::domain::control;
 use crate::domain::event::Event;
@@ -24,17 +23,16 @@ use crate::domain::status::Lack;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::time::Now;
-use crate::domain::tool::CallState;
-use crate::domain::tool::Digest;
 use crate::domain::tool::OutcomeKind;
-use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::Input;
 use crate::machine::adopt;
+use crate::machine::deciding;
 use crate::machine::outcome;
+use crate::machine::trusting;
 use crate::policy::charge;
 use crate::policy::context;
-use crate::policy::permission;
+use crate::policy::plan_edit;
 use crate::policy::spending;
 
 /// The events that an input means. A refusal means that it does not fit; nothing changed.
@@ -51,20 +49,23 @@ pub fn respond(run: &Run, input: &Input, now: Now) -> Result<Vec<Event>, Refusal
 /// A new owner; the one before is gone, and what became of its work is unknown (docs/ENGINE.md §10.7).
 fn recovered(run: &Run, owner: &Owner, problems: &[Lack], now: Now) -> Vec<Event> {
     let mut group = vec![Event::OwnerAcquired { owner: owner.clone() }];
+    if owner.mode == OwnerMode::Drives && !run.is_ended() {
+        group.extend(trusting::after_restart(run));
+    }
     match &run.status {
         Status::Queued => match (owner.mode, problems.first()) {
             (OwnerMode::Records, _) => {}
             (OwnerMode::Drives, Some(_)) => group.extend(parked_for(problems)),
             (OwnerMode::Drives, None) => group.push(status(Status::Running, None)),
         },
-        Status::Running => group.extend(interrupted(run, now)),
+        Status::Running => group.extend(interrupted(run, problems, now)),
         Status::Parked(_) | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => {}
     }
     group
 }
 
 /// What the death of a driving process means.
-fn interrupted(run: &Run, now: Now) -> Vec<Event> {
+fn interrupted(run: &Run, problems: &[Lack], now: Now) -> Vec<Event> {
     let model = run.model_call.map(|call| Finding::ModelCallLost(call.id.call));
     let tools = run.running_calls().map(|call| Finding::ToolCallLost(call.id));
     let check = run.running_check().map(Finding::CheckLost);
@@ -80,7 +81,7 @@ fn interrupted(run: &Run, now: Now) -> Vec<Event> {
         let head = after.head().filter(|_| fits).and_then(|call| after.waits(call));
         let reason = match head {
             Some(waits) => waits.reason(),
-            None if after.progress.recoveries > limits::RECOVERIES => ParkReason::EnginePanic,
+            None if after.progress.recoveries > limits::RECOVERIES || broke_down(problems) => ParkReason::EnginePanic,
             None => ParkReason::Interrupted,
         };
         group.push(status(Status::Parked(reason), None));
@@ -88,7 +89,12 @@ fn interrupted(run: &Run, now: Now) -> Vec<Event> {
     group
 }
 
-fn status(status: Status, by: Option<&ClientId>) -> Event {
+/// Whether the loop itself is what stands against going on.
+fn broke_down(problems: &[Lack]) -> bool {
+    problems.iter().any(|lack| lack.reason == ParkReason::EnginePanic)
+}
+
+pub(crate) fn status(status: Status, by: Option<&ClientId>) -> Event {
     Event::StatusChanged { status, by: by.cloned() }
 }
 
@@ -105,7 +111,9 @@ fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, R
         return if asks_nothing { Ok(Vec::new()) } else { Err(Refusal::Ended(run.status.clone())) };
     }
     match command {
-        Command::Decide { call, digest, decision } => decide(run, *call, digest, decision, client),
+        Command::Decide { call, digest, decision } => deciding::decide(run, *call, digest, decision, client),
+        Command::AllowAll { calls } => deciding::allow_all(run, calls, client),
+        Command::SetTrust(trust) => Ok(trusting::set(run, *trust, client)),
         Command::Resolve { call, resolution } => resolve(run, *call, resolution, client),
         Command::Answer { call, text } => answer(run, *call, text, client),
         Command::Interject { text } => interject(run, text, client),
@@ -114,6 +122,7 @@ fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, R
         Command::Resume => resume(run, Some(client)),
         Command::Cancel(cancel) => Ok(request(run, Control::Cancel(*cancel), client)),
         Command::Raise { axis, limit } => raise(run, *axis, *limit, client),
+        Command::EditPlan(edit) => edit_plan(run, edit, client),
         Command::Correct { id, amount } => correct(run, *id, *amount, client),
         Command::Leave if !run.is_running() => Ok(Vec::new()),
         Command::Leave => Ok(request(run, Control::Leave, client)),
@@ -126,60 +135,6 @@ fn request(run: &Run, control: Control, client: &ClientId) -> Vec<Event> {
         return Vec::new();
     }
     vec![Event::ControlRequested { control, by: client.clone() }]
-}
-
-fn decide(
-    run: &Run,
-    id: CallId,
-    digest: &Digest,
-    decision: &Decision,
-    client: &ClientId,
-) -> Result<Vec<Event>, Refusal> {
-    let call = run.calls.get(&id).ok_or(Refusal::NoSuchCall(id))?;
-    match &call.state {
-        CallState::Awaiting { .. } => {}
-        CallState::Proposed | CallState::Prepared => return Err(Refusal::NoSuchCall(id)),
-        CallState::Approved
-        | CallState::Denied { .. }
-        | CallState::Running
-        | CallState::OutcomeUnknown { .. }
-        | CallState::Closed(_) => return Err(Refusal::AlreadyDecided(id)),
-    }
-    if call.digest().as_ref() != Some(digest) {
-        return Err(Refusal::BindingChanged(id));
-    }
-    let told = match decision {
-        Decision::Deny(words) => Decision::Deny(said(words, Empty::Fits)?),
-        Decision::AllowOnce | Decision::AllowRun => decision.clone(),
-    };
-    let by = By::Operator(client.clone());
-    let mut group = vec![Event::ApprovalDecided { call: id, digest: digest.clone(), decision: told, by }];
-    if *decision == Decision::AllowRun {
-        group.extend(twins(run, call));
-    }
-    let decided = |head: &ToolCall| {
-        group.iter().any(|event| matches!(event, Event::ApprovalDecided { call, .. } if *call == head.id))
-    };
-    // The head may have been decided before, under an owner that only recorded.
-    let holds_up = run.head().is_some_and(|head| run.waits(head).is_some() && !decided(head));
-    if run.status == Status::Parked(ParkReason::Approval) && run.is_driven() && !holds_up {
-        group.push(status(Status::Running, Some(client)));
-    }
-    Ok(group)
-}
-
-/// Other waiting calls that a grant for the run covers as well.
-fn twins(run: &Run, call: &ToolCall) -> Vec<Event> {
-    let covered = |other: &&ToolCall| {
-        other.id != call.id && other.grant() == call.grant() && matches!(other.state, CallState::Awaiting { .. })
-    };
-    run.ordered_calls()
-        .filter(covered)
-        .filter_map(|other| {
-            let by = By::Rule(permission::GRANTED.to_string());
-            Some(Event::ApprovalDecided { call: other.id, digest: other.digest()?, decision: Decision::AllowOnce, by })
-        })
-        .collect()
 }
 
 fn resolve(run: &Run, id: CallId, resolution: &Resolution, client: &ClientId) -> Result<Vec<Event>, Refusal> {
@@ -225,6 +180,11 @@ fn answer(run: &Run, id: CallId, text: &str, client: &ClientId) -> Result<Vec<Ev
     Ok(group)
 }
 
+fn edit_plan(run: &Run, edit: &PlanEdit, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    let (plan, told) = plan_edit::edited(&run.plan, edit).map_err(Refusal::BadPlan)?;
+    Ok(vec![Event::PlanUpdated { plan, by: Some(client.clone()), told }])
+}
+
 fn interject(run: &Run, text: &str, client: &ClientId) -> Result<Vec<Event>, Refusal> {
     if run.interjections.len() >= limits::INTERJECTIONS_MAX {
         return Err(Refusal::TooMany);
@@ -235,12 +195,12 @@ fn interject(run: &Run, text: &str, client: &ClientId) -> Result<Vec<Event>, Ref
 
 /// Whether a text may be empty.
 #[derive(PartialEq)]
-enum Empty {
+pub(crate) enum Empty {
     Fits,
     Refused,
 }
 
-fn said(text: &str, empty: Empty) -> Result<String, Refusal> {
+pub(crate) fn said(text: &str, empty: Empty) -> Result<String, Refusal> {
     let text = text.trim();
     if text.is_empty() && empty == Empty::Refused {
         return Err(Refusal::Empty);

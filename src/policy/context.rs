@@ -10,6 +10,7 @@ use crate::domain::model::ModelRequest;
 use crate::domain::model::Purpose;
 use crate::domain::run::Run;
 use crate::domain::status::Phase;
+use crate::domain::status::Warning;
 use crate::domain::text::sha256_hex;
 
 const SYSTEM: &str = include_str!("../../assets/prompts/system.md");
@@ -86,6 +87,8 @@ fn closing(run: &Run, phase: Phase) -> String {
     if phase == Phase::Decompose && run.decomposes > 1 {
         parts.push("Your last turn gave no usable plan.".to_string());
     }
+    // Told here too where a request is made once more before the next iteration.
+    parts.extend(run.plan_news.iter().cloned());
     if let Some(diagnosis) = run.diagnosis.as_ref().filter(|_| phase == Phase::Replan) {
         parts.push(format!("What was noticed: {diagnosis}"));
     }
@@ -96,10 +99,18 @@ fn closing(run: &Run, phase: Phase) -> String {
                 .to_string(),
         );
     }
-    parts.extend(run.warnings.values().cloned());
+    parts.extend(run.warnings.iter().filter(|(what, _)| is_told(**what)).map(|(_, text)| text.clone()));
     parts.extend(notices(run));
     parts.push(task.trim().to_string());
     parts.join("\n\n")
+}
+
+/// Whether a warning is the model's business. That of a limit is the operator's; the model is told at nine tenths.
+fn is_told(warning: Warning) -> bool {
+    match warning {
+        Warning::Stall(_) => true,
+        Warning::Budget(_) => false,
+    }
 }
 
 /// Limits of which nine tenths are used.

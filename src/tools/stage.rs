@@ -80,6 +80,7 @@ impl Stage {
             state: CallState::Running,
             facts: None,
             allowed: Some(By::Operator(ClientId("test".to_string()))),
+            edited: None,
             attempts: 1,
             since: Timestamp(0),
         };

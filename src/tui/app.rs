@@ -337,11 +337,14 @@ impl App {
             Command::Decide { call: one, .. }
             | Command::Resolve { call: one, .. }
             | Command::Answer { call: one, .. } => *one == call,
-            Command::Interject { .. }
+            Command::AllowAll { calls } => calls.iter().any(|(one, _)| *one == call),
+            Command::SetTrust(_)
+            | Command::Interject { .. }
             | Command::Pause(_)
             | Command::Resume
             | Command::Cancel(_)
             | Command::Raise { .. }
+            | Command::EditPlan(_)
             | Command::Correct { .. }
             | Command::Leave => false,
         })
@@ -360,10 +363,13 @@ impl App {
             Command::Cancel(cancel) => Some(Control::Cancel(*cancel)),
             Command::Leave => Some(Control::Leave),
             Command::Decide { .. }
+            | Command::AllowAll { .. }
+            | Command::SetTrust(_)
             | Command::Resolve { .. }
             | Command::Answer { .. }
             | Command::Interject { .. }
             | Command::Resume
+            | Command::EditPlan(_)
             | Command::Raise { .. }
             | Command::Correct { .. } => None,
         });
@@ -375,12 +381,15 @@ impl App {
         self.sent.iter().filter_map(|sent| match &sent.command {
             Command::Interject { text } => Some(text.as_str()),
             Command::Decide { .. }
+            | Command::AllowAll { .. }
+            | Command::SetTrust(_)
             | Command::Resolve { .. }
             | Command::Answer { .. }
             | Command::Pause(_)
             | Command::Resume
             | Command::Cancel(_)
             | Command::Raise { .. }
+            | Command::EditPlan(_)
             | Command::Correct { .. }
             | Command::Leave => None,
         })

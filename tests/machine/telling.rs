@@ -61,14 +61,20 @@ fn event(event: &Event) -> String {
         Event::ApprovalRequested { call, why, .. } => format!("requested {call}: {why}"),
         Event::ApprovalDecided { call, decision, by, .. } => format!("decided {call} {}", decided(decision, by)),
         Event::ApprovalInvalidated { call, why } => format!("invalidated {call}: {why}"),
+        Event::TrustChanged { trust, by } => match by {
+            By::Operator(client) => format!("trust {trust} by {client}"),
+            By::Rule(rule) => format!("trust {trust} by rule: {rule}"),
+        },
         Event::ToolCallStarted { call, attempt } => format!("started {call}.{attempt}"),
         Event::ToolCallFinished { call, outcome } => format!("finished {call} {}", ended(outcome)),
         Event::ToolCallProbed { call, probe } => format!("probed {call} {probe:?}"),
         Event::ToolOutcomeResolved { call, resolution, .. } => format!("resolved {call} {resolution:?}"),
         Event::QuestionAnswered { call, text, .. } => format!("answered {call} {text}"),
-        Event::PlanUpdated { plan } => {
+        Event::PlanUpdated { plan, by, told } => {
             let (done, all) = plan.score();
-            format!("plan {} {:?} {done}/{all}", plan.revision, plan.source)
+            let by = by.as_ref().map(|client| format!(" by {client}")).unwrap_or_default();
+            let told = if told.is_empty() { String::new() } else { format!(": {}", one_line(told, 100)) };
+            format!("plan {} {:?} {done}/{all}{by}{told}", plan.revision, plan.source)
         }
         Event::DoneClaimed { call, summary } => {
             let call = call.map_or("in text".to_string(), |call| call.to_string());
@@ -123,6 +129,8 @@ fn decided(decision: &Decision, by: &By) -> String {
     match decision {
         Decision::AllowOnce => format!("allow once {by}"),
         Decision::AllowRun => format!("allow for the run {by}"),
+        Decision::AllowTool => format!("allow the tool {by}"),
+        Decision::Edit(arguments) => format!("edit to {arguments} {by}"),
         Decision::Deny(words) => format!("deny {words:?} {by}"),
     }
 }
