@@ -112,6 +112,11 @@ fn trouble() {
 }
 
 #[test]
+fn outputs() {
+    check("outputs");
+}
+
+#[test]
 fn commands() {
     check("commands");
 }

@@ -321,6 +321,7 @@ fn model(address: &str, timeouts: Timeouts) -> OpenAi {
         key_variable: None,
         window: 4_096,
         max_output: 512,
+        most_output: None,
         price: None,
     };
     OpenAi::with_timeouts(&spec, Some(SecretString::from("sk-very-secret")), timeouts).unwrap()
@@ -355,6 +356,7 @@ fn request() -> ModelRequest {
         closing: "go on".to_string(),
         offer: Arc::default(),
         max_output: 512,
+        temperature_percent: None,
     }
 }
 

@@ -310,7 +310,7 @@ fn next_phase(run: &Run) -> Phase {
 
 /// Reserves the worst case and asks the model, or says why not.
 fn ask_model(run: &Run, now: Now) -> Vec<Event> {
-    if run.iteration.discards > limits::EMPTY_RESAMPLES {
+    if run.iteration.discards > limits::EMPTY_RESAMPLES || run.progress.truncated >= limits::TRUNCATED {
         return parked(ParkReason::ModelOutput);
     }
     let unanswered = run.trouble.as_ref().filter(|_| run.iteration.failures > 0 && run.retry_at.is_none());

@@ -15,4 +15,5 @@ pub mod planning;
 pub mod progress;
 pub mod reply;
 pub mod retry;
+pub mod schema;
 pub mod spending;

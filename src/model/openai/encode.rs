@@ -60,6 +60,9 @@ pub fn body(model: &str, field: OutputField, request: &ModelRequest) -> Result<V
         OutputField::MaxCompletionTokens => "max_completion_tokens",
     };
     body.insert(field.to_string(), json!(request.max_output));
+    if let Some(percent) = request.temperature_percent {
+        body.insert("temperature".to_string(), json!(f64::from(percent) / 100.0));
+    }
     body.insert("stream".to_string(), json!(true));
     body.insert("stream_options".to_string(), json!({ "include_usage": true }));
     Ok(Value::Object(body))
@@ -224,6 +227,7 @@ mod tests {
             closing: "the plan".to_string(),
             offer: Arc::default(),
             max_output: 100,
+            temperature_percent: None,
         }
     }
 
