@@ -10,6 +10,8 @@
 mod precedence;
 #[path = "machine/reading.rs"]
 mod reading;
+#[path = "machine/sabotage.rs"]
+mod sabotage;
 #[path = "machine/stage.rs"]
 mod stage;
 #[path = "machine/telling.rs"]
@@ -119,4 +121,9 @@ fn outputs() {
 #[test]
 fn commands() {
     check("commands");
+}
+
+#[test]
+fn interjections() {
+    check("interjections");
 }

@@ -89,19 +89,23 @@ pub fn problem(run: &Run, name: &str, arguments: &str) -> Option<Problem> {
             one_line(name, 64),
             nearest(run, name)
         );
-        return Some(Problem { kind: ProblemKind::UnknownTool, text });
+        return Some(Problem::new(ProblemKind::UnknownTool, text));
+    }
+    if run.progress.is_disabled(name) {
+        let text = format!("the tool {name} broke too often and is not used any more in this run; nothing was run");
+        return Some(Problem::new(ProblemKind::Impossible, text));
     }
     match serde_json::from_str::<Value>(arguments) {
         Err(error) => {
             let around = around(arguments, &error);
             let text =
                 format!("the arguments are not valid JSON ({error}); nothing was run; there you wrote: {around}");
-            Some(Problem { kind: ProblemKind::Malformed, text })
+            Some(Problem::new(ProblemKind::Malformed, text))
         }
         // The plan is read by its own rules, which know more habits than its schema; a claim when its turn comes, so
         // that the last one counts, whatever it says.
         Ok(_) if name == control::UPDATE_PLAN || name == control::FINISH => None,
-        Ok(value) => misfit(run, name, &value).map(|text| Problem { kind: ProblemKind::InvalidArguments, text }),
+        Ok(value) => misfit(run, name, &value).map(|text| Problem::new(ProblemKind::InvalidArguments, text)),
     }
 }
 
