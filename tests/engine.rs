@@ -143,7 +143,15 @@ fn says(text: &str, calls: &[(&str, serde_json::Value)]) -> Result<ModelReply, M
         .collect();
     let stop = if calls.is_empty() { StopReason::End } else { StopReason::Calls };
     let usage = Some(Usage { input: 100, output: 10, ..Usage::default() });
-    Ok(ModelReply { text: text.to_string(), reasoning: String::new(), calls, stop, usage, received_bytes: 30 })
+    Ok(ModelReply {
+        text: text.to_string(),
+        reasoning: String::new(),
+        calls,
+        opaque: Vec::new(),
+        stop,
+        usage,
+        received_bytes: 30,
+    })
 }
 
 /// A tool that counts its real executions and lasts until it is told to end, or panics.
@@ -265,6 +273,7 @@ fn terms(tools: Vec<ToolSpec>) -> Terms {
             key_variable: None,
             window: 100_000,
             max_output: 1_000,
+            most_output: None,
             price: Some(Price { input: 1_000_000, cache_read: 1_000_000, cache_write: 1_000_000, output: 1_000_000 }),
         },
         tools,
@@ -630,7 +639,7 @@ async fn s_44_what_a_leftover_task_comes_to_is_no_record() {
     }
     breaks.store(1, Ordering::SeqCst);
     // The loop breaks down over it, before it is a record.
-    assert!(stage.submit(Command::Interject { text: "hello".to_string() }).await.is_err());
+    assert!(stage.submit(Command::Interject { text: "hello".to_string(), policy: Policy::Next }).await.is_err());
     stage.until(|run| is_parked(run, &ParkReason::OutcomeUnknown)).await;
     let ends = stage.records().await.iter().filter(|record| is_end_of(record, call.id)).count();
     assert_eq!((ends, stage.executions()), (0, 1), "it ran, nobody knows how far, and it is not said to have ended");
