@@ -37,6 +37,8 @@ pub enum Ask {
     Resume {
         /// Which.
         which: Which,
+        /// Whether a stalled run is granted new replans.
+        grant: Grant,
         /// How it is shown.
         output: Output,
     },
@@ -125,6 +127,16 @@ pub enum Which {
     Named(String),
 }
 
+/// What a resume grants to a stalled run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grant {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// All its replans, again.
+    Replans,
+}
+
 /// What an operator can ask of a run that no process holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -146,6 +158,17 @@ pub enum Order {
         /// What is known.
         resolution: Resolution,
     },
+    /// Say whether the claim is right.
+    Confirm {
+        /// Whether it is.
+        confirmed: bool,
+        /// Words for the model.
+        text: String,
+    },
+    /// Take the work as it is.
+    Accept,
+    /// Close the run as failed.
+    Close,
     /// Say something to the agent.
     Say(String),
     /// Set a limit.
@@ -320,6 +343,9 @@ enum Word {
         /// The run that was touched last
         #[arg(long, conflicts_with = "run")]
         last: bool,
+        /// Grant a stalled run all its replans again
+        #[arg(long)]
+        grant_replans: bool,
         #[command(flatten)]
         output: OutputWords,
     },
@@ -383,6 +409,30 @@ enum Word {
         /// What it gave, for the model; only with `happened`
         text: Option<String>,
     },
+    /// Say whether the claim of being finished is right, where a check asks you
+    #[command(after_help = "Example: tiller confirm k7f no \"the second page is missing\" && tiller resume k7f")]
+    Confirm {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+        /// Your word
+        word: YesNo,
+        /// Why, for the model
+        #[arg(default_value = "", hide_default_value = true)]
+        text: String,
+    },
+    /// Take the work of a parked run as it is: the run is completed
+    Accept {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+    },
+    /// Close a parked run as failed
+    Close {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+    },
     /// Say something to the agent of a parked run; it is told when the run goes on
     Say {
         /// The beginning of its name
@@ -431,6 +481,14 @@ impl DecisionWords {
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum YesNo {
+    /// The goal is reached
+    Yes,
+    /// It is not
+    No,
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 enum Known {
     /// It happened
@@ -448,9 +506,10 @@ impl Word {
         let order = |run: String, order: Order| Ask::Order { run, order };
         Ok(match self {
             Word::Run { goal, options } => start(&goal, options.read())?,
-            Word::Resume { run, last, output } => {
+            Word::Resume { run, last, grant_replans, output } => {
                 let named = run.map_or(Which::Only, Which::Named);
-                Ask::Resume { which: if last { Which::Last } else { named }, output: output.read() }
+                let grant = if grant_replans { Grant::Replans } else { Grant::Nothing };
+                Ask::Resume { which: if last { Which::Last } else { named }, grant, output: output.read() }
             }
             Word::Runs { form } => Ask::Runs(form.read()),
             Word::Show { run, form } => Ask::Show { run, form: form.read() },
@@ -462,6 +521,9 @@ impl Word {
             Word::Resolve { run, call, what, text } => {
                 order(run, Order::Resolve { call, resolution: resolution(what, text)? })
             }
+            Word::Confirm { run, word, text } => order(run, Order::Confirm { confirmed: word == YesNo::Yes, text }),
+            Word::Accept { run } => order(run, Order::Accept),
+            Word::Close { run } => order(run, Order::Close),
             Word::Say { run, text } => order(run, Order::Say(text)),
             Word::Raise { run, axis, limit } => order(run, Order::Raise { axis, limit: axis.parse_limit(&limit)? }),
             Word::Cancel { run } => order(run, Order::Cancel),

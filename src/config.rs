@@ -296,6 +296,11 @@ impl Settings {
         self.list(&["run", "checks"]).iter().cloned().map(Check::Command).collect()
     }
 
+    /// Whether the model is asked where the work stands before a run parks at a limit.
+    pub fn wrap_up(&self) -> bool {
+        self.text(&["run", "wrap_up"]) != Some("off")
+    }
+
     /// Whether a run that was cut off goes on by itself.
     pub fn resume(&self) -> Resume {
         match self.text(&["run", "resume"]) {

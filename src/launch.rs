@@ -110,6 +110,7 @@ impl Ground {
             workspace: as_text(&workspace)?,
             limits: self.settings.limits(),
             checks: self.settings.checks(),
+            wrap_up: self.settings.wrap_up(),
             model: spec,
             instructions: self.settings.instructions().to_string(),
             rehearsal: false,

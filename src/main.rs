@@ -9,6 +9,7 @@ use tiller::cli;
 use tiller::cli::Ask;
 use tiller::cli::Form;
 use tiller::cli::GoalText;
+use tiller::cli::Grant;
 use tiller::cli::Options;
 use tiller::cli::Output;
 use tiller::cli::Stop;
@@ -144,10 +145,14 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
             let seat = rehearse(&ground, script.as_deref()).await?;
             watch(&ground, seat, output, None).await
         }
-        Ask::Resume { which, output } => {
+        Ask::Resume { which, grant, output } => {
             let id = pick(&ground, which)?;
             let seat = ground.open(&id).await?;
-            watch(&ground, seat, output, Some(Command::Resume)).await
+            let first = match grant {
+                Grant::Nothing => Command::Resume,
+                Grant::Replans => Command::GrantReplans,
+            };
+            watch(&ground, seat, output, Some(first)).await
         }
         Ask::Runs(form) => {
             let all = ground.home.list()?;

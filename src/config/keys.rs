@@ -34,6 +34,8 @@ pub enum Holds {
     Address,
     /// `ask` or `auto`.
     Resume,
+    /// `on` or `off`.
+    Switch,
     /// A limit on an axis.
     Limit(Axis),
     /// A number of tokens.
@@ -53,6 +55,7 @@ impl Holds {
             Holds::Variables => "a list of names of environment variables, [\"CARGO_HOME\"]",
             Holds::Address => "a base URL in quotes, \"https://host/v1\"",
             Holds::Resume => "\"ask\" or \"auto\"",
+            Holds::Switch => "\"on\" or \"off\"",
             Holds::Limit(Axis::Cost) => "dollars in quotes, \"5.00\", or \"unlimited\"",
             Holds::Limit(Axis::Active) => "a time in quotes, \"2h\" or \"30m\", or \"unlimited\"",
             Holds::Limit(Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens) => {
@@ -76,6 +79,18 @@ pub const KEYS: &[Key] = &[
     key(&["budget", "tool_calls"], Holds::Limit(Axis::ToolCalls), "300", "How many tool calls it may start."),
     key(&["budget", "model_calls"], Holds::Limit(Axis::ModelCalls), "96", "How many times the model may be asked."),
     key(&["budget", "tokens"], Holds::Limit(Axis::Tokens), "2000000", "How many tokens it may use, in and out."),
+    key(
+        &["run", "wrap_up"],
+        Holds::Switch,
+        "\"on\"",
+        "Whether the model is asked where the work stands before a run parks at a limit.",
+    ),
+    key(
+        &["run", "confirm_finish"],
+        Holds::Switch,
+        "\"off\"",
+        "Whether you are asked to confirm a claim of being finished, where there are no checks.",
+    ),
     key(
         &["run", "checks"],
         Holds::Lines,

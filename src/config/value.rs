@@ -87,6 +87,8 @@ pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
             holds.form()
         )),
         Holds::Address => address(text).map(Value::Text),
+        Holds::Switch if ["on", "off"].contains(&text) => Ok(Value::Text(text.to_string())),
+        Holds::Switch => Err(expected()),
         Holds::Resume if ["ask", "auto"].contains(&text) => Ok(Value::Text(text.to_string())),
         Holds::Resume => Err(expected()),
         Holds::Limit(axis) => axis.parse_limit(text).map(Value::Limit),

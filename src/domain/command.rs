@@ -11,6 +11,7 @@ use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::run::NEEDS_GRANT;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::tool::Digest;
@@ -50,6 +51,19 @@ pub enum Command {
     Pause(Pause),
     /// Go on.
     Resume,
+    /// Go on with a stalled run, and grant it new replans.
+    GrantReplans,
+    /// Say whether the claim is right, where a check asks.
+    Confirm {
+        /// Whether it is.
+        confirmed: bool,
+        /// Words for the model, possibly empty.
+        text: String,
+    },
+    /// Take the work of a parked run as it is: completed.
+    Accept,
+    /// Close a parked run as failed.
+    Close,
     /// End the run.
     Cancel(Cancel),
     /// Set a new limit. Absolute, not a difference.
@@ -116,6 +130,12 @@ pub enum Refusal {
     NotParked(Status),
     /// What it was parked for still holds.
     ReasonNotCleared(ParkReason),
+    /// The run is stalled and has used up its replans.
+    NeedsGrant,
+    /// The run is not stalled, so there is nothing to grant.
+    NotStalled(Status),
+    /// No check asks for the operator's word.
+    NothingToConfirm,
     /// There is no such call, or it does not wait for this.
     NoSuchCall(CallId),
     /// The call was decided already.
@@ -147,6 +167,15 @@ impl fmt::Display for Refusal {
             Refusal::ReasonNotCleared(reason) => {
                 write!(out, "the run can't go on yet: {}; {}", reason.phrase(), reason.remedy())
             }
+            Refusal::NeedsGrant => write!(out, "the run has used up its replans; {NEEDS_GRANT}"),
+            Refusal::NotStalled(status) => {
+                write!(
+                    out,
+                    "the run is {}, not stalled; nothing was granted; resume it without a grant",
+                    status.phrase()
+                )
+            }
+            Refusal::NothingToConfirm => write!(out, "no check asks for your word; nothing was recorded"),
             Refusal::NoSuchCall(call) => write!(out, "call {call} does not wait for this"),
             Refusal::AlreadyDecided(call) => write!(out, "call {call} was decided already; nothing changed"),
             Refusal::BindingChanged(call) => {

@@ -25,6 +25,7 @@ use crate::domain::message::Message;
 use crate::domain::message::Transcript;
 use crate::domain::model::FailureClass;
 use crate::domain::model::Offer;
+use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::plan::PlanSource;
@@ -179,18 +180,23 @@ impl Run {
                 self.start_model_call(ReservationId { call: *call, attempt: *attempt }, *max_output, *purpose, record)?;
             }
             Event::ModelCallFinished { call, reply, discarded } => {
-                self.end_model_call(*call)?;
-                self.learn(reply);
+                let purpose = self.end_model_call(*call)?;
+                // Requests of another shape say nothing about the next turn.
+                if purpose == Purpose::Turn && self.iteration.phase != Phase::WrapUp {
+                    self.learn(reply);
+                }
                 self.trouble = None;
                 self.provider_waits = 0;
-                match discarded {
-                    None => self.accept(*call, reply, record),
-                    Some(_) => self.discard(reply),
+                match (purpose, discarded) {
+                    (Purpose::Judge(_), _) => {}
+                    (Purpose::Turn, None) => self.accept(*call, reply, record),
+                    (Purpose::Turn, Some(_)) => self.discard(reply),
                 }
             }
             Event::ModelCallFailed { call, failure } => {
-                self.end_model_call(*call)?;
-                if failure.class != FailureClass::Cancelled {
+                let purpose = self.end_model_call(*call)?;
+                // A judge that fails makes its check fail, and is not asked again.
+                if failure.class != FailureClass::Cancelled && purpose == Purpose::Turn {
                     self.iteration.failures += 1;
                     self.trouble = Some(Trouble {
                         class: failure.class,
@@ -268,6 +274,9 @@ impl Run {
             Event::CheckInterrupted { index: _ } => self.claim()?.stage = ClaimStage::Passed(0),
             Event::AcceptanceChecked { index, passed, detail } => self.end_check(*index, *passed, detail)?,
             Event::ClaimJudged { verdict, text } => self.judge_claim(*verdict, text, record)?,
+            Event::ConfirmationRequested { index } => self.ask_to_confirm(*index)?,
+            Event::ConfirmationGiven { index, confirmed, text, by: _ } => self.confirm(*index, *confirmed, text)?,
+            Event::ReplansGranted { by: _ } => self.progress.replans = 0,
             Event::ProgressObserved { observation } => {
                 self.forget_stall_warnings();
                 self.progress.take(observation);
@@ -291,7 +300,9 @@ impl Run {
     fn recover(&mut self, findings: &[Finding]) -> Result<(), String> {
         for finding in findings {
             match finding {
-                Finding::ModelCallLost(call) => self.end_model_call(*call)?,
+                Finding::ModelCallLost(call) => {
+                    self.end_model_call(*call)?;
+                }
                 Finding::ToolCallLost(call) => {
                     let one = self.touch(*call)?;
                     if one.state != CallState::Running {
@@ -312,6 +323,7 @@ impl Run {
         }
         match phase {
             Phase::Decompose => self.decomposes += 1,
+            Phase::WrapUp => {}
             Phase::Pursue | Phase::Replan => self.pool.count_loop(),
         }
         self.iteration = Iteration::new(n, phase, record, &self.plan, true);
@@ -333,7 +345,7 @@ impl Run {
     fn close_iteration(&mut self, record: &Record) {
         self.iteration.is_open = false;
         let seen = self.iteration.observation.clone().unwrap_or_default();
-        if self.iteration.phase == Phase::Replan {
+        if self.iteration.phase == Phase::Replan && self.iteration.reply.is_some() {
             self.progress.replans += 1;
             self.progress.ineffective = if seen.movement.is_structural() { 0 } else { self.progress.ineffective + 1 };
             self.reset_windows();

@@ -18,6 +18,8 @@ use crate::domain::id::ClientId;
 use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
+use crate::domain::status::Failure;
+use crate::domain::status::Finish;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::time::Now;
@@ -30,7 +32,6 @@ use crate::machine::Input;
 use crate::machine::adopt;
 use crate::machine::outcome;
 use crate::policy::charge;
-use crate::policy::context;
 use crate::policy::permission;
 use crate::policy::spending;
 
@@ -108,6 +109,10 @@ fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, R
         Command::Pause(_) if !run.is_running() => Err(Refusal::NotRunning(run.status.clone())),
         Command::Pause(pause) => Ok(request(run, Control::Pause(*pause), client)),
         Command::Resume => resume(run, client),
+        Command::GrantReplans => grant(run, client),
+        Command::Confirm { confirmed, text } => confirm(run, *confirmed, text, client),
+        Command::Accept => end(run, Status::Completed(Finish::AcceptedByOperator), client),
+        Command::Close => end(run, Status::Failed(Failure::ClosedByOperator), client),
         Command::Cancel(cancel) => Ok(request(run, Control::Cancel(*cancel), client)),
         Command::Raise { axis, limit } => raise(run, *axis, *limit, client),
         Command::Leave if !run.is_running() => Ok(Vec::new()),
@@ -249,7 +254,11 @@ fn said(text: &str, empty: Empty) -> Result<String, Refusal> {
 /// Goes on, if what the run is parked for is cleared (docs/ENGINE.md §3.2, T7).
 fn resume(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
     let Status::Parked(reason) = &run.status else { return Err(Refusal::NotParked(run.status.clone())) };
+    if run.needs_grant() {
+        return Err(Refusal::NeedsGrant);
+    }
     let not_cleared = match reason {
+        ParkReason::Confirm => run.confirming().is_some(),
         ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question => {
             // What waits by now may be something else; then the loop parks the run for that.
             run.head().and_then(|call| run.waits(call)).is_some_and(|waits| waits.reason() == *reason)
@@ -280,9 +289,52 @@ fn resume(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
     Ok(vec![status(Status::Running, Some(client))])
 }
 
+/// Goes on with a stalled run, with all its replans again (docs/ENGINE.md §7.5).
+fn grant(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    match &run.status {
+        Status::Parked(ParkReason::Stalled(_)) => {
+            Ok(vec![Event::ReplansGranted { by: client.clone() }, status(Status::Running, Some(client))])
+        }
+        other => Err(Refusal::NotStalled(other.clone())),
+    }
+}
+
+/// The operator's word on the claim, where a check asks for it.
+fn confirm(run: &Run, confirmed: bool, text: &str, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    let index = run.confirming().ok_or(Refusal::NothingToConfirm)?;
+    let text = said(text, Empty::Fits)?;
+    let mut group = vec![Event::ConfirmationGiven { index, confirmed, text, by: client.clone() }];
+    if run.status == Status::Parked(ParkReason::Confirm) && run.is_driven() {
+        group.push(status(Status::Running, Some(client)));
+    }
+    Ok(group)
+}
+
+/// The operator ends a parked run: takes the work as it is, or closes it as failed (docs/ENGINE.md §3.2, T11, T12).
+fn end(run: &Run, ended: Status, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    if !matches!(run.status, Status::Parked(_)) {
+        return Err(Refusal::NotParked(run.status.clone()));
+    }
+    let open = run.ordered_calls().filter(|call| !call.is_closed());
+    let closing = open.map(|call| {
+        let (kind, text) = match call.state {
+            CallState::OutcomeUnknown { .. } => (OutcomeKind::Unknown, "outcome unknown; the operator ended the run"),
+            CallState::Proposed
+            | CallState::Prepared
+            | CallState::Awaiting { .. }
+            | CallState::Approved
+            | CallState::Denied { .. }
+            | CallState::Running
+            | CallState::Closed(_) => (OutcomeKind::Cancelled, "not run: the operator ended the run"),
+        };
+        Event::ToolCallFinished { call: call.id, outcome: ToolOutcome::not_run(kind, text) }
+    });
+    Ok(closing.chain([status(ended, Some(client))]).collect())
+}
+
 /// Whether the axis bears the worst case of the next request.
 fn bears_next(run: &Run, axis: Axis) -> bool {
-    let worst = spending::worst_case(run, &context::assemble(run));
+    let worst = spending::worst_case(run, &spending::due(run));
     !run.pool.refuses(worst.amount, worst.tokens).any(|refused| refused == axis)
 }
 

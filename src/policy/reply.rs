@@ -6,6 +6,7 @@ use crate::domain::model::AskedCall;
 use crate::domain::model::ModelReply;
 use crate::domain::model::StopReason;
 use crate::domain::run::Run;
+use crate::domain::status::Phase;
 use crate::domain::text::excerpt;
 use crate::domain::text::one_line;
 use crate::domain::tool::EffectClass;
@@ -16,6 +17,9 @@ use crate::domain::tool::ProblemKind;
 pub fn discarded(run: &Run, reply: &ModelReply) -> Option<String> {
     let says_nothing = reply.text.trim().is_empty();
     let is_first = run.iteration.max_output.is_none();
+    if run.iteration.phase == Phase::WrapUp {
+        return says_nothing.then(|| "empty".to_string());
+    }
     let why = match (&reply.stop, reply.calls.is_empty()) {
         (StopReason::Length, true) if says_nothing => "cut off before any text",
         (StopReason::Length, false) if says_nothing || is_first => "cut off in a call",

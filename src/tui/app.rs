@@ -340,6 +340,10 @@ impl App {
             Command::Interject { .. }
             | Command::Pause(_)
             | Command::Resume
+            | Command::GrantReplans
+            | Command::Confirm { .. }
+            | Command::Accept
+            | Command::Close
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::Leave => false,
@@ -363,6 +367,10 @@ impl App {
             | Command::Answer { .. }
             | Command::Interject { .. }
             | Command::Resume
+            | Command::GrantReplans
+            | Command::Confirm { .. }
+            | Command::Accept
+            | Command::Close
             | Command::Raise { .. } => None,
         });
         sent.chain(self.run.control).max()
@@ -377,6 +385,10 @@ impl App {
             | Command::Answer { .. }
             | Command::Pause(_)
             | Command::Resume
+            | Command::GrantReplans
+            | Command::Confirm { .. }
+            | Command::Accept
+            | Command::Close
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::Leave => None,

@@ -311,6 +311,10 @@ fn sent(app: &App, item: &Item) -> &'static str {
         | Command::Interject { .. }
         | Command::Pause(_)
         | Command::Resume
+        | Command::GrantReplans
+        | Command::Confirm { .. }
+        | Command::Accept
+        | Command::Close
         | Command::Cancel(_)
         | Command::Raise { .. }
         | Command::Leave => None,
