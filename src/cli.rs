@@ -3,23 +3,44 @@
 //! A word that is no command is a goal. A single word that is nearly a command is neither: it is refused, and
 //! both readings are named.
 
+pub mod archive;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::CommandFactory;
 use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
+use crate::cli::archive::Archive;
+use crate::cli::closing::ConfirmWords;
+use crate::cli::closing::Grant;
+use crate::cli::deciding::ApproveWords;
+use crate::cli::deciding::DecisionWords;
+use crate::cli::deciding::EditText;
+use crate::cli::options::FormWords;
+use crate::cli::options::OptionWords;
+use crate::cli::options::OutputWords;
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::budget::ReservationId;
+use crate::domain::command::PlanEdit;
 use crate::domain::id::CallId;
 use crate::domain::id::RUN_ID_ALPHABET;
 use crate::domain::id::RUN_ID_LENGTH;
+use crate::domain::money::MicroUsd;
+use crate::domain::terms::Check;
 use crate::domain::terms::Goal;
+use crate::domain::trust::Trust;
+use crate::policy::plan_edit;
+
+pub mod closing;
+pub mod deciding;
+mod help;
+mod options;
 
 /// What was asked for on the command line.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +81,8 @@ pub enum Ask {
     },
     /// Look at what a run needs, and say what is missing.
     Doctor,
+    /// Do something with a journal as it lies on the disk.
+    Archive(Archive),
     /// Give an order to a run that no process holds.
     Order {
         /// The beginning of its name.
@@ -89,10 +112,12 @@ pub struct Options {
     pub budget: Option<Limit>,
     /// The limit of iterations.
     pub iterations: Option<Limit>,
-    /// Shell lines that must exit with status 0; empty leaves those of the configuration.
-    pub checks: Vec<String>,
+    /// What must hold before a claim is believed; empty leaves the checks of the configuration.
+    pub checks: Vec<Check>,
     /// The folder it works in; nothing for the current one.
     pub workspace: Option<PathBuf>,
+    /// How much it does unasked.
+    pub trust: Option<Trust>,
 }
 
 /// How a run is shown.
@@ -127,16 +152,6 @@ pub enum Which {
     Named(String),
 }
 
-/// What a resume grants to a stalled run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Grant {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// All its replans, again.
-    Replans,
-}
-
 /// What an operator can ask of a run that no process holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -149,6 +164,19 @@ pub enum Order {
         /// The decision.
         decision: Decision,
     },
+    /// Allow a call with changed arguments.
+    Edit {
+        /// The call.
+        call: CallId,
+        /// The digest as it was shown, 8 characters or more.
+        digest: String,
+        /// The arguments.
+        arguments: EditText,
+    },
+    /// Allow a list of calls, each with its digest as it was shown.
+    AllowAll(Vec<(CallId, String)>),
+    /// Say how much it does unasked.
+    Trust(Trust),
     /// Answer the question that waits.
     Answer(String),
     /// Say what became of a call.
@@ -158,11 +186,11 @@ pub enum Order {
         /// What is known.
         resolution: Resolution,
     },
-    /// Say whether the claim is right.
+    /// Say whether the claim is right, with words for the model.
     Confirm {
         /// Whether it is.
         confirmed: bool,
-        /// Words for the model.
+        /// The words, possibly empty.
         text: String,
     },
     /// Take the work as it is.
@@ -177,6 +205,15 @@ pub enum Order {
         axis: Axis,
         /// The new limit.
         limit: Limit,
+    },
+    /// Change the plan.
+    Plan(PlanEdit),
+    /// Say what a model call cost whose charge is in doubt.
+    Correct {
+        /// The call and its attempt.
+        id: ReservationId,
+        /// What it cost.
+        amount: MicroUsd,
     },
     /// End the run.
     Cancel,
@@ -204,39 +241,16 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Ask, Stop>
     .map_err(|sentence| Stop::Usage(format!("error: {sentence}\n")))
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  tiller                                  open the screen
-  tiller \"make the tests pass\"            start a run on the screen
-  tiller run \"make the tests pass\" --plain --budget 2 --check \"cargo test\"
-  tiller run - --json < goal.txt          read the goal from standard input
-  tiller resume --last                    go on where you were
-  tiller show k7f                         see in full what waits
-  tiller approve k7f c7 1a2b3c4d          allow the call c7 of run k7f, as shown
-
-Run names may be cut to any beginning that fits one run only.
-Exit status: 0 completed; 2 usage; 10 waits for approval; 11 budget; 12 stalled or not verified;
-13 key, account, rights, model or price; 14 parked for another reason, or the disk is full;
-20 failed, or damaged; 21 cancelled; 30 the run is held by another process.";
-
-const RUN_EXAMPLES: &str = "\
-Examples:
-  tiller run \"make the tests pass\" --check \"cargo test\" --budget 2
-  tiller run - --json < goal.txt
-Without --plain or --json the screen opens where there is a terminal; elsewhere lines are printed.
-A run that needs a decision and has no terminal is parked, and the command that decides is printed.";
-
-const RAISE_HELP: &str = "\
-AXIS and LIMIT:
-  cost          dollars: 5, 0.50
-  time          a time while running: 30m, 2h, 1h30m
-  iterations, tool-calls, model-calls, tokens   a whole number
-LIMIT is the new limit, not a difference; `unlimited` takes the limit away.
-Example: tiller raise k7f cost 10 && tiller resume k7f";
-
-const RESOLVE_HELP: &str = "\
-Example: tiller resolve k7f c7 happened \"the mail was sent\"
-`again` allows the call anew; everything else only tells the run what is so.";
+const PLAN_HELP: &str = "\
+CHANGE:
+  add TEXT             a new todo, after those that stand
+  edit ID TEXT         another title
+  done ID, open ID     it is done; it is not
+  now ID               it is what is worked on
+  block ID [WHY]       it can't go on
+  drop ID [WHY]        it is not needed
+  move ID POSITION     its place among those of its level, from 1
+Example: tiller plan k7f add \"write the changelog\"";
 
 /// An LLM agent works on its own, with your hand on the tiller: every step is journaled, nothing that matters
 /// happens without your leave, and a killed run goes on where it was.
@@ -246,7 +260,7 @@ Example: tiller resolve k7f c7 happened \"the mail was sent\"
     version,
     max_term_width = 100,
     args_conflicts_with_subcommands = true,
-    after_help = EXAMPLES
+    after_help = help::EXAMPLES
 )]
 struct Line {
     #[command(subcommand)]
@@ -258,77 +272,10 @@ struct Line {
     options: OptionWords,
 }
 
-#[derive(Args)]
-struct OptionWords {
-    #[command(flatten)]
-    output: OutputWords,
-    /// The model, as provider/model; wins over TILLER_MODEL and tiller.toml
-    #[arg(long, value_name = "NAME")]
-    model: Option<String>,
-    /// What the run may cost, in dollars, or `unlimited`
-    #[arg(long, value_name = "DOLLARS", value_parser = cost)]
-    budget: Option<Limit>,
-    /// How many iterations the run may take, or `unlimited`
-    #[arg(long, value_name = "N", value_parser = iterations)]
-    max_iterations: Option<Limit>,
-    /// A shell line that must succeed before the goal counts as reached; may be given several times
-    #[arg(long = "check", value_name = "CMD")]
-    checks: Vec<String>,
-    /// The folder to work in, instead of the current one
-    #[arg(long, value_name = "DIR")]
-    workspace: Option<PathBuf>,
-}
-
-impl OptionWords {
-    fn read(self) -> Options {
-        Options {
-            output: self.output.read(),
-            model: self.model,
-            budget: self.budget,
-            iterations: self.max_iterations,
-            checks: self.checks,
-            workspace: self.workspace,
-        }
-    }
-}
-
-#[derive(Args)]
-struct OutputWords {
-    /// Print lines for people and screen readers instead of opening the screen
-    #[arg(long, conflicts_with = "json")]
-    plain: bool,
-    /// Print the records, one JSON object a line, and nothing else
-    #[arg(long)]
-    json: bool,
-}
-
-impl OutputWords {
-    fn read(&self) -> Output {
-        match (self.plain, self.json) {
-            (_, true) => Output::Json,
-            (true, false) => Output::Plain,
-            (false, false) => Output::Fitting,
-        }
-    }
-}
-
-#[derive(Args)]
-struct FormWords {
-    /// Print JSON, for programs
-    #[arg(long)]
-    json: bool,
-}
-
-impl FormWords {
-    fn read(&self) -> Form {
-        if self.json { Form::Json } else { Form::Text }
-    }
-}
-
 #[derive(Subcommand)]
 enum Word {
     /// Start a run
-    #[command(after_help = RUN_EXAMPLES)]
+    #[command(after_help = help::RUN_EXAMPLES)]
     Run {
         /// What is to be reached, as one argument; `-` reads it from standard input
         goal: String,
@@ -372,11 +319,23 @@ enum Word {
     },
     /// Check what a run needs: configuration, keys, store, terminal
     Doctor,
-    /// Allow a call of a parked run once, as it was shown
-    #[command(after_help = "Example: tiller approve k7f c7 1a2b3c4d && tiller resume k7f")]
+    #[command(flatten)]
+    Archive(Archive),
+    /// Allow calls of a parked run, as they were shown
+    #[command(after_help = deciding::APPROVE_HELP)]
     Approve {
         #[command(flatten)]
-        target: DecisionWords,
+        target: ApproveWords,
+    },
+    /// Say how much a parked run does unasked
+    #[command(after_help = deciding::TRUST_HELP)]
+    Trust {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+        /// plan, ask, auto_edit or full_trust
+        #[arg(value_parser = deciding::trust)]
+        mode: Trust,
     },
     /// Deny a call of a parked run
     #[command(after_help = "Example: tiller deny k7f c7 1a2b3c4d \"use the test database\"")]
@@ -396,7 +355,7 @@ enum Word {
         text: String,
     },
     /// Say what became of a call whose outcome nobody knows
-    #[command(after_help = RESOLVE_HELP)]
+    #[command(after_help = help::RESOLVE_HELP)]
     Resolve {
         /// The beginning of its name
         #[arg(value_parser = run_prefix)]
@@ -410,17 +369,8 @@ enum Word {
         text: Option<String>,
     },
     /// Say whether the claim of being finished is right, where a check asks you
-    #[command(after_help = "Example: tiller confirm k7f no \"the second page is missing\" && tiller resume k7f")]
-    Confirm {
-        /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
-        run: String,
-        /// Your word
-        word: YesNo,
-        /// Why, for the model
-        #[arg(default_value = "", hide_default_value = true)]
-        text: String,
-    },
+    #[command(after_help = closing::CONFIRM_HELP)]
+    Confirm(ConfirmWords),
     /// Take the work of a parked run as it is: the run is completed
     Accept {
         /// The beginning of its name
@@ -442,7 +392,7 @@ enum Word {
         text: String,
     },
     /// Set a limit of a parked run
-    #[command(after_help = RAISE_HELP)]
+    #[command(after_help = help::RAISE_HELP)]
     Raise {
         /// The beginning of its name
         #[arg(value_parser = run_prefix)]
@@ -453,40 +403,35 @@ enum Word {
         /// The new limit
         limit: String,
     },
+    /// Show the plan of a run, or change that of a parked one; the agent is told
+    #[command(after_help = PLAN_HELP)]
+    Plan {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+        /// The change; nothing shows the plan with all that waits
+        #[arg(value_name = "CHANGE", trailing_var_arg = true)]
+        words: Vec<String>,
+    },
+    /// Put the actual cost in the place of a charge that nobody could verify, once
+    #[command(after_help = "Example: tiller correct k7f m3.1 0.02; `tiller show k7f` lists the charges in doubt")]
+    Correct {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+        /// The model call and its attempt, as shown: m3.1
+        #[arg(value_parser = reservation)]
+        call: ReservationId,
+        /// What it cost, in dollars
+        #[arg(value_parser = dollars)]
+        amount: MicroUsd,
+    },
     /// End a run for good
     Cancel {
         /// The beginning of its name
         #[arg(value_parser = run_prefix)]
         run: String,
     },
-}
-
-#[derive(Args)]
-struct DecisionWords {
-    /// The beginning of the run's name
-    #[arg(value_parser = run_prefix)]
-    run: String,
-    /// The call: c1, c2, …
-    #[arg(value_parser = call)]
-    call: CallId,
-    /// The digest that was shown with it; the decision holds for exactly those bytes
-    #[arg(value_parser = digest)]
-    digest: String,
-}
-
-impl DecisionWords {
-    fn ask(self, decision: Decision) -> Ask {
-        let order = Order::Decide { call: self.call, digest: self.digest, decision };
-        Ask::Order { run: self.run, order }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum YesNo {
-    /// The goal is reached
-    Yes,
-    /// It is not
-    No,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -515,17 +460,25 @@ impl Word {
             Word::Show { run, form } => Ask::Show { run, form: form.read() },
             Word::Rehearse { output, script } => Ask::Rehearse { script, output: output.read() },
             Word::Doctor => Ask::Doctor,
-            Word::Approve { target } => target.ask(Decision::AllowOnce),
+            Word::Archive(what) => Ask::Archive(what),
+            Word::Approve { target } => target.ask()?,
+            Word::Trust { run, mode } => order(run, Order::Trust(mode)),
             Word::Deny { target, text } => target.ask(Decision::Deny(text)),
             Word::Answer { run, text } => order(run, Order::Answer(text)),
             Word::Resolve { run, call, what, text } => {
                 order(run, Order::Resolve { call, resolution: resolution(what, text)? })
             }
-            Word::Confirm { run, word, text } => order(run, Order::Confirm { confirmed: word == YesNo::Yes, text }),
+            Word::Confirm(words) => words.ask(),
             Word::Accept { run } => order(run, Order::Accept),
             Word::Close { run } => order(run, Order::Close),
             Word::Say { run, text } => order(run, Order::Say(text)),
             Word::Raise { run, axis, limit } => order(run, Order::Raise { axis, limit: axis.parse_limit(&limit)? }),
+            Word::Plan { run, words } if words.is_empty() => Ask::Show { run, form: Form::Text },
+            Word::Plan { run, words } => {
+                let edit = plan_edit::read(&words.join(" ")).map_err(|how| format!("{how}; nothing was changed"))?;
+                order(run, Order::Plan(edit))
+            }
+            Word::Correct { run, call, amount } => order(run, Order::Correct { id: call, amount }),
             Word::Cancel { run } => order(run, Order::Cancel),
         })
     }
@@ -606,11 +559,20 @@ fn axis(word: &str) -> Result<Axis, String> {
     Axis::parse(word).ok_or_else(|| format!("the axes are {}", Axis::ALL.map(Axis::word).join(", ")))
 }
 
-fn call(text: &str) -> Result<CallId, String> {
+pub(crate) fn call(text: &str) -> Result<CallId, String> {
     CallId::parse(text).ok_or_else(|| "calls are named c1, c2, …; `tiller show RUN` lists those that wait".to_string())
 }
 
-fn digest(text: &str) -> Result<String, String> {
+fn reservation(text: &str) -> Result<ReservationId, String> {
+    ReservationId::parse(text)
+        .ok_or_else(|| "a model call is named m1.1, m2.1 …; `tiller show RUN` lists them".to_string())
+}
+
+fn dollars(text: &str) -> Result<MicroUsd, String> {
+    MicroUsd::parse_dollars(text).ok_or_else(|| "write dollars, such as 0.02 or 1.50".to_string())
+}
+
+pub(crate) fn digest(text: &str) -> Result<String, String> {
     let fits = (8..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if fits {
         Ok(text.to_lowercase())
@@ -620,7 +582,7 @@ fn digest(text: &str) -> Result<String, String> {
     }
 }
 
-fn run_prefix(text: &str) -> Result<String, String> {
+pub(crate) fn run_prefix(text: &str) -> Result<String, String> {
     let text = text.to_lowercase();
     let fits = (1..=RUN_ID_LENGTH).contains(&text.len()) && text.bytes().all(|byte| RUN_ID_ALPHABET.contains(&byte));
     if fits { Ok(text) } else { Err("no run has a name like this; `tiller runs` lists them".to_string()) }

@@ -25,11 +25,12 @@ use crate::config::keys::shown;
 use crate::config::value::Value;
 use crate::config::value::from_text;
 use crate::config::value::from_toml;
-use crate::config::value::lines;
 use crate::domain::budget::Limits;
 use crate::domain::limits;
 use crate::domain::terms::Check;
+use crate::domain::trust::Trust;
 
+pub(crate) mod checks;
 pub mod keys;
 pub mod models;
 pub mod value;
@@ -220,9 +221,13 @@ impl Settings {
         if let Some(limit) = options.iterations {
             self.set(&["budget", "iterations"], Value::Limit(limit), Origin::Flag("--max-iterations"));
         }
+        if let Some(mode) = options.trust {
+            self.set(&["run", "trust"], Value::Text(mode.word().to_string()), Origin::Flag("--trust"));
+        }
         if !options.checks.is_empty() {
             let origin = Origin::Flag("--check");
-            let value = lines(&options.checks).map_err(|problem| ConfigError { origin: origin.clone(), problem })?;
+            let value = checks::of(options.checks.clone())
+                .map_err(|problem| ConfigError { origin: origin.clone(), problem })?;
             self.set(&["run", "checks"], value, origin);
         }
         Ok(())
@@ -240,21 +245,21 @@ impl Settings {
     fn text(&self, path: &[&str]) -> Option<&str> {
         match &self.get(path)?.value {
             Value::Text(text) => Some(text),
-            Value::List(_) | Value::Limit(_) | Value::Number(_) => None,
+            Value::List(_) | Value::Checks(_) | Value::Limit(_) | Value::Number(_) => None,
         }
     }
 
     fn list(&self, path: &[&str]) -> &[String] {
         match self.get(path).map(|setting| &setting.value) {
             Some(Value::List(list)) => list,
-            Some(Value::Text(_) | Value::Limit(_) | Value::Number(_)) | None => &[],
+            Some(Value::Text(_) | Value::Checks(_) | Value::Limit(_) | Value::Number(_)) | None => &[],
         }
     }
 
     fn number(&self, path: &[&str]) -> Option<u64> {
         match self.get(path)?.value {
             Value::Number(number) => Some(number),
-            Value::Text(_) | Value::List(_) | Value::Limit(_) => None,
+            Value::Text(_) | Value::List(_) | Value::Checks(_) | Value::Limit(_) => None,
         }
     }
 
@@ -291,14 +296,19 @@ impl Settings {
         all
     }
 
-    /// The checks of a run.
+    /// The checks of a run; where there are none and it is wanted, one that asks the operator.
     pub fn checks(&self) -> Vec<Check> {
-        self.list(&["run", "checks"]).iter().cloned().map(Check::Command).collect()
+        let written = match self.get(&["run", "checks"]).map(|setting| &setting.value) {
+            Some(Value::Checks(checks)) => checks.clone(),
+            Some(Value::Text(_) | Value::List(_) | Value::Limit(_) | Value::Number(_)) | None => Vec::new(),
+        };
+        let asks = written.is_empty() && self.text(&["run", "confirm_finish"]) == Some("true");
+        if asks { vec![Check::OperatorConfirm(String::new())] } else { written }
     }
 
     /// Whether the model is asked where the work stands before a run parks at a limit.
     pub fn wrap_up(&self) -> bool {
-        self.text(&["run", "wrap_up"]) != Some("off")
+        self.text(&["run", "wrap_up"]) != Some("false")
     }
 
     /// Whether a run that was cut off goes on by itself.
@@ -307,6 +317,16 @@ impl Settings {
             Some("auto") => Resume::Auto,
             Some(_) | None => Resume::Ask,
         }
+    }
+
+    /// How much a run does unasked.
+    pub fn trust(&self) -> Trust {
+        self.text(&["run", "trust"]).and_then(|word| Trust::parse(word).ok()).unwrap_or_default()
+    }
+
+    /// Whether full trust holds when another process goes on with the run.
+    pub fn keep_full_trust(&self) -> bool {
+        self.text(&["run", "keep_full_trust"]) == Some("true")
     }
 
     /// What the agent is told besides the goal.

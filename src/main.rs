@@ -5,15 +5,16 @@ use std::process::ExitCode;
 use std::string::FromUtf8Error;
 
 use anyhow::Context;
+use tiller::archive;
 use tiller::cli;
 use tiller::cli::Ask;
 use tiller::cli::Form;
 use tiller::cli::GoalText;
-use tiller::cli::Grant;
 use tiller::cli::Options;
 use tiller::cli::Output;
 use tiller::cli::Stop;
 use tiller::cli::Which;
+use tiller::cli::closing::Grant;
 use tiller::config;
 use tiller::config::ConfigError;
 use tiller::config::Places;
@@ -95,6 +96,8 @@ fn code_of(error: &anyhow::Error) -> u8 {
             | StoreError::NotDense { .. }
             | StoreError::TooLong { .. }
             | StoreError::Closed(_)
+            | StoreError::Foreign { .. }
+            | StoreError::Taken(_)
             | StoreError::Exposed { .. },
         )
         | None => {}
@@ -117,6 +120,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         | Ask::Show { .. }
         | Ask::Rehearse { .. }
         | Ask::Doctor
+        | Ask::Archive(_)
         | Ask::Order { .. } => Options::default(),
     };
     let settings = settings(&places, &options);
@@ -125,7 +129,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         output::put(&text);
         return Ok(if is_whole { 0 } else { exit::CONFIGURATION });
     }
-    let mode = if matches!(ask, Ask::Order { .. } | Ask::Runs(_) | Ask::Show { .. }) {
+    let mode = if matches!(ask, Ask::Order { .. } | Ask::Archive(_) | Ask::Runs(_) | Ask::Show { .. }) {
         OwnerMode::Records
     } else {
         OwnerMode::Drives
@@ -168,6 +172,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
             output::put(&format!("recorded · {}", show::parting(&run)));
             Ok(0)
         }
+        Ask::Archive(what) => archive::carry_out(&ground, what),
         Ask::Doctor => Ok(0),
     }
 }
@@ -299,6 +304,9 @@ async fn show_run(ground: &Ground, prefix: &str, form: Form) -> anyhow::Result<u
                     Form::Json => show::runs_json(&only),
                 });
                 return Ok(exit::LOCKED);
+            }
+            Some(StoreError::Damaged { .. } | StoreError::TooNew { .. }) => {
+                return archive::show_rest(ground, &id, form, &error);
             }
             Some(_) | None => return Err(error),
         },

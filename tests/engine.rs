@@ -51,6 +51,7 @@ use tiller::domain::tool::Noise;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::Problem;
 use tiller::domain::tool::ToolSpec;
+use tiller::domain::trust::Trust;
 use tiller::engine::clock::Clock;
 use tiller::engine::driver;
 use tiller::engine::driver::Driven;
@@ -200,10 +201,11 @@ fn stage(
         model: Arc::new(Lines(Mutex::new(lines.into()))),
         tools,
         clock: Arc::new(TestClock(Instant::now())),
+        preflight: Box::new(|_| Vec::new()),
         on_change: Box::new(|_| {}),
     };
     let owner = Owner { pid: 1, host: "test".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
-    Stage { driven: driver::start(run, journal, world, owner, Vec::new()), executions }
+    Stage { driven: driver::start(run, journal, world, owner), executions }
 }
 
 fn terms(tools: Vec<ToolSpec>) -> Terms {
@@ -226,6 +228,8 @@ fn terms(tools: Vec<ToolSpec>) -> Terms {
         tools,
         instructions: String::new(),
         rehearsal: false,
+        trust: Trust::Ask,
+        keep_full_trust: false,
     }
 }
 

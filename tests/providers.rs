@@ -341,7 +341,6 @@ fn request() -> ModelRequest {
         iteration: 1,
         phase: Phase::Pursue,
         purpose: Purpose::Turn,
-        purpose: Purpose::Turn,
         system: "be good".to_string(),
         entries: vec![
             entry(Message::Operator { id: InterjectionId(1), text: "hello".to_string() }),

@@ -85,6 +85,7 @@ impl Bench {
             facts: None,
             allowed: Some(By::Operator(ClientId("test".to_string()))),
             error: None,
+            edited: None,
             attempts: 1,
             since: Timestamp(0),
         };

@@ -24,8 +24,8 @@ pub enum Holds {
     Model,
     /// Any text.
     Text,
-    /// A list of shell lines.
-    Lines,
+    /// A list of checks.
+    Checks,
     /// The name of an environment variable.
     Variable,
     /// A list of such names.
@@ -34,7 +34,9 @@ pub enum Holds {
     Address,
     /// `ask` or `auto`.
     Resume,
-    /// `on` or `off`.
+    /// A trust mode.
+    Trust,
+    /// `true` or `false`.
     Switch,
     /// A limit on an axis.
     Limit(Axis),
@@ -50,12 +52,13 @@ impl Holds {
         match self {
             Holds::Model => "a model in quotes, \"provider/model\"",
             Holds::Text => "a text in quotes",
-            Holds::Lines => "a list of shell lines, [\"cargo test\"]",
+            Holds::Checks => "a list of checks: shell lines and tables, [\"cargo test\", { file = \"dist/app\" }]",
             Holds::Variable => "the name of an environment variable in capitals, \"OPENAI_API_KEY\"",
             Holds::Variables => "a list of names of environment variables, [\"CARGO_HOME\"]",
             Holds::Address => "a base URL in quotes, \"https://host/v1\"",
             Holds::Resume => "\"ask\" or \"auto\"",
-            Holds::Switch => "\"on\" or \"off\"",
+            Holds::Trust => "\"plan\", \"ask\", \"auto_edit\" or \"full_trust\"",
+            Holds::Switch => "true or false",
             Holds::Limit(Axis::Cost) => "dollars in quotes, \"5.00\", or \"unlimited\"",
             Holds::Limit(Axis::Active) => "a time in quotes, \"2h\" or \"30m\", or \"unlimited\"",
             Holds::Limit(Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens) => {
@@ -82,26 +85,33 @@ pub const KEYS: &[Key] = &[
     key(
         &["run", "wrap_up"],
         Holds::Switch,
-        "\"on\"",
+        "true",
         "Whether the model is asked where the work stands before a run parks at a limit.",
     ),
     key(
         &["run", "confirm_finish"],
         Holds::Switch,
-        "\"off\"",
+        "false",
         "Whether you are asked to confirm a claim of being finished, where there are no checks.",
     ),
     key(
         &["run", "checks"],
-        Holds::Lines,
+        Holds::Checks,
         "[]",
-        "Shell lines that must succeed before the goal counts as reached. They are yours, so they run unasked.",
+        "What must hold before the goal counts as reached, in this order. Yours, so it runs unasked. See below.",
     ),
     key(
         &["run", "resume"],
         Holds::Resume,
         "\"ask\"",
         "Whether a run that was cut off while running goes on by itself when it is opened.",
+    ),
+    key(&["run", "trust"], Holds::Trust, "\"ask\"", "How much a run does unasked."),
+    key(
+        &["run", "keep_full_trust"],
+        Holds::Switch,
+        "false",
+        "Whether full trust holds when another process goes on with the run.",
     ),
     key(&["run", "instructions"], Holds::Text, "\"\"", "What the agent is told besides the goal."),
     key(

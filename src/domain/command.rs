@@ -9,12 +9,17 @@ use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::budget::ReservationId;
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::money::MicroUsd;
+use crate::domain::plan::TodoId;
+use crate::domain::plan::TodoStatus;
 use crate::domain::run::NEEDS_GRANT;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::tool::Digest;
+use crate::domain::trust::Trust;
 
 /// What an operator asks (docs/ENGINE.md §3.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +33,13 @@ pub enum Command {
         /// What they decided.
         decision: Decision,
     },
+    /// Allow these calls once each, all of them or none; each digest is that of the bytes that were shown.
+    AllowAll {
+        /// The calls that were listed, and no other.
+        calls: Vec<(CallId, Digest)>,
+    },
+    /// Say how much the run does unasked.
+    SetTrust(Trust),
     /// Say what became of a call whose outcome is unknown.
     Resolve {
         /// The call.
@@ -73,14 +85,58 @@ pub enum Command {
         /// The new limit.
         limit: Limit,
     },
+    /// Change the plan; the model is told.
+    EditPlan(PlanEdit),
+    /// Put an actual figure in the place of a charge that nobody could verify.
+    Correct {
+        /// Of which reservation.
+        id: ReservationId,
+        /// What it cost.
+        amount: MicroUsd,
+    },
     /// The operator leaves: as a pause now, but what waits for them keeps waiting.
     Leave,
+}
+
+/// What an operator changes in the plan (docs/ENGINE.md §6.3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanEdit {
+    /// A new todo, after those that stand.
+    Add {
+        /// What it is.
+        title: String,
+    },
+    /// Another title.
+    Retitle {
+        /// Of which.
+        id: TodoId,
+        /// The title.
+        title: String,
+    },
+    /// Where it stands.
+    Mark {
+        /// Which.
+        id: TodoId,
+        /// There.
+        status: TodoStatus,
+        /// Why; possibly empty.
+        note: String,
+    },
+    /// Its place among those of its level.
+    Move {
+        /// Which.
+        id: TodoId,
+        /// From 1.
+        position: usize,
+    },
 }
 
 /// When a pause takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pause {
+    /// When the iteration is closed, or as soon as something waits for the operator.
+    AfterIteration,
     /// When the running model call or tool has ended.
     AfterTool,
     /// At once: what runs is ended.
@@ -113,7 +169,7 @@ impl Control {
     /// Whether what is in flight must be ended at once or soon.
     pub fn ends_work(self) -> bool {
         match self {
-            Control::Pause(Pause::AfterTool) => false,
+            Control::Pause(Pause::AfterIteration | Pause::AfterTool) => false,
             Control::Pause(Pause::Now) | Control::Leave | Control::Cancel(_) => true,
         }
     }
@@ -128,20 +184,29 @@ pub enum Refusal {
     NotRunning(Status),
     /// The run must be parked for this.
     NotParked(Status),
-    /// What it was parked for still holds.
-    ReasonNotCleared(ParkReason),
     /// The run is stalled and has used up its replans.
     NeedsGrant,
     /// The run is not stalled, so there is nothing to grant.
     NotStalled(Status),
     /// No check asks for the operator's word.
     NothingToConfirm,
+    /// What it was parked for still holds.
+    ReasonNotCleared {
+        /// What that is.
+        reason: ParkReason,
+        /// What can be done, as exactly as it is known.
+        remedy: String,
+    },
     /// There is no such call, or it does not wait for this.
     NoSuchCall(CallId),
     /// The call was decided already.
     AlreadyDecided(CallId),
     /// The call is not what the operator saw.
     BindingChanged(CallId),
+    /// The call is asked about each time, or too wide a grant was asked for; the sentence says why.
+    TooWide(CallId, &'static str),
+    /// The changed arguments do not fit the tool.
+    BadEdit(String),
     /// The text is empty.
     Empty,
     /// The text is too long.
@@ -150,6 +215,10 @@ pub enum Refusal {
     TooMany,
     /// The new limit is zero, or lies below what is spent.
     BadLimit(String),
+    /// The edit does not fit the plan.
+    BadPlan(String),
+    /// The charge can't be corrected.
+    BadCorrection(String),
     /// An outcome for something that is not in flight any more.
     Stale,
     /// The store could not be written; nothing was done.
@@ -164,8 +233,8 @@ impl fmt::Display for Refusal {
             Refusal::Ended(status) => write!(out, "the run has ended ({}); start a new one to go on", status.phrase()),
             Refusal::NotRunning(status) => write!(out, "the run is not running: it is {}", status.phrase()),
             Refusal::NotParked(status) => write!(out, "the run is not parked: it is {}", status.phrase()),
-            Refusal::ReasonNotCleared(reason) => {
-                write!(out, "the run can't go on yet: {}; {}", reason.phrase(), reason.remedy())
+            Refusal::ReasonNotCleared { reason, remedy } => {
+                write!(out, "the run can't go on yet: {}; {remedy}", reason.phrase())
             }
             Refusal::NeedsGrant => write!(out, "the run has used up its replans; {NEEDS_GRANT}"),
             Refusal::NotStalled(status) => {
@@ -181,6 +250,8 @@ impl fmt::Display for Refusal {
             Refusal::BindingChanged(call) => {
                 write!(out, "call {call} is not what you saw any more; nothing was decided; look again")
             }
+            Refusal::TooWide(call, why) => write!(out, "{why}; nothing was decided; allow {call} once"),
+            Refusal::BadEdit(why) => write!(out, "the changed arguments do not fit: {why}; nothing was decided"),
             Refusal::Empty => write!(out, "the text is empty; nothing was sent"),
             Refusal::TooLong => write!(
                 out,
@@ -195,6 +266,8 @@ impl fmt::Display for Refusal {
                 )
             }
             Refusal::BadLimit(why) => write!(out, "{why}; the limit was not changed"),
+            Refusal::BadPlan(why) => write!(out, "{why}; the plan was not changed"),
+            Refusal::BadCorrection(why) => write!(out, "{why}; nothing was corrected"),
             Refusal::Stale => write!(out, "that is not under way any more"),
             Refusal::Storage(why) => {
                 write!(out, "the journal could not be written ({why}); nothing was done; free space and resume")

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::domain::budget::Axis;
+use crate::domain::money::MicroUsd;
 use crate::domain::time::Timestamp;
 use crate::domain::tool::ErrorClass;
 
@@ -101,6 +102,13 @@ pub enum ParkReason {
     DenyBreaker,
     /// A limit is reached.
     Budget(Axis),
+    /// All runs together may spend no more for now.
+    DailyBudget {
+        /// What is left of the last 24 hours' limit.
+        left: MicroUsd,
+        /// When more is free again, if nothing else is spent.
+        until: Timestamp,
+    },
     /// Nothing moves, and replanning did not help.
     Stalled(Detector),
     /// Claims of being finished were rejected too often.
@@ -131,6 +139,10 @@ pub enum ParkReason {
         /// It is tried again then.
         until: Timestamp,
     },
+    /// The model call failed twice in a way that nobody knows.
+    Unexplained,
+    /// Something that a run needs on this machine is missing.
+    NotReady,
     /// The store could not be written.
     Storage,
     /// The process that ran it is gone.
@@ -154,6 +166,7 @@ impl ParkReason {
             ParkReason::Confirm => "waiting for your word on the claim",
             ParkReason::DenyBreaker => "denied several times",
             ParkReason::Budget(axis) => return format!("budget ({})", axis.word()),
+            ParkReason::DailyBudget { left, .. } => return format!("daily budget ({left} left)"),
             ParkReason::Stalled(detector) => return format!("stalled ({})", detector.phrase()),
             ParkReason::Verification => "verification failed",
             ParkReason::ContextExhausted => "context exhausted",
@@ -166,6 +179,8 @@ impl ParkReason {
             ParkReason::PriceUnknown => "price unknown",
             ParkReason::RateLimited { .. } => "rate limited",
             ParkReason::ProviderWait { .. } => "provider does not answer",
+            ParkReason::Unexplained => "unknown error",
+            ParkReason::NotReady => "not ready",
             ParkReason::Storage => "storage",
             ParkReason::Interrupted => "interrupted",
             ParkReason::Paused => "paused",
@@ -185,6 +200,9 @@ impl ParkReason {
             ParkReason::Confirm => "say whether the claim is right: yes, or no and why",
             ParkReason::DenyBreaker => "say what to do instead, then resume",
             ParkReason::Budget(_) => "raise the limit, then resume; nothing is redone",
+            ParkReason::DailyBudget { .. } => {
+                "wait until the last 24 hours have cost less, or raise budget.daily in tiller.toml; then resume"
+            }
             ParkReason::Stalled(_) => "say what to try, then resume",
             ParkReason::Verification => "look at what the check says; say what is missing, or resume",
             ParkReason::ContextExhausted => "start a new run with a narrower goal; the work done stays in the folder",
@@ -198,11 +216,22 @@ impl ParkReason {
             ParkReason::RateLimited { .. } | ParkReason::ProviderWait { .. } => {
                 "it goes on by itself then; resume tries at once"
             }
+            ParkReason::Unexplained => "see what it said, then resume to try again",
+            ParkReason::NotReady => "see to what is missing, then resume",
             ParkReason::Storage => "free space on the disk, then resume",
             ParkReason::Interrupted | ParkReason::Paused | ParkReason::Shutdown => "resume",
             ParkReason::EnginePanic => "look at the log file, then resume",
         }
     }
+}
+
+/// Something that a run needs and has not, found before a start or a resume (docs/ENGINE.md §14.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lack {
+    /// The reason to park for.
+    pub reason: ParkReason,
+    /// What is missing and what to do, in a sentence without its end.
+    pub sentence: String,
 }
 
 /// How a run was completed.

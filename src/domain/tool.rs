@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::domain::approval::By;
 use crate::domain::id::CallId;
+use crate::domain::id::ClientId;
 use crate::domain::text::one_line;
 use crate::domain::text::sha256_hex;
 use crate::domain::time::Span;
@@ -71,6 +72,9 @@ pub struct Facts {
     pub reach: String,
     /// Whether all it touches lies inside the workspace and is not a sensitive name.
     pub inside: bool,
+    /// Whether it runs a program that nothing confines.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unconfined: bool,
     /// The whole call as the operator is shown it: a diff, a command line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub preview: String,
@@ -168,6 +172,8 @@ pub enum ProblemKind {
     UnknownTool,
     /// The arguments do not fit the tool's schema.
     InvalidArguments,
+    /// The arguments hold a secret, or the mark that stands in the place of one.
+    SecretInArguments,
     /// Refused whatever the operator says: a device, tiller's own state, a path that can't be.
     Refused,
     /// It fits the schema but can't work: no such file, the text to replace is not there.
@@ -264,7 +270,7 @@ pub struct ToolCall {
     pub wire_id: String,
     /// Name of the tool, as the model wrote it.
     pub tool: String,
-    /// Arguments as the model wrote them: these bytes are shown, bound and executed.
+    /// Arguments as the model wrote them, or as the operator changed them: these bytes are shown, bound and executed.
     pub arguments: String,
     /// Effect class of the tool.
     pub effect: EffectClass,
@@ -276,6 +282,8 @@ pub struct ToolCall {
     pub allowed: Option<By>,
     /// What the system said of its error, once it has ended.
     pub error: Option<ErrorClass>,
+    /// What the operator changed of its arguments, if they did.
+    pub edited: Option<Edited>,
     /// How often it was started.
     pub attempts: u32,
     /// When its state last changed.
@@ -312,6 +320,17 @@ impl ToolCall {
     pub fn signature(&self) -> String {
         signature(&self.tool, &self.arguments)
     }
+}
+
+/// What the operator changed of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edited {
+    /// The arguments as the model wrote them.
+    pub original: String,
+    /// Who changed them.
+    pub by: ClientId,
+    /// Whether the change still stands for their leave. Leave that was used, or became void, is not given again.
+    pub is_leave: bool,
 }
 
 /// What two identical calls share: a hash of the tool's name and of the exact arguments.

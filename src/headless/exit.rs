@@ -29,7 +29,7 @@ pub fn exit_code(status: &Status) -> u8 {
 fn parked(reason: &ParkReason) -> u8 {
     match reason {
         ParkReason::Approval | ParkReason::Confirm => 10,
-        ParkReason::Budget(_) => 11,
+        ParkReason::Budget(_) | ParkReason::DailyBudget { .. } => 11,
         ParkReason::Stalled(_) | ParkReason::Verification => 12,
         ParkReason::Credentials
         | ParkReason::Billing
@@ -45,6 +45,8 @@ fn parked(reason: &ParkReason) -> u8 {
         | ParkReason::Refused
         | ParkReason::RateLimited { .. }
         | ParkReason::ProviderWait { .. }
+        | ParkReason::Unexplained
+        | ParkReason::NotReady
         | ParkReason::Storage
         | ParkReason::Interrupted
         | ParkReason::Paused
@@ -57,6 +59,7 @@ fn parked(reason: &ParkReason) -> u8 {
 mod tests {
     use super::*;
     use crate::domain::budget::Axis;
+    use crate::domain::money::MicroUsd;
     use crate::domain::status::Detector;
     use crate::domain::status::Failure;
     use crate::domain::status::Finish;
@@ -73,6 +76,7 @@ mod tests {
         };
         assert_eq!(parked(&[ParkReason::Approval, ParkReason::Confirm]), [10]);
         assert_eq!(parked(&Axis::ALL.map(ParkReason::Budget)), [11]);
+        assert_eq!(parked(&[ParkReason::DailyBudget { left: MicroUsd(1), until }]), [11]);
         let stalled =
             [Detector::NoProgress, Detector::Repeat, Detector::Polling, Detector::Cycle].map(ParkReason::Stalled);
         assert_eq!(parked(&[&stalled[..], &[ParkReason::Verification]].concat()), [12]);
@@ -97,6 +101,8 @@ mod tests {
                 ParkReason::Refused,
                 ParkReason::RateLimited { until },
                 ParkReason::ProviderWait { until },
+                ParkReason::Unexplained,
+                ParkReason::NotReady,
                 ParkReason::Storage,
                 ParkReason::Interrupted,
                 ParkReason::Paused,

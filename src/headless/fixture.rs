@@ -50,6 +50,7 @@ use crate::domain::tool::Probe;
 use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
 use crate::domain::tool::ToolSpec;
+use crate::domain::trust::Trust;
 use crate::engine::handle::Asked;
 use crate::engine::handle::Handle;
 use crate::machine::Input;
@@ -243,6 +244,8 @@ fn terms() -> Terms {
         tools: vec![tool],
         instructions: String::new(),
         rehearsal: false,
+        trust: Trust::Ask,
+        keep_full_trust: false,
     }
 }
 

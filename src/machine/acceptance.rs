@@ -44,7 +44,7 @@ fn begin(run: &Run) -> Option<Vec<Event>> {
                 // A claim that will be postponed changes nothing.
                 let is_judged = run.interjections.is_empty();
                 let dropped = claim::without_not_needed(&run.plan, &finish).filter(|_| is_judged);
-                [claimed].into_iter().chain(dropped.map(|plan| Event::PlanUpdated { plan })).collect()
+                [claimed].into_iter().chain(dropped.map(Event::planned)).collect()
             }
             Err(error) => vec![advance::invalid(call, error)],
         });

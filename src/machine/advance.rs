@@ -5,6 +5,7 @@ use crate::domain::approval::By;
 use crate::domain::approval::Decision;
 use crate::domain::budget::Axis;
 use crate::domain::command::Control;
+use crate::domain::command::Pause;
 use crate::domain::control;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
@@ -38,6 +39,7 @@ use crate::policy::permission;
 use crate::policy::permission::Judgement;
 use crate::policy::planning;
 use crate::policy::progress;
+use crate::policy::reply;
 use crate::policy::retry;
 use crate::policy::spending;
 use crate::policy::stall;
@@ -78,7 +80,11 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     if let Some(waits) = run.head().map(|call| run.waits(call)) {
         return waits.map(|waits| parked(waits.reason())).unwrap_or_default();
     }
-    // 5. A claim of being finished is looked into.
+    // 5. A text may hold the plan that no call gave; a claim of being finished is looked into.
+    if let Some(accepted) = reply::planned(run) {
+        let told = format!("No call of your turn gave a plan, so its text was read as one. {}", accepted.answer());
+        return vec![Event::PlanUpdated { plan: accepted.plan, by: None, told }];
+    }
     if let Some(group) = acceptance::step(run) {
         return group;
     }
@@ -104,6 +110,11 @@ enum Honoured {
 }
 
 fn honour(run: &Run, control: Control) -> Honoured {
+    // The iteration goes on to its end, unless it can't without the operator.
+    let waits = run.head().is_some_and(|call| run.waits(call).is_some());
+    if control == Control::Pause(Pause::AfterIteration) && run.iteration.is_open && !waits {
+        return Honoured::NotYet;
+    }
     if run.is_busy() {
         return Honoured::Wait;
     }
@@ -174,9 +185,16 @@ fn judge_all(run: &Run) -> Option<Vec<Event>> {
             by: By::Rule(rule.to_string()),
         };
         let judgement = permission::judge(run, call, facts, taken);
-        taken += u64::from(matches!(judgement, Judgement::Allow(_) | Judgement::Ask(_)));
+        let is_taken = matches!(judgement, Judgement::Allow(_) | Judgement::AllowEdited(_) | Judgement::Ask(_));
+        taken += u64::from(is_taken);
         group.push(match judgement {
             Judgement::Allow(rule) => by_rule(rule, Decision::AllowOnce),
+            Judgement::AllowEdited(client) => Event::ApprovalDecided {
+                call: call.id,
+                digest,
+                decision: Decision::AllowOnce,
+                by: By::Operator(client),
+            },
             Judgement::Deny { rule, text } => by_rule(rule, Decision::Deny(text)),
             Judgement::Ask(why) => Event::ApprovalRequested { call: call.id, why, digest },
             Judgement::NotRun(problem) => not_run(call, problem),
@@ -208,7 +226,7 @@ fn answer_without_running(run: &Run) -> Option<Vec<Event>> {
         (CallState::Proposed, control::UPDATE_PLAN) => Some(match planning::accept(&run.plan, &call.arguments) {
             Ok(accepted) => {
                 let answer = accepted.answer();
-                vec![Event::PlanUpdated { plan: accepted.plan }, done(call, answer)]
+                vec![Event::planned(accepted.plan), done(call, answer)]
             }
             Err(error) => vec![invalid(call, error)],
         }),
@@ -271,7 +289,7 @@ fn close(run: &Run) -> Vec<Event> {
         && run.plan.source == PlanSource::Seed
         && run.decomposes >= limits::DECOMPOSE_ATTEMPTS
     {
-        group.push(Event::PlanUpdated { plan: fold::fallback(&run.plan) });
+        group.push(Event::planned(fold::fallback(&run.plan)));
     }
     group.push(Event::ProgressObserved { observation: Box::new(seen) });
     if verdict.action == Action::Continue {

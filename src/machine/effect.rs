@@ -1,6 +1,7 @@
 //! Which record asks for which work. An effect is a `…Started` event that has just become durable; preparing and
 //! probing change nothing and are simply asked again after a crash.
 
+use crate::domain::approval::Decision;
 use crate::domain::command::Cancel;
 use crate::domain::command::Control;
 use crate::domain::event::Event;
@@ -55,7 +56,9 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         Event::ModelCallStarted { .. } => {
             context::in_flight(run).map(|request| Effect::CallModel(Box::new(request))).into_iter().collect()
         }
-        Event::ModelCallFinished { .. } | Event::ApprovalInvalidated { .. } => prepare(run),
+        Event::ModelCallFinished { .. }
+        | Event::ApprovalInvalidated { .. }
+        | Event::ApprovalDecided { decision: Decision::Edit(_), .. } => prepare(run),
         Event::ToolCallStarted { call, .. } => {
             let permit = run.calls.get(call).and_then(Permit::of);
             permit.map(|permit| Effect::RunTool(Box::new(permit))).into_iter().collect()
@@ -72,18 +75,21 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         Event::RunCreated { .. }
         | Event::StatusChanged { .. }
         | Event::Recovered { .. }
+        | Event::PreflightFailed { .. }
         | Event::IterationStarted { .. }
         | Event::InterjectionQueued { .. }
         | Event::InterjectionDelivered { .. }
         | Event::BudgetReserved { .. }
         | Event::BudgetSettled { .. }
         | Event::BudgetRaised { .. }
+        | Event::BudgetCorrected { .. }
         | Event::ModelCallFailed { .. }
         | Event::RetryScheduled { .. }
         | Event::ToolCallProposed { .. }
         | Event::ToolCallPrepared { .. }
         | Event::ApprovalRequested { .. }
         | Event::ApprovalDecided { .. }
+        | Event::TrustChanged { .. }
         | Event::ToolCallFinished { .. }
         | Event::ToolCallProbed { .. }
         | Event::ToolOutcomeResolved { .. }

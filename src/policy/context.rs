@@ -111,6 +111,8 @@ fn closing(run: &Run, phase: Phase) -> String {
         parts.push(task.trim().to_string());
         return parts.join("\n\n");
     }
+    // Told here too where a request is made once more before the next iteration.
+    parts.extend(run.plan_news.iter().cloned());
     if let Some(diagnosis) = run.diagnosis.as_ref().filter(|_| phase == Phase::Replan) {
         parts.push(replan::brief(run, diagnosis));
     }

@@ -41,9 +41,10 @@ pub fn observe(run: &Run) -> Observation {
     }
 }
 
-/// Whether the reply had text and no call, and was not cut off.
+/// Whether the reply had text and no call, was not cut off, and gave no plan.
 pub fn is_text_only(run: &Run) -> bool {
-    run.iteration.calls.is_empty() && run.iteration.reply.as_ref().is_some_and(|reply| !reply.is_cut)
+    let is_whole = run.iteration.reply.as_ref().is_some_and(|reply| !reply.is_cut);
+    run.iteration.calls.is_empty() && is_whole && !run.iteration.planned_in_text
 }
 
 /// Hash of the text of a text-only reply, whitespace collapsed.

@@ -210,6 +210,7 @@ fn facts(place: &Place, plan: &Plan, change: Shown) -> Facts {
         title: one_line(&format!("{}{new} +{} −{}", place.shown, change.added, change.removed), TITLE_MAX_CHARS),
         reach,
         inside: place.inside() && runs.is_none(),
+        unconfined: false,
         preview,
         binding: vec![
             place.binding(),

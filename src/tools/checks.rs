@@ -2,6 +2,7 @@
 //! wrong counts as not holding.
 
 use grep_matcher::Matcher;
+use grep_regex::RegexMatcher;
 use grep_regex::RegexMatcherBuilder;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -37,16 +38,21 @@ pub(crate) async fn matches(scene: &Scene, path: &str, pattern: &str) -> (bool, 
             Ok((bytes, _)) => bytes,
             Err(error) => return (false, format!("{path} can't be read: {}\n", error.desc().to_lowercase())),
         };
-        let mut builder = RegexMatcherBuilder::new();
-        builder.multi_line(true).size_limit(limits::SEARCH_PATTERN_MAX_BYTES);
-        match builder.build(&pattern).map(|matcher| matcher.is_match(&bytes)) {
+        match self::pattern(&pattern).map(|matcher| matcher.is_match(&bytes)) {
             Ok(Ok(true)) => (true, format!("{path} matches\n")),
             Ok(Ok(false)) => (false, format!("{path} does not match {pattern}\n")),
             Ok(Err(_)) => (false, format!("{path} could not be searched\n")),
-            Err(error) => (false, format!("{pattern} is no pattern: {error}\n")),
+            Err(why) => (false, why),
         }
     })
     .await
+}
+
+/// A pattern, compiled. The error is a sentence.
+pub(crate) fn pattern(text: &str) -> Result<RegexMatcher, String> {
+    let mut builder = RegexMatcherBuilder::new();
+    builder.multi_line(true).size_limit(limits::SEARCH_PATTERN_MAX_BYTES);
+    builder.build(text).map_err(|error| format!("a check has a pattern that can't be used: {error}"))
 }
 
 async fn look(work: impl FnOnce() -> (bool, String) + Send + 'static) -> (bool, String) {

@@ -163,6 +163,15 @@ impl Toolbox {
         self.tools.insert(tool.spec().name, tool);
     }
 
+    /// Whether calls could be run at all here. Errors with what is missing, in a few words. Changes nothing.
+    pub fn self_test(&self) -> Result<(), String> {
+        let guard = &self.scene.program;
+        nix::unistd::access(guard, nix::unistd::AccessFlags::X_OK)
+            .map_err(|_| format!("the program {}, which guards every call, can't be started", guard.display()))?;
+        nix::unistd::access("/bin/sh", nix::unistd::AccessFlags::X_OK)
+            .map_err(|_| "the shell /bin/sh can't be started".to_string())
+    }
+
     /// What the tools are, in the order of their names.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools.values().map(|tool| tool.spec()).collect()
@@ -228,6 +237,24 @@ impl Toolbox {
             Check::FileMatches { path, pattern } => checks::matches(&self.scene, path, pattern).await,
             Check::Tool { name, arguments } => self.check_tool(name, arguments, reins).await,
             Check::ModelJudge(_) | Check::OperatorConfirm(_) => (false, "this is no check of a tool".to_string()),
+        }
+    }
+
+    /// Whether a check can be made at all, or why not: its tool, its pattern, its path.
+    pub fn can_check(&self, check: &Check) -> Result<(), String> {
+        match check {
+            Check::Tool { name, .. } if !self.tools.contains_key(name) => {
+                Err(format!("a check names the tool {:?}, which there is not", one_line(name, 80)))
+            }
+            Check::FileExists(path) | Check::FileMatches { path, .. } if path.is_empty() || path.contains('\0') => {
+                Err("a check names no path".to_string())
+            }
+            Check::FileMatches { pattern, .. } => checks::pattern(pattern).map(|_| ()),
+            Check::Tool { .. }
+            | Check::FileExists(_)
+            | Check::Command(_)
+            | Check::ModelJudge(_)
+            | Check::OperatorConfirm(_) => Ok(()),
         }
     }
 

@@ -125,6 +125,7 @@ impl Tool for Shell {
             title: one_line(&run.command, TITLE_MAX_CHARS),
             reach: "runs a program with your rights".to_string(),
             inside: false,
+            unconfined: true,
             preview: run.command.clone(),
             binding: run.binding()?,
             ..Facts::default()

@@ -337,7 +337,9 @@ impl App {
             Command::Decide { call: one, .. }
             | Command::Resolve { call: one, .. }
             | Command::Answer { call: one, .. } => *one == call,
-            Command::Interject { .. }
+            Command::AllowAll { calls } => calls.iter().any(|(one, _)| *one == call),
+            Command::SetTrust(_)
+            | Command::Interject { .. }
             | Command::Pause(_)
             | Command::Resume
             | Command::GrantReplans
@@ -346,6 +348,8 @@ impl App {
             | Command::Close
             | Command::Cancel(_)
             | Command::Raise { .. }
+            | Command::EditPlan(_)
+            | Command::Correct { .. }
             | Command::Leave => false,
         })
     }
@@ -363,6 +367,8 @@ impl App {
             Command::Cancel(cancel) => Some(Control::Cancel(*cancel)),
             Command::Leave => Some(Control::Leave),
             Command::Decide { .. }
+            | Command::AllowAll { .. }
+            | Command::SetTrust(_)
             | Command::Resolve { .. }
             | Command::Answer { .. }
             | Command::Interject { .. }
@@ -371,7 +377,9 @@ impl App {
             | Command::Confirm { .. }
             | Command::Accept
             | Command::Close
-            | Command::Raise { .. } => None,
+            | Command::EditPlan(_)
+            | Command::Raise { .. }
+            | Command::Correct { .. } => None,
         });
         sent.chain(self.run.control).max()
     }
@@ -381,6 +389,8 @@ impl App {
         self.sent.iter().filter_map(|sent| match &sent.command {
             Command::Interject { text } => Some(text.as_str()),
             Command::Decide { .. }
+            | Command::AllowAll { .. }
+            | Command::SetTrust(_)
             | Command::Resolve { .. }
             | Command::Answer { .. }
             | Command::Pause(_)
@@ -391,6 +401,8 @@ impl App {
             | Command::Close
             | Command::Cancel(_)
             | Command::Raise { .. }
+            | Command::EditPlan(_)
+            | Command::Correct { .. }
             | Command::Leave => None,
         })
     }

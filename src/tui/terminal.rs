@@ -79,6 +79,8 @@ impl Screen {
         let backend = CrosstermBackend::new(BufWriter::with_capacity(FRAME_BYTES, Line(io::stdout())));
         let mut screen = Screen { terminal: Terminal::new(backend)?, title: String::new() };
         screen.take()?;
+        // The other screen may be in use already, as after a process that was killed, and hold what it showed.
+        screen.clear()?;
         Ok(screen)
     }
 

@@ -1,13 +1,16 @@
 //! The language of the inputs. A line is one input:
 //!
 //! - `own`, `own PROBLEM`, `record`: a process takes the run, to drive it or only to record.
-//! - `reply PART | PART`: the model answers. Parts: `"text"`, `read P`, `write P TEXT`, `shell LINE`, `touch P`,
-//!   `todos TODO, TODO` and `patch …` (`id=title`, `+` done, `*` in progress, `!` dropped without a note), `finish
+//! - `reply PART | PART`: the model answers. Parts: `"text"` (`\n` breaks a line), `read P`, `write P TEXT`,
+//!   `shell LINE`, `touch P`, `todos TODO, TODO` and `patch …` (`id=title`, `+` done, `*` in progress, `!` dropped without a note), `finish
 //!   TEXT`, `finish-without ID,ID TEXT`, `ask TEXT`, `note TEXT`, `raw TOOL JSON`; `as WIRE: PART`; `stop=…`,
 //!   `usage=IN/OUT`, `usage=none`, `bytes=N`. A usage of 1000/100 is reported unless said otherwise.
 //! - `fail CLASS [accepted] [usage=IN/OUT] [bytes=N] [retry=SECONDS]`: it does not.
 //! - `prepared [cN=outside|impossible|changed]`: what the calls would touch.
 //! - `done|failed|timedout|cancelled cN [class=CLASS] TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
+//! - `prepared [cN=outside|impossible|changed|refused|invalid|secret]`: what the calls would touch.
+//! - `done|failed|timedout|cancelled cN TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
+//! - `unready PROBLEM`: a resume that something stands against.
 //! - `tick`, and what the operator asks, as in `COMMANDS`.
 
 use serde_json::Value;
@@ -17,6 +20,7 @@ use tiller::domain::approval::Resolution;
 use tiller::domain::budget::Axis;
 use tiller::domain::budget::Limit;
 use tiller::domain::budget::Limits;
+use tiller::domain::budget::ReservationId;
 use tiller::domain::command::Cancel;
 use tiller::domain::command::Command;
 use tiller::domain::command::Pause;
@@ -32,8 +36,10 @@ use tiller::domain::model::ModelReply;
 use tiller::domain::model::ModelSpec;
 use tiller::domain::model::Received;
 use tiller::domain::model::StopReason;
+use tiller::domain::money::MicroUsd;
 use tiller::domain::money::Price;
 use tiller::domain::money::Usage;
+use tiller::domain::status::Lack;
 use tiller::domain::status::ParkReason;
 use tiller::domain::terms::Check;
 use tiller::domain::terms::Goal;
@@ -52,8 +58,10 @@ use tiller::domain::tool::ProblemKind;
 use tiller::domain::tool::ToolCall;
 use tiller::domain::tool::ToolOutcome;
 use tiller::domain::tool::ToolSpec;
+use tiller::domain::trust::Trust;
 use tiller::machine::Input;
 use tiller::machine::Outcome;
+use tiller::policy::plan_edit;
 
 use crate::stage::Stage;
 
@@ -61,6 +69,11 @@ use crate::stage::Stage;
 pub const COMMANDS: &[&str] = &[
     "allow c2",
     "allow-run c2",
+    "allow-tool c2",
+    "edit c2 {\"path\":\"other\"}",
+    "allow-all c2",
+    "trust plan",
+    "trust full_trust",
     "deny c2 no",
     "stale c2",
     "allow c99",
@@ -72,6 +85,7 @@ pub const COMMANDS: &[&str] = &[
     "say hello",
     "say",
     "pause",
+    "pause iteration",
     "pause now",
     "resume",
     "grant",
@@ -82,19 +96,23 @@ pub const COMMANDS: &[&str] = &[
     "cancel now",
     "raise cost 9000000",
     "raise iterations 0",
+    "plan add more",
     "leave",
 ];
 
 /// A dollar for a million tokens in, ten out.
 const PRICE: Price = Price { input: 1_000_000, cache_read: 100_000, cache_write: 1_000_000, output: 10_000_000 };
 
-/// `checks=a;b loops=3 cost=… tokens=… tool-calls=… time=… model-calls=… window=…`
+/// `checks=a;b wrap-up=on output=… loops=3 cost=… tokens=… tool-calls=… time=… model-calls=… window=…`
 pub fn terms(text: &str) -> Terms {
     let (mut limits, mut checks, mut window) = (Limits::default(), Vec::new(), 1_000_000);
     let (mut wrap_up, mut max_output) = (false, 1_000);
+    let (mut trust, mut keep_full_trust) = (Trust::Ask, false);
     for (key, value) in text.split_whitespace().filter_map(|word| word.split_once('=')) {
         match key {
-            "checks" => checks = value.split(';').map(|line| check(line)).collect(),
+            "checks" => checks = value.split(';').map(check).collect(),
+            "trust" => trust = Trust::parse(value).unwrap(),
+            "keep-full-trust" => keep_full_trust = value == "true",
             "window" => window = value.parse().unwrap(),
             "output" => max_output = value.parse().unwrap(),
             "wrap-up" => wrap_up = value == "on",
@@ -126,6 +144,8 @@ pub fn terms(text: &str) -> Terms {
         ],
         instructions: String::new(),
         rehearsal: false,
+        trust,
+        keep_full_trust,
     }
 }
 
@@ -155,6 +175,9 @@ pub fn input(stage: &Stage, line: &str) -> Input {
     match word {
         "own" => Input::Recovered { owner: owner(OwnerMode::Drives), problems: problem(rest).into_iter().collect() },
         "record" => Input::Recovered { owner: owner(OwnerMode::Records), problems: Vec::new() },
+        "unready" => {
+            Input::Unready { lacks: problem(rest).into_iter().collect(), by: Some(ClientId("op".to_string())) }
+        }
         "tick" => Input::Tick,
         "reply" | "fail" => {
             let call = stage.run.model_call.map_or(stage.run.next.model_call, |flying| flying.id.call);
@@ -204,15 +227,16 @@ pub fn input(stage: &Stage, line: &str) -> Input {
     }
 }
 
-fn problem(word: &str) -> Option<ParkReason> {
-    match word {
-        "" => None,
-        "credentials" => Some(ParkReason::Credentials),
-        "model-config" => Some(ParkReason::ModelConfig),
-        "price-unknown" => Some(ParkReason::PriceUnknown),
-        "storage" => Some(ParkReason::Storage),
+fn problem(word: &str) -> Option<Lack> {
+    let reason = match word {
+        "" => return None,
+        "credentials" => ParkReason::Credentials,
+        "model-config" => ParkReason::ModelConfig,
+        "price-unknown" => ParkReason::PriceUnknown,
+        "storage" => ParkReason::Storage,
         other => panic!("own {other}"),
-    }
+    };
+    Some(Lack { reason, sentence: format!("the {word} of SIM_KEY") })
 }
 
 fn named(text: &str) -> (CallId, &str) {
@@ -230,6 +254,18 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
     match (word, rest) {
         ("allow" | "stale", _) => decide(&|_| Decision::AllowOnce),
         ("allow-run", _) => decide(&|_| Decision::AllowRun),
+        ("allow-tool", _) => decide(&|_| Decision::AllowTool),
+        ("edit", _) => decide(&|words| Decision::Edit(edited(words))),
+        ("allow-all", _) => {
+            let seen = |id: &str| {
+                let (id, is_stale) = id.strip_prefix("stale:").map_or((id, false), |id| (id, true));
+                let call = CallId::parse(id).unwrap();
+                let digest = stage.run.calls.get(&call).and_then(ToolCall::digest).filter(|_| !is_stale);
+                (call, digest.unwrap_or(Digest("stale".to_string())))
+            };
+            Command::AllowAll { calls: rest.split_whitespace().map(seen).collect() }
+        }
+        ("trust", mode) => Command::SetTrust(Trust::parse(mode).unwrap()),
         ("deny", _) => decide(&|words| Decision::Deny(words.to_string())),
         ("resolve", _) => {
             let (call, how) = named(rest);
@@ -244,6 +280,7 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
         }
         ("answer", _) => Command::Answer { call: named(rest).0, text: named(rest).1.to_string() },
         ("say", text) => Command::Interject { text: text.to_string() },
+        ("pause", "iteration") => Command::Pause(Pause::AfterIteration),
         ("pause", "now") => Command::Pause(Pause::Now),
         ("pause", _) => Command::Pause(Pause::AfterTool),
         ("cancel", "now") => Command::Cancel(Cancel::Now),
@@ -252,6 +289,12 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             let (axis, limit) = rest.split_once(' ').unwrap();
             let limit = limit.parse().map_or(Limit::Unlimited, Limit::At);
             Command::Raise { axis: Axis::parse(axis).unwrap(), limit }
+        }
+        ("plan", edit) => Command::EditPlan(plan_edit::read(edit).unwrap()),
+        ("correct", _) => {
+            let (id, amount) = rest.split_once(' ').unwrap();
+            let id = ReservationId::parse(id).unwrap();
+            Command::Correct { id, amount: MicroUsd(amount.parse().unwrap()) }
         }
         ("resume", _) => Command::Resume,
         ("grant", _) => Command::GrantReplans,
@@ -264,6 +307,11 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
         ("leave", _) => Command::Leave,
         other => panic!("{other:?} is no input"),
     }
+}
+
+/// New arguments, as JSON or as a part of a reply.
+fn edited(words: &str) -> String {
+    if words.starts_with(['{', '[']) { words.to_string() } else { asked(words).arguments }
 }
 
 fn usage(text: &str) -> Option<Usage> {
@@ -305,7 +353,7 @@ fn reply(text: &str) -> ModelReply {
     };
     for part in text.split(" | ").filter(|part| !part.is_empty()) {
         if let Some(said) = part.strip_prefix('"') {
-            reply.text = said.trim_end_matches('"').to_string();
+            reply.text = said.trim_end_matches('"').replace("\\n", "\n");
             continue;
         }
         match part.split_once('=').unwrap_or((part, "")) {
@@ -387,6 +435,7 @@ fn facts(call: &ToolCall, how: &str) -> Facts {
         title,
         reach: if how == "outside" { "outside the workspace" } else { "the workspace" }.to_string(),
         inside: how != "outside",
+        unconfined: call.tool == "shell",
         preview: String::new(),
         binding: vec![format!("{write:?}")],
         write,
@@ -394,6 +443,7 @@ fn facts(call: &ToolCall, how: &str) -> Facts {
             "impossible" => problem(ProblemKind::Impossible),
             "invalid" => problem(ProblemKind::InvalidArguments),
             "refused" => problem(ProblemKind::Refused),
+            "secret" => problem(ProblemKind::SecretInArguments),
             _ => None,
         },
     }

@@ -37,6 +37,7 @@ fn event(event: &Event) -> String {
         }
         Event::ControlRequested { control: asked, by } => format!("asked by {by} to {}", control(*asked)),
         Event::Recovered { findings } => format!("recovered {findings:?}"),
+        Event::PreflightFailed { lacks } => format!("missing {}", lacks.join("; ")),
         Event::IterationStarted { n, phase } => format!("iteration {n} {}", phase.word()),
         Event::InterjectionQueued { id, text, .. } => format!("queued {id} {text}"),
         Event::InterjectionDelivered { id } => format!("delivered {id}"),
@@ -50,6 +51,7 @@ fn event(event: &Event) -> String {
             Purpose::Turn => format!("asked {call}.{attempt} for {max_output}"),
             Purpose::Judge(index) => format!("asked {call}.{attempt} to judge check {index}"),
         },
+        Event::BudgetCorrected { id, amount, by } => format!("corrected {id} to {} µ$ by {by}", amount.0),
         Event::ModelCallFinished { call, reply, discarded } => match discarded {
             Some(why) => format!("replied {call}, not used: {why}"),
             None => format!("replied {call} {:?}, {} calls", one_line(&reply.text, 40), reply.calls.len()),
@@ -63,14 +65,20 @@ fn event(event: &Event) -> String {
         Event::ApprovalRequested { call, why, .. } => format!("requested {call}: {why}"),
         Event::ApprovalDecided { call, decision, by, .. } => format!("decided {call} {}", decided(decision, by)),
         Event::ApprovalInvalidated { call, why } => format!("invalidated {call}: {why}"),
+        Event::TrustChanged { trust, by } => match by {
+            By::Operator(client) => format!("trust {trust} by {client}"),
+            By::Rule(rule) => format!("trust {trust} by rule: {rule}"),
+        },
         Event::ToolCallStarted { call, attempt } => format!("started {call}.{attempt}"),
         Event::ToolCallFinished { call, outcome } => format!("finished {call} {}", ended(outcome)),
         Event::ToolCallProbed { call, probe } => format!("probed {call} {probe:?}"),
         Event::ToolOutcomeResolved { call, resolution, .. } => format!("resolved {call} {resolution:?}"),
         Event::QuestionAnswered { call, text, .. } => format!("answered {call} {text}"),
-        Event::PlanUpdated { plan } => {
+        Event::PlanUpdated { plan, by, told } => {
             let (done, all) = plan.score();
-            format!("plan {} {:?} {done}/{all}", plan.revision, plan.source)
+            let by = by.as_ref().map(|client| format!(" by {client}")).unwrap_or_default();
+            let told = if told.is_empty() { String::new() } else { format!(": {}", one_line(told, 100)) };
+            format!("plan {} {:?} {done}/{all}{by}{told}", plan.revision, plan.source)
         }
         Event::DoneClaimed { call, summary } => {
             let call = call.map_or("in text".to_string(), |call| call.to_string());
@@ -130,6 +138,8 @@ fn decided(decision: &Decision, by: &By) -> String {
     match decision {
         Decision::AllowOnce => format!("allow once {by}"),
         Decision::AllowRun => format!("allow for the run {by}"),
+        Decision::AllowTool => format!("allow the tool {by}"),
+        Decision::Edit(arguments) => format!("edit to {arguments} {by}"),
         Decision::Deny(words) => format!("deny {words:?} {by}"),
     }
 }

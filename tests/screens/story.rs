@@ -52,6 +52,7 @@ use tiller::domain::tool::Facts;
 use tiller::domain::tool::FileWrite;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::ToolOutcome;
+use tiller::domain::trust::Trust;
 use tiller::tui::app::App;
 use tiller::tui::app::Moment;
 use tiller::tui::app::Msg;
@@ -83,6 +84,8 @@ pub fn terms(goal: &str) -> Terms {
         tools: Vec::new(),
         instructions: String::new(),
         rehearsal: false,
+        trust: Trust::Ask,
+        keep_full_trust: false,
     }
 }
 
@@ -179,7 +182,7 @@ impl Story {
         };
         let todos = todos.iter().enumerate().map(todo).collect();
         let plan = Plan { revision: self.run.plan.revision + 1, source: PlanSource::Tool, todos, next_number: 9 };
-        self.event(Event::PlanUpdated { plan });
+        self.event(Event::planned(plan));
     }
 
     /// A request goes out, at this worst case in micro-dollars.
@@ -236,6 +239,7 @@ impl Story {
         let write =
             FileWrite { path: "/home/op/parser/src/lexer.rs".to_string(), before: None, after: "00".to_string() };
         let facts = Facts {
+            unconfined: false,
             title: title.to_string(),
             reach: reach.to_string(),
             inside: true,

@@ -100,6 +100,17 @@ impl Pty {
         self.seen.lock().unwrap().screen.screen().contents()
     }
 
+    /// What a terminal full of `junk` would show that was on its other screen already, and so does not clean it.
+    pub(crate) fn text_over(&self, junk: &str) -> String {
+        let seen = self.seen.lock().unwrap();
+        let (rows, columns) = seen.screen.screen().size();
+        let mut screen = vt100::Parser::new(rows, columns, 0);
+        screen.process(junk.repeat(usize::from(rows * columns) / junk.len()).as_bytes());
+        let written = String::from_utf8_lossy(&seen.bytes).replace("\x1b[?1049h", "");
+        screen.process(written.as_bytes());
+        screen.screen().contents()
+    }
+
     /// How many bytes the program has written.
     pub(crate) fn written(&self) -> usize {
         self.seen.lock().unwrap().bytes.len()

@@ -88,6 +88,18 @@ fn killed_and_opened_again_from_the_list() {
     assert_eq!(leave(&mut pty), 0);
 }
 
+/// A process that was killed leaves its screen behind: the next one starts on a clean one.
+#[test]
+fn nothing_shows_through_from_a_screen_that_was_left() {
+    let stage = Stage::new();
+    let mut pty = Pty::tiller(&stage, (80, 24), &[]);
+    pty.wait_for("Enter start");
+    let text = pty.text_over("LEFT-BEHIND ");
+    assert!(text.contains("Enter start") && !text.contains("LEFT"), "{text}");
+    pty.type_in("\x04");
+    assert_eq!(pty.end(), 0);
+}
+
 /// A terminal that is gone: the program parks the run and ends.
 #[test]
 fn the_terminal_goes_away() {

@@ -151,7 +151,7 @@ fn gauge(percent: u64, width: usize) -> String {
     format!("{}{}", "█".repeat(filled), "░".repeat(width - filled))
 }
 
-/// What the last iteration cost, and how many more of that kind the limit bears.
+/// What the last iteration cost, and how many more of that kind the limit bears, as long as more can come.
 fn forecast(app: &App) -> Option<(MicroUsd, Option<u64>)> {
     let run = &app.run;
     let history = &run.history;
@@ -160,7 +160,7 @@ fn forecast(app: &App) -> Option<(MicroUsd, Option<u64>)> {
     let open = run.iteration.spent;
     let last = if run.iteration.is_open && open > MicroUsd(0) { open } else { MicroUsd(*recent.last()?) };
     let mean = recent.iter().sum::<u64>().checked_div(u64::try_from(recent.len()).ok()?);
-    let left = run.pool.limits().on(Axis::Cost).left(run.pool.spent().0);
+    let left = run.pool.limits().on(Axis::Cost).left(run.pool.spent().0).filter(|_| !run.is_ended());
     Some((last, left.zip(mean).and_then(|(left, mean)| left.checked_div(mean))))
 }
 
