@@ -8,7 +8,6 @@ pub mod archive;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::CommandFactory;
 use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
@@ -22,15 +21,18 @@ use crate::cli::deciding::EditText;
 use crate::cli::options::FormWords;
 use crate::cli::options::OptionWords;
 use crate::cli::options::OutputWords;
+pub mod told;
+
+use crate::cli::told::WhenTold;
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::PlanEdit;
+use crate::domain::command::Policy;
 use crate::domain::id::CallId;
-use crate::domain::id::RUN_ID_ALPHABET;
-use crate::domain::id::RUN_ID_LENGTH;
+use crate::domain::id::InterjectionId;
 use crate::domain::money::MicroUsd;
 use crate::domain::terms::Check;
 use crate::domain::terms::Goal;
@@ -39,8 +41,9 @@ use crate::policy::plan_edit;
 
 pub mod closing;
 pub mod deciding;
-mod help;
+pub mod goal;
 mod options;
+pub mod values;
 
 /// What was asked for on the command line.
 #[derive(Clone, Debug, PartialEq)]
@@ -198,7 +201,14 @@ pub enum Order {
     /// Close the run as failed.
     Close,
     /// Say something to the agent.
-    Say(String),
+    Say {
+        /// What is said.
+        text: String,
+        /// When it is told.
+        policy: Policy,
+    },
+    /// Take back what was said and is not told yet.
+    Withdraw(InterjectionId),
     /// Set a limit.
     Raise {
         /// On this axis.
@@ -236,10 +246,44 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Ask, Stop>
     })?;
     match line.word {
         Some(word) => word.ask(),
-        None => bare(&line.goal, line.options.read()),
+        None => goal::bare(&line.goal, line.options.read()),
     }
     .map_err(|sentence| Stop::Usage(format!("error: {sentence}\n")))
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  tiller                                  open the screen
+  tiller \"make the tests pass\"            start a run on the screen
+  tiller run \"make the tests pass\" --plain --budget 2 --check \"cargo test\"
+  tiller run - --json < goal.txt          read the goal from standard input
+  tiller resume --last                    go on where you were
+  tiller show k7f                         see in full what waits
+  tiller approve k7f c7 1a2b3c4d          allow the call c7 of run k7f, as shown
+
+Run names may be cut to any beginning that fits one run only.
+Exit status: 0 completed; 2 usage; 10 waits for approval; 11 budget; 12 stalled or not verified;
+13 key, account, rights, model or price; 14 parked for another reason, or the disk is full;
+20 failed, or damaged; 21 cancelled; 30 the run is held by another process.";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  tiller run \"make the tests pass\" --check \"cargo test\" --budget 2
+  tiller run - --json < goal.txt
+Without --plain or --json the screen opens where there is a terminal; elsewhere lines are printed.
+A run that needs a decision and has no terminal is parked, and the command that decides is printed.";
+
+const RAISE_HELP: &str = "\
+AXIS and LIMIT:
+  cost          dollars: 5, 0.50
+  time          a time while running: 30m, 2h, 1h30m
+  iterations, tool-calls, model-calls, tokens   a whole number
+LIMIT is the new limit, not a difference; `unlimited` takes the limit away.
+Example: tiller raise k7f cost 10 && tiller resume k7f";
+
+const RESOLVE_HELP: &str = "\
+Example: tiller resolve k7f c7 happened \"the mail was sent\"
+`again` allows the call anew; everything else only tells the run what is so.";
 
 const PLAN_HELP: &str = "\
 CHANGE:
@@ -260,7 +304,7 @@ Example: tiller plan k7f add \"write the changelog\"";
     version,
     max_term_width = 100,
     args_conflicts_with_subcommands = true,
-    after_help = help::EXAMPLES
+    after_help = EXAMPLES
 )]
 struct Line {
     #[command(subcommand)]
@@ -275,7 +319,7 @@ struct Line {
 #[derive(Subcommand)]
 enum Word {
     /// Start a run
-    #[command(after_help = help::RUN_EXAMPLES)]
+    #[command(after_help = RUN_EXAMPLES)]
     Run {
         /// What is to be reached, as one argument; `-` reads it from standard input
         goal: String,
@@ -285,7 +329,7 @@ enum Word {
     /// Go on with a run that is parked or was interrupted
     Resume {
         /// The beginning of its name; may be left out where only one run waits
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: Option<String>,
         /// The run that was touched last
         #[arg(long, conflicts_with = "run")]
@@ -304,7 +348,7 @@ enum Word {
     /// Show a run in full: its plan, its spend, and all of what waits for you
     Show {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
         #[command(flatten)]
         form: FormWords,
@@ -331,7 +375,7 @@ enum Word {
     #[command(after_help = deciding::TRUST_HELP)]
     Trust {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
         /// plan, ask, auto_edit or full_trust
         #[arg(value_parser = deciding::trust)]
@@ -349,19 +393,19 @@ enum Word {
     /// Answer the question that a parked run waits for
     Answer {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
         /// The answer
         text: String,
     },
     /// Say what became of a call whose outcome nobody knows
-    #[command(after_help = help::RESOLVE_HELP)]
+    #[command(after_help = RESOLVE_HELP)]
     Resolve {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
         /// The call: c1, c2, …
-        #[arg(value_parser = call)]
+        #[arg(value_parser = values::call)]
         call: CallId,
         /// What you know
         what: Known,
@@ -374,31 +418,43 @@ enum Word {
     /// Take the work of a parked run as it is: the run is completed
     Accept {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
     },
     /// Close a parked run as failed
     Close {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
     },
     /// Say something to the agent of a parked run; it is told when the run goes on
     Say {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
         /// What is said
         text: String,
+        #[command(flatten)]
+        when: WhenTold,
+    },
+    /// Take back something that you said and the agent was not told yet
+    #[command(after_help = "Example: tiller withdraw k7f i2; `tiller show k7f` lists what waits to be told")]
+    Withdraw {
+        /// The beginning of the run's name
+        #[arg(value_parser = values::run_prefix)]
+        run: String,
+        /// What was said: i1, i2, …
+        #[arg(value_parser = values::interjection)]
+        id: InterjectionId,
     },
     /// Set a limit of a parked run
-    #[command(after_help = help::RAISE_HELP)]
+    #[command(after_help = RAISE_HELP)]
     Raise {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
         /// What is limited
-        #[arg(value_parser = axis)]
+        #[arg(value_parser = values::axis)]
         axis: Axis,
         /// The new limit
         limit: String,
@@ -407,7 +463,7 @@ enum Word {
     #[command(after_help = PLAN_HELP)]
     Plan {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
         /// The change; nothing shows the plan with all that waits
         #[arg(value_name = "CHANGE", trailing_var_arg = true)]
@@ -417,19 +473,19 @@ enum Word {
     #[command(after_help = "Example: tiller correct k7f m3.1 0.02; `tiller show k7f` lists the charges in doubt")]
     Correct {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
         /// The model call and its attempt, as shown: m3.1
-        #[arg(value_parser = reservation)]
+        #[arg(value_parser = values::reservation)]
         call: ReservationId,
         /// What it cost, in dollars
-        #[arg(value_parser = dollars)]
+        #[arg(value_parser = values::dollars)]
         amount: MicroUsd,
     },
     /// End a run for good
     Cancel {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
     },
 }
@@ -450,7 +506,7 @@ impl Word {
     fn ask(self) -> Result<Ask, String> {
         let order = |run: String, order: Order| Ask::Order { run, order };
         Ok(match self {
-            Word::Run { goal, options } => start(&goal, options.read())?,
+            Word::Run { goal, options } => goal::start(&goal, options.read())?,
             Word::Resume { run, last, grant_replans, output } => {
                 let named = run.map_or(Which::Only, Which::Named);
                 let grant = if grant_replans { Grant::Replans } else { Grant::Nothing };
@@ -471,7 +527,8 @@ impl Word {
             Word::Confirm(words) => words.ask(),
             Word::Accept { run } => order(run, Order::Accept),
             Word::Close { run } => order(run, Order::Close),
-            Word::Say { run, text } => order(run, Order::Say(text)),
+            Word::Say { run, text, when } => order(run, Order::Say { text, policy: when.policy() }),
+            Word::Withdraw { run, id } => order(run, Order::Withdraw(id)),
             Word::Raise { run, axis, limit } => order(run, Order::Raise { axis, limit: axis.parse_limit(&limit)? }),
             Word::Plan { run, words } if words.is_empty() => Ask::Show { run, form: Form::Text },
             Word::Plan { run, words } => {
@@ -494,96 +551,4 @@ fn resolution(what: Known, text: Option<String>) -> Result<Resolution, String> {
             Err("only `happened` takes a text; nothing was sent; leave the text out, or use `tiller say`".to_string())
         }
     }
-}
-
-/// The meaning of a line without a command.
-fn bare(words: &[String], options: Options) -> Result<Ask, String> {
-    let Some(first) = words.first() else {
-        return match options.output {
-            Output::Fitting => Ok(Ask::Open(options)),
-            Output::Plain | Output::Json => {
-                Err("--plain and --json need a goal; nothing was started; say what is to be reached".to_string())
-            }
-        };
-    };
-    if let Some(command) = near_command(first) {
-        return Err(format!(
-            "`{first}` is not a command; nothing was started; if you meant the command, type `tiller {command}`; if \
-             it is your goal, type `tiller run {first}`"
-        ));
-    }
-    if words.len() > 1 {
-        return Err(format!(
-            "the goal came as {} arguments; nothing was started; put it in quotes: tiller \"{} …\"",
-            words.len(),
-            first
-        ));
-    }
-    start(first, options)
-}
-
-/// The command that a single word is nearly: one slip away, or two where the word is long enough that two slips
-/// still leave most of it.
-fn near_command(word: &str) -> Option<String> {
-    if word.contains(char::is_whitespace) {
-        return None;
-    }
-    let slips = if word.chars().count() >= 5 { 2 } else { 1 };
-    Line::command()
-        .get_subcommands()
-        .map(|command| command.get_name())
-        .chain(["help"])
-        .map(|name| (strsim::osa_distance(&word.to_lowercase(), name), name))
-        .filter(|(distance, _)| *distance <= slips)
-        .min()
-        .map(|(_, name)| name.to_string())
-}
-
-fn start(goal: &str, options: Options) -> Result<Ask, String> {
-    let goal = match goal {
-        "-" => GoalText::StandardInput,
-        typed => GoalText::Typed(Goal::try_from(typed.to_string())?),
-    };
-    Ok(Ask::Start { goal, options })
-}
-
-fn cost(text: &str) -> Result<Limit, String> {
-    Axis::Cost.parse_limit(text)
-}
-
-fn iterations(text: &str) -> Result<Limit, String> {
-    Axis::Loops.parse_limit(text)
-}
-
-fn axis(word: &str) -> Result<Axis, String> {
-    Axis::parse(word).ok_or_else(|| format!("the axes are {}", Axis::ALL.map(Axis::word).join(", ")))
-}
-
-pub(crate) fn call(text: &str) -> Result<CallId, String> {
-    CallId::parse(text).ok_or_else(|| "calls are named c1, c2, …; `tiller show RUN` lists those that wait".to_string())
-}
-
-fn reservation(text: &str) -> Result<ReservationId, String> {
-    ReservationId::parse(text)
-        .ok_or_else(|| "a model call is named m1.1, m2.1 …; `tiller show RUN` lists them".to_string())
-}
-
-fn dollars(text: &str) -> Result<MicroUsd, String> {
-    MicroUsd::parse_dollars(text).ok_or_else(|| "write dollars, such as 0.02 or 1.50".to_string())
-}
-
-pub(crate) fn digest(text: &str) -> Result<String, String> {
-    let fits = (8..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if fits {
-        Ok(text.to_lowercase())
-    } else {
-        Err("a digest is 8 to 64 of the characters 0-9 and a-f; `tiller show RUN` prints it beside the call"
-            .to_string())
-    }
-}
-
-pub(crate) fn run_prefix(text: &str) -> Result<String, String> {
-    let text = text.to_lowercase();
-    let fits = (1..=RUN_ID_LENGTH).contains(&text.len()) && text.bytes().all(|byte| RUN_ID_ALPHABET.contains(&byte));
-    if fits { Ok(text) } else { Err("no run has a name like this; `tiller runs` lists them".to_string()) }
 }

@@ -13,6 +13,8 @@ use crate::domain::run::Run;
 use crate::domain::summary::Summary;
 use crate::domain::time::Now;
 use crate::domain::time::Span;
+use crate::engine::fault;
+use crate::engine::fault::Side;
 use crate::headless::orders;
 use crate::launch::Ground;
 use crate::launch::owner;
@@ -35,7 +37,9 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
         records.extend(turned.records);
         run = turned.run;
     }
-    journal.append(records).await?;
+    fault::batch(Side::Before, &records);
+    journal.append(records.clone()).await?;
+    fault::batch(Side::After, &records);
     ground.home.write_summary(&Summary::of(&run))?;
     journal.close().await;
     Ok(run)
@@ -54,7 +58,8 @@ fn command(run: &Run, order: Order) -> Result<Command, String> {
         Order::Confirm { confirmed, text } => Ok(Command::Confirm { confirmed, text }),
         Order::Accept => Ok(Command::Accept),
         Order::Close => Ok(Command::Close),
-        Order::Say(text) => Ok(Command::Interject { text }),
+        Order::Say { text, policy } => Ok(Command::Interject { text, policy }),
+        Order::Withdraw(id) => Ok(Command::Withdraw(id)),
         Order::Raise { axis, limit } => Ok(Command::Raise { axis, limit }),
         Order::Plan(edit) => Ok(Command::EditPlan(edit)),
         Order::Correct { id, amount } => Ok(Command::Correct { id, amount }),

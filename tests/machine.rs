@@ -125,3 +125,8 @@ fn trouble() {
 fn commands() {
     check("commands");
 }
+
+#[test]
+fn interjections() {
+    check("interjections");
+}

@@ -23,7 +23,7 @@ pub enum Grant {
 #[derive(Args)]
 pub(crate) struct ConfirmWords {
     /// The beginning of the run's name
-    #[arg(value_parser = crate::cli::run_prefix)]
+    #[arg(value_parser = crate::cli::values::run_prefix)]
     run: String,
     /// Your word
     word: YesNo,

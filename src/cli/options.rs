@@ -19,10 +19,10 @@ pub(crate) struct OptionWords {
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// What the run may cost, in dollars, or `unlimited`
-    #[arg(long, value_name = "DOLLARS", value_parser = crate::cli::cost)]
+    #[arg(long, value_name = "DOLLARS", value_parser = crate::cli::values::cost)]
     budget: Option<Limit>,
     /// How many iterations the run may take, or `unlimited`
-    #[arg(long, value_name = "N", value_parser = crate::cli::iterations)]
+    #[arg(long, value_name = "N", value_parser = crate::cli::values::iterations)]
     max_iterations: Option<Limit>,
     /// A shell line that must succeed before the goal counts as reached; may be given several times
     #[arg(long = "check", value_name = "CMD")]

@@ -40,8 +40,8 @@ impl Run {
             state: CallState::Proposed,
             facts: None,
             allowed: None,
-            error: None,
             edited: None,
+            error: None,
             attempts: 0,
             since: record.at,
         };

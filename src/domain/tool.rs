@@ -280,10 +280,10 @@ pub struct ToolCall {
     pub facts: Option<Facts>,
     /// Who allowed it, once allowed.
     pub allowed: Option<By>,
-    /// What the system said of its error, once it has ended.
-    pub error: Option<ErrorClass>,
     /// What the operator changed of its arguments, if they did.
     pub edited: Option<Edited>,
+    /// What the system said of its error, once it has ended.
+    pub error: Option<ErrorClass>,
     /// How often it was started.
     pub attempts: u32,
     /// When its state last changed.

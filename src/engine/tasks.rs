@@ -31,6 +31,8 @@ use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
+use crate::engine::fault;
+use crate::engine::fault::Side;
 use crate::machine::Outcome;
 use crate::machine::effect::Effect;
 use crate::model::Model;
@@ -229,7 +231,11 @@ fn broke() -> Box<ModelFailure> {
 
 async fn execute(tools: Toolbox, permit: Permit, reins: Reins) -> Outcome {
     let call = permit.call().id;
-    match tools.execute(permit, reins).await {
+    fault::tool(Side::Before);
+    fault::during_tool(&reins.deltas);
+    let executed = tools.execute(permit, reins).await;
+    fault::tool(Side::After);
+    match executed {
         Executed::Ended(outcome) => Outcome::Tool { call, outcome },
         Executed::Drifted(why) => Outcome::Drifted { call, why },
     }

@@ -113,9 +113,7 @@ pub fn further(run: &Run) -> Vec<String> {
     }
     lines.extend(all_at_once(run));
     match reason {
-        Some(ParkReason::Budget(axis)) => {
-            lines.push(spending::raising(run, *axis));
-        }
+        Some(ParkReason::Budget(axis)) => lines.push(spending::raising(run, *axis)),
         Some(
             ParkReason::Stalled(_)
             | ParkReason::Verification

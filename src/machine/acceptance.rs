@@ -42,7 +42,7 @@ fn begin(run: &Run) -> Option<Vec<Event>> {
                 let claimed =
                     Event::DoneClaimed { call: Some(call.id), summary: format!("{}{evidence}", finish.summary) };
                 // A claim that will be postponed changes nothing.
-                let is_judged = run.interjections.is_empty();
+                let is_judged = !run.must_hear();
                 let dropped = claim::without_not_needed(&run.plan, &finish).filter(|_| is_judged);
                 [claimed].into_iter().chain(dropped.map(Event::planned)).collect()
             }
@@ -59,7 +59,7 @@ fn begin(run: &Run) -> Option<Vec<Event>> {
 }
 
 fn go_on(run: &Run, made: &Claim, passed: usize) -> Vec<Event> {
-    if !run.interjections.is_empty() {
+    if run.must_hear() {
         let text = "not judged: the operator has spoken; their words come next.";
         return judged(run, made, ClaimVerdict::Postponed, text.to_string());
     }

@@ -31,6 +31,7 @@ use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::acceptance;
+use crate::machine::steer;
 use crate::policy::claim;
 use crate::policy::context;
 use crate::policy::ending;
@@ -59,6 +60,9 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     if !run.is_running() || !run.is_driven() {
         return Vec::new();
     }
+    if let Some(group) = steer::step(run) {
+        return group;
+    }
     // 2. All calls of a reply are prepared together, then judged together, before any of them runs.
     if run.unprepared().next().is_some() {
         return Vec::new();
@@ -73,7 +77,13 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     if let Some(call) = startable(run) {
         return vec![Event::ToolCallStarted { call: call.id, attempt: call.attempts + 1 }];
     }
-    if run.is_busy() || run.retry_at.is_some_and(|at| now.at < at) {
+    if run.is_busy() {
+        return Vec::new();
+    }
+    if steer::is_interrupted(run) {
+        return close(run);
+    }
+    if run.retry_at.is_some_and(|at| now.at < at) {
         return Vec::new();
     }
     // 4. What only a person can clear parks the run; the iteration stays open.
@@ -274,15 +284,20 @@ fn close(run: &Run) -> Vec<Event> {
     if run.iteration.phase == Phase::WrapUp {
         return closed(run, wrapping::verdict(run));
     }
-    let seen = progress::observe(run);
+    let mut seen = progress::observe(run);
+    // Steered, the iteration shows nothing about the agent.
+    seen.interjected |= run.is_steered();
     let mut after = run.progress.clone();
     after.take(&seen);
-    let stalled = stall::stalls(run, &seen, &after);
+    let mut stalled = stall::stalls(run, &seen, &after);
+    if run.is_steered() {
+        stalled.clear();
+    }
     let noticed = Noticed {
         blocked: stall::blocked(run, &seen),
         stalled: stalled.iter().map(|(detector, _)| *detector).collect(),
     };
-    let verdict = ending::verdict(run, &after, &noticed);
+    let verdict = steer::prolonged(run, ending::verdict(run, &after, &noticed));
     let warnings = stall::warnings(run, &seen, &after);
     let mut group = Vec::new();
     if run.iteration.phase == Phase::Decompose
@@ -333,7 +348,7 @@ fn open(run: &Run) -> Vec<Event> {
     if phase == Phase::WrapUp {
         return vec![started];
     }
-    let delivered = run.interjections.iter().map(|one| Event::InterjectionDelivered { id: one.id });
+    let delivered = steer::due(run).map(|one| Event::InterjectionDelivered { id: one.id });
     [started].into_iter().chain(delivered).collect()
 }
 

@@ -12,6 +12,7 @@ pub mod outcome;
 pub(crate) mod parting;
 pub mod respond;
 pub mod trusting;
+pub mod steer;
 
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;

@@ -6,11 +6,11 @@
 //!   TEXT`, `finish-without ID,ID TEXT`, `ask TEXT`, `note TEXT`, `raw TOOL JSON`; `as WIRE: PART`; `stop=…`,
 //!   `usage=IN/OUT`, `usage=none`, `bytes=N`. A usage of 1000/100 is reported unless said otherwise.
 //! - `fail CLASS [accepted] [usage=IN/OUT] [bytes=N] [retry=SECONDS]`: it does not.
-//! - `prepared [cN=outside|impossible|changed]`: what the calls would touch.
-//! - `done|failed|timedout|cancelled cN [class=CLASS] TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `prepared [cN=outside|impossible|changed|refused|invalid|secret]`: what the calls would touch.
 //! - `done|failed|timedout|cancelled cN TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `unready PROBLEM`: a resume that something stands against.
+//! - `prepared [cN=outside|impossible|changed]`: what the calls would touch.
+//! - `done|failed|timedout|cancelled cN [class=CLASS] TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `tick`, and what the operator asks, as in `COMMANDS`.
 
 use serde_json::Value;
@@ -24,10 +24,12 @@ use tiller::domain::budget::ReservationId;
 use tiller::domain::command::Cancel;
 use tiller::domain::command::Command;
 use tiller::domain::command::Pause;
+use tiller::domain::command::Policy;
 use tiller::domain::event::Owner;
 use tiller::domain::event::OwnerMode;
 use tiller::domain::id::CallId;
 use tiller::domain::id::ClientId;
+use tiller::domain::id::InterjectionId;
 use tiller::domain::model::AskedCall;
 use tiller::domain::model::Dialect;
 use tiller::domain::model::FailureClass;
@@ -84,6 +86,7 @@ pub const COMMANDS: &[&str] = &[
     "answer c2 blue",
     "say hello",
     "say",
+    "withdraw i1",
     "pause",
     "pause iteration",
     "pause now",
@@ -279,8 +282,12 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             Command::Resolve { call, resolution }
         }
         ("answer", _) => Command::Answer { call: named(rest).0, text: named(rest).1.to_string() },
-        ("say", text) => Command::Interject { text: text.to_string() },
         ("pause", "iteration") => Command::Pause(Pause::AfterIteration),
+        ("say", text) => Command::Interject { text: text.to_string(), policy: Policy::Next },
+        ("say-now", text) => Command::Interject { text: text.to_string(), policy: Policy::SteerNow },
+        ("interrupt", text) => Command::Interject { text: text.to_string(), policy: Policy::Interrupt },
+        ("say-after", text) => Command::Interject { text: text.to_string(), policy: Policy::AfterDone },
+        ("withdraw", id) => Command::Withdraw(InterjectionId::parse(id).unwrap()),
         ("pause", "now") => Command::Pause(Pause::Now),
         ("pause", _) => Command::Pause(Pause::AfterTool),
         ("cancel", "now") => Command::Cancel(Cancel::Now),

@@ -39,8 +39,12 @@ fn event(event: &Event) -> String {
         Event::Recovered { findings } => format!("recovered {findings:?}"),
         Event::PreflightFailed { lacks } => format!("missing {}", lacks.join("; ")),
         Event::IterationStarted { n, phase } => format!("iteration {n} {}", phase.word()),
-        Event::InterjectionQueued { id, text, .. } => format!("queued {id} {text}"),
+        Event::InterjectionQueued { id, text, policy, .. } => {
+            let policy = if policy.is_next() { String::new() } else { format!(" ({policy:?})") };
+            format!("queued {id}{policy} {text}")
+        }
         Event::InterjectionDelivered { id } => format!("delivered {id}"),
+        Event::InterjectionWithdrawn { id, .. } => format!("withdrawn {id}"),
         Event::BudgetReserved { reservation } => format!("reserved {}.{}", reservation.id.call, reservation.id.attempt),
         Event::BudgetSettled { id, charge } => format!("settled {}.{} {}", id.call, id.attempt, charged(charge)),
         Event::BudgetRaised { axis, limit, .. } => match limit {
