@@ -120,3 +120,8 @@ fn commands() {
 fn interjections() {
     check("interjections");
 }
+
+#[test]
+fn context() {
+    check("context");
+}

@@ -83,10 +83,21 @@ pub struct Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transcript(VectorSync<Arc<Entry>>);
 
+impl FromIterator<Arc<Entry>> for Transcript {
+    fn from_iter<I: IntoIterator<Item = Arc<Entry>>>(entries: I) -> Self {
+        Transcript(entries.into_iter().collect())
+    }
+}
+
 impl Transcript {
     /// Adds an entry at the end.
-    pub fn push(&mut self, entry: Entry) {
-        self.0.push_back_mut(Arc::new(entry));
+    pub fn push(&mut self, entry: Arc<Entry>) {
+        self.0.push_back_mut(entry);
+    }
+
+    /// The entry at the end.
+    pub fn last(&self) -> Option<&Arc<Entry>> {
+        self.0.last()
     }
 
     /// Adds a call to the reply that came last. Nothing happens when the last entry is no reply.

@@ -36,12 +36,12 @@ impl Run {
                     self.progress.invalid = 0;
                     self.iteration.discards = 0;
                 }
+                ParkReason::ContextExhausted => self.context.grant(),
                 ParkReason::EnginePanic => self.progress.recoveries = 0,
                 ParkReason::Approval
                 | ParkReason::OutcomeUnknown
                 | ParkReason::Question
                 | ParkReason::Budget(_)
-                | ParkReason::ContextExhausted
                 | ParkReason::Refused
                 | ParkReason::Credentials
                 | ParkReason::Billing

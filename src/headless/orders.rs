@@ -116,10 +116,7 @@ pub fn further(run: &Run) -> Vec<String> {
         )
         | None => {}
     }
-    // A conversation that no longer fits is not helped by going on.
-    if reason != Some(&ParkReason::ContextExhausted) {
-        lines.push(format!("tiller resume {id}"));
-    }
+    lines.push(format!("tiller resume {id}"));
     lines
 }
 

@@ -82,6 +82,8 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         | Event::BudgetSettled { .. }
         | Event::BudgetRaised { .. }
         | Event::ModelCallFailed { .. }
+        | Event::ContextPruned { .. }
+        | Event::ContextCompacted { .. }
         | Event::RetryScheduled { .. }
         | Event::ToolCallProposed { .. }
         | Event::ToolCallPrepared { .. }

@@ -9,6 +9,7 @@ pub mod advance;
 pub mod effect;
 pub mod outcome;
 pub mod respond;
+pub mod room;
 pub mod steer;
 
 use crate::domain::command::Command;

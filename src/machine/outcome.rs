@@ -2,11 +2,13 @@
 
 use crate::domain::budget::Charge;
 use crate::domain::command::Refusal;
+use crate::domain::context::Author;
 use crate::domain::event::Event;
 use crate::domain::id::CallId;
 use crate::domain::id::ModelCallId;
 use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
+use crate::domain::model::Purpose;
 use crate::domain::money::Price;
 use crate::domain::run::Run;
 use crate::domain::tool::CallState;
@@ -16,7 +18,9 @@ use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::Probe;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::Outcome;
+use crate::machine::room;
 use crate::policy::charge;
+use crate::policy::compaction;
 use crate::policy::reply;
 
 /// The events that an outcome means. `Stale` when it is of something that is not in flight any more.
@@ -67,6 +71,15 @@ fn model(
             Event::ModelCallFailed { call, failure: failure.clone() },
             settled(charge::of_failure(failure, held, &price)),
         ]),
+        Ok(got) if flying.purpose == Purpose::Summary => {
+            let judged = compaction::judge(run, got);
+            let finished =
+                Event::ModelCallFinished { call, reply: got.clone(), discarded: judged.as_ref().err().cloned() };
+            let made = judged.ok().zip(compaction::cut(run));
+            let made = made.map(|(summary, iterations)| room::compacted(run, iterations, summary, Author::Model));
+            let settled = settled(charge::of_reply(got, held, &price));
+            Ok([finished, settled].into_iter().chain(made).collect())
+        }
         Ok(got) => {
             let discarded = reply::discarded(run, got);
             let is_used = discarded.is_none();

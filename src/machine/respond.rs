@@ -33,6 +33,7 @@ use crate::machine::adopt;
 use crate::machine::outcome;
 use crate::machine::steer;
 use crate::policy::charge;
+use crate::policy::compaction;
 use crate::policy::context;
 use crate::policy::permission;
 use crate::policy::spending;
@@ -274,7 +275,8 @@ fn resume(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
             head.and_then(|call| run.waits(call)).is_some_and(|waits| waits.reason() == *reason)
         }
         ParkReason::Budget(axis) => run.pool.is_exhausted(*axis) || !bears_next(run, *axis),
-        ParkReason::ContextExhausted | ParkReason::PriceUnknown => true,
+        ParkReason::ContextExhausted => compaction::is_hopeless(run),
+        ParkReason::PriceUnknown => true,
         ParkReason::DenyBreaker
         | ParkReason::Stalled(_)
         | ParkReason::Verification

@@ -20,7 +20,9 @@ pub fn due<'a>(script: &'a Script, request: &ModelRequest) -> Option<&'a Step> {
     let mut place = Place { step: Some(script.start()), after_detour: None };
     // What was said before the first reply belongs to the goal, not to what followed a step.
     let is_reply = |entry: &Arc<Entry>| matches!(entry.message, Message::Assistant { .. });
-    let mut replies = request.entries.iter().enumerate().filter(|(_, entry)| is_reply(entry)).peekable();
+    // What is left out of the request does not matter: the place is found in the whole talk.
+    let talk: Vec<Arc<Entry>> = request.talk.entries().cloned().collect();
+    let mut replies = talk.iter().enumerate().filter(|(_, entry)| is_reply(entry)).peekable();
     while let Some((position, entry)) = replies.next() {
         let uses = match &entry.message {
             Message::Assistant { uses, .. } => uses.as_slice(),
@@ -28,9 +30,9 @@ pub fn due<'a>(script: &'a Script, request: &ModelRequest) -> Option<&'a Step> {
         };
         let (end, phase) = match replies.peek() {
             Some((next, entry)) => (*next, phase_of(entry).unwrap_or(request.phase)),
-            None => (request.entries.len(), request.phase),
+            None => (talk.len(), request.phase),
         };
-        let entries = request.entries.get(position + 1..end).unwrap_or_default();
+        let entries = talk.get(position + 1..end).unwrap_or_default();
         place = after(script, place, &Followed { uses, entries, phase });
     }
     place.step.and_then(|position| script.steps().get(position))
@@ -137,6 +139,7 @@ mod tests {
     use crate::domain::id::CallId;
     use crate::domain::id::InterjectionId;
     use crate::domain::id::ModelCallId;
+    use crate::domain::model::Purpose;
     use crate::domain::time::Span;
     use crate::domain::time::Timestamp;
     use crate::domain::tool::ProblemKind;
@@ -228,7 +231,9 @@ mod tests {
             attempt: 1,
             iteration: 1,
             phase: Phase::Pursue,
+            purpose: Purpose::Turn,
             system: "be good".to_string(),
+            talk: entries.iter().cloned().collect(),
             entries,
             closing: String::new(),
             offer: Arc::default(),

@@ -14,6 +14,7 @@ use crate::domain::model::FailureClass;
 use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
 use crate::domain::model::ModelRequest;
+use crate::domain::model::Purpose;
 use crate::domain::model::Received;
 use crate::domain::model::StopReason;
 use crate::domain::money::Usage;
@@ -57,7 +58,10 @@ impl Model for Scripted {
         cancel: CancellationToken,
     ) -> Result<ModelReply, ModelFailure> {
         let the_end = the_end();
-        let step = due(&self.script, &request).unwrap_or(&the_end);
+        let step = match request.purpose {
+            Purpose::Turn => due(&self.script, &request).unwrap_or(&the_end),
+            Purpose::Summary => self.script.summary(),
+        };
         let attempt = usize::try_from(request.attempt.saturating_sub(1)).unwrap_or(usize::MAX);
         let error = step.errors.get(attempt);
         let mut playing = Playing {
@@ -128,6 +132,7 @@ fn failure(error: &StepError, incoming: &Incoming) -> ModelFailure {
         | FailureClass::Permission
         | FailureClass::ModelConfig
         | FailureClass::ContextLength
+        | FailureClass::TooLarge
         | FailureClass::BadRequest
         | FailureClass::RateLimited
         | FailureClass::Overloaded
@@ -251,7 +256,9 @@ mod tests {
             attempt: 1,
             iteration: 1,
             phase: Phase::Pursue,
+            purpose: Purpose::Turn,
             system: "be good".to_string(),
+            talk: entries.iter().cloned().collect(),
             entries,
             closing: String::new(),
             offer: Arc::default(),

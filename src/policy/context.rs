@@ -11,6 +11,7 @@ use crate::domain::model::Purpose;
 use crate::domain::run::Run;
 use crate::domain::status::Phase;
 use crate::domain::text::sha256_hex;
+use crate::policy::compaction;
 
 const SYSTEM: &str = include_str!("../../assets/prompts/system.md");
 const DECOMPOSE: &str = include_str!("../../assets/prompts/decompose.md");
@@ -31,12 +32,18 @@ pub fn in_flight(run: &Run) -> Option<ModelRequest> {
     let flying = run.model_call?;
     Some(match flying.purpose {
         Purpose::Turn => request(run, flying.id.call, flying.id.attempt, run.iteration.phase),
+        Purpose::Summary => {
+            let asked = compaction::request(run)?;
+            ModelRequest { call: flying.id.call, attempt: flying.id.attempt, ..asked }
+        }
     })
 }
 
-/// A short hash of what is asked, for the record. The conversation only grows, so its length stands for it.
-pub fn digest(request: &ModelRequest) -> String {
-    let text = format!("{}\0{}\0{}\0{}", request.system, request.entries.len(), request.closing, request.max_output);
+/// A short hash of what is asked, for the record. The conversation only grows, or something is left out of it, so its
+/// length and how often that happened stand for it.
+pub fn digest(run: &Run, request: &ModelRequest) -> String {
+    let talk = format!("{}.{}", request.entries.len(), run.context.revision);
+    let text = format!("{}\0{talk}\0{}\0{}", request.system, request.closing, request.max_output);
     sha256_hex(text.as_bytes())[..16].to_string()
 }
 
@@ -46,8 +53,10 @@ fn request(run: &Run, call: ModelCallId, attempt: u32, phase: Phase) -> ModelReq
         attempt,
         iteration: run.iteration.n,
         phase,
+        purpose: Purpose::Turn,
         system: system(run),
-        entries: run.transcript.entries().cloned().collect(),
+        entries: compaction::entries(run),
+        talk: run.transcript.clone(),
         closing: closing(run, phase),
         offer: run.offer.clone(),
         max_output: run.iteration.max_output.unwrap_or(run.terms.model.max_output),

@@ -5,11 +5,13 @@
 
 pub mod charge;
 pub mod claim;
+pub mod compaction;
 pub mod context;
 pub mod ending;
 pub mod permission;
 pub mod planning;
 pub mod progress;
+pub mod pruning;
 pub mod reply;
 pub mod retry;
 pub mod spending;

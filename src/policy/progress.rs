@@ -1,5 +1,6 @@
 //! Did the iteration move anything, and is the run stalled (docs/ENGINE.md §7).
 
+use crate::domain::control;
 use crate::domain::limits;
 use crate::domain::message::Message;
 use crate::domain::progress::CallResult;
@@ -16,7 +17,7 @@ use crate::domain::tool::ToolCall;
 
 /// What the open iteration showed.
 pub fn observe(run: &Run) -> Observation {
-    let work: Vec<&ToolCall> = run.ordered_calls().filter(|call| call.effect != EffectClass::Control).collect();
+    let work: Vec<&ToolCall> = run.ordered_calls().filter(|call| is_work(call)).collect();
     let results: Vec<(CallResult, bool)> = work.iter().filter_map(|call| result_of(run, call)).collect();
     let movement = run.plan.movement_since(&run.iteration.plan_before);
     let effects = effects(run, &work);
@@ -35,6 +36,11 @@ pub fn observe(run: &Run) -> Observation {
         checks_newly_passing,
         novel,
     }
+}
+
+/// Whether a call is looked at: all but the control calls, and what was read again.
+fn is_work(call: &ToolCall) -> bool {
+    call.effect != EffectClass::Control || call.tool == control::READ_REF
 }
 
 /// Whether the reply had text and no call, and was not cut off.

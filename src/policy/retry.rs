@@ -37,7 +37,7 @@ pub fn after(run: &Run, trouble: &Trouble, now: Now) -> Next {
         FailureClass::Billing => Next::Park(ParkReason::Billing),
         FailureClass::Permission => Next::Park(ParkReason::Permission),
         FailureClass::ModelConfig => Next::Park(ParkReason::ModelConfig),
-        FailureClass::ContextLength => Next::Park(ParkReason::ContextExhausted),
+        FailureClass::ContextLength | FailureClass::TooLarge => Next::Park(ParkReason::ContextExhausted),
         FailureClass::BadRequest => Next::Fail(Failure::Protocol),
         FailureClass::Endless => Next::Park(ParkReason::ModelOutput),
         FailureClass::RateLimited

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use crate::domain::approval::By;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Limit;
+use crate::domain::context::Author;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::event::Finding;
@@ -135,6 +136,18 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         }
         Event::ModelCallFinished { discarded: Some(why), .. } => {
             ("✗", Role::Warning, format!("reply not used: {why}; asked again"))
+        }
+        Event::ContextPruned { refs } => {
+            let text = format!("old texts of {} calls are left out of what the model is sent", refs.len());
+            ("·", Role::Dim, text)
+        }
+        Event::ContextCompacted { from, to, summary, author, .. } => {
+            let what = match author {
+                Author::Model => "a summary",
+                Author::Engine => "no summary was had; a list",
+            };
+            let text = format!("{what} stands for iterations {from} to {to} in what the model is sent:\n{summary}");
+            ("·", Role::Dim, text)
         }
         Event::Recovered { findings } => ("!", Role::Warning, recovered(findings)),
         Event::BudgetRaised { axis, limit, .. } => {
