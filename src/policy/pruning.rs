@@ -102,3 +102,141 @@ fn pages(text: &str) -> Vec<&str> {
     }
     pages
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::id::ModelCallId;
+    use crate::domain::message::Entry;
+    use crate::domain::status::Phase;
+    use crate::domain::time::Span;
+    use crate::domain::time::Timestamp;
+    use crate::domain::tool::OutcomeKind;
+    use crate::domain::tool::ToolSpec;
+
+    /// A small generator with a seed: the same histories each time.
+    struct Dice(u64);
+
+    impl Dice {
+        fn below(&mut self, most: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) % most
+        }
+    }
+
+    fn offer() -> Offer {
+        let spec = |name: &str, effect| ToolSpec {
+            name: name.to_string(),
+            description: String::new(),
+            schema: json!({}),
+            effect,
+        };
+        Offer::new(vec![spec("read_file", EffectClass::Read), spec("note", EffectClass::Control)])
+    }
+
+    fn push(context: &mut Context, iteration: u32, message: Message) {
+        context.push(&Arc::new(Entry { iteration, at: Timestamp(0), message }));
+    }
+
+    /// So many iterations with up to three calls each, whose results and arguments are short, long, or none of both.
+    fn history(dice: &mut Dice, iterations: u32) -> Context {
+        let mut context = Context::default();
+        let mut next = 1;
+        for iteration in 1..=iterations {
+            let count = u32::try_from(dice.below(4)).unwrap();
+            let ids: Vec<CallId> = (next..next + count).map(CallId).collect();
+            next += count;
+            let uses = ids.iter().map(|id| ToolUse {
+                id: *id,
+                wire_id: id.to_string(),
+                tool: if dice.below(4) == 0 { "note" } else { "read_file" }.to_string(),
+                arguments: "a".repeat(if dice.below(8) == 0 { 3_000 } else { 20 }),
+            });
+            let uses: Vec<ToolUse> = uses.collect();
+            let (call, phase) = (ModelCallId(iteration), Phase::Pursue);
+            push(&mut context, iteration, Message::Assistant { call, phase, text: String::new(), uses });
+            for call in ids {
+                let text = format!("{call} {}", "r".repeat(if dice.below(3) == 0 { 100 } else { 5_000 }));
+                let (bytes, kind) = (text.len() as u64, OutcomeKind::Done);
+                let result = Message::ToolResult { call, title: String::new(), kind, text, bytes, took: Span(1) };
+                push(&mut context, iteration, result);
+            }
+        }
+        context
+    }
+
+    /// Each call with its iteration, its tool and its result, in their order; a result without its call is a failure.
+    fn pairs(context: &Context) -> Vec<(CallId, u32, String, String, String)> {
+        let mut open: Vec<&ToolUse> = Vec::new();
+        let mut pairs = Vec::new();
+        for entry in context.entries() {
+            match &entry.message {
+                Message::Assistant { uses, .. } => {
+                    assert!(open.is_empty(), "a call without its result");
+                    open = uses.iter().collect();
+                }
+                Message::ToolResult { call, text, .. } => {
+                    let one = open.remove(open.iter().position(|one| one.id == *call).unwrap());
+                    pairs.push((*call, entry.iteration, one.tool.clone(), one.arguments.clone(), text.clone()));
+                }
+                Message::Operator { .. } | Message::Engine { .. } => {}
+            }
+        }
+        assert!(open.is_empty(), "a call without its result");
+        pairs
+    }
+
+    fn check(seed: u64) {
+        let mut dice = Dice(seed);
+        let iterations = 1 + u32::try_from(dice.below(20)).unwrap();
+        let (offer, whole) = (offer(), history(&mut dice, iterations));
+        let n = iterations + 1;
+        let kept = if dice.below(2) == 0 { limits::PRUNE_AFTER } else { limits::ITERATIONS_KEPT };
+        let mut context = whole.clone();
+        let refs = candidates(&context, &offer, n, kept);
+        context.elide(&refs).unwrap();
+        let (before, after) = (pairs(&whole), pairs(&context));
+        assert_eq!(before.len(), after.len(), "no pair is split, seed {seed}");
+        let work: Vec<CallId> =
+            before.iter().filter(|(_, _, tool, ..)| tool == "read_file").map(|(call, ..)| *call).collect();
+        let last: BTreeSet<CallId> = work.iter().rev().take(limits::PAIRS_KEPT).copied().collect();
+        for (was, is) in before.iter().zip(&after) {
+            let (call, iteration, tool, arguments, text) = was;
+            assert_eq!((call, iteration, tool), (&is.0, &is.1, &is.2), "seed {seed}");
+            let must_stay = tool == "note" || last.contains(call) || n - iteration <= kept;
+            let result_goes = !must_stay && text.len() > limits::ELIDED_MIN_BYTES;
+            let arguments_go = !must_stay && arguments.len() > limits::ARGUMENTS_KEPT_BYTES;
+            let hash = reference(text);
+            let mark = format!("[result of {tool} elided, {} bytes, ref {hash}]", text.len());
+            assert_eq!(&is.4, if result_goes { &mark } else { text }, "seed {seed}");
+            assert_eq!(is.3 != *arguments, arguments_go, "seed {seed}");
+            assert!(serde_json::from_str::<serde_json::Value>(&is.3).is_ok() || !arguments_go, "seed {seed}");
+        }
+        assert!(
+            candidates(&context, &offer, n, kept).is_empty(),
+            "what was left out is not left out again, seed {seed}"
+        );
+    }
+
+    #[test]
+    fn s_46_pruning_keeps_what_must_stay_and_splits_no_pair() {
+        for seed in 0..10_000 {
+            check(seed);
+        }
+    }
+
+    #[test]
+    fn pages_hold_all_of_a_text() {
+        let text = "é".repeat(40_000);
+        let pages = pages(&text);
+        assert_eq!((pages.len(), pages.concat()), (3, text));
+        assert_eq!(super::pages(""), [""]);
+    }
+}
