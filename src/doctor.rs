@@ -26,6 +26,8 @@ use crate::model;
 use crate::model::http;
 use crate::rehearsal;
 use crate::store::Journal;
+use crate::store::StoreError;
+use crate::store::look::Survey;
 use crate::store::place::Home;
 use crate::tools::guard;
 
@@ -127,25 +129,44 @@ async fn try_store(state: &Path) -> anyhow::Result<Duration> {
     Ok(took)
 }
 
+/// Every journal is proven in a copy: a summary beside a store says nothing about the store.
 fn runs(places: &Places) -> Finding {
-    let listed = Home::new(places.state.clone(), launch::owner(OwnerMode::Records)).and_then(|home| home.list());
-    match listed {
-        Err(error) => finding("runs", Standing::Missing, error.to_string()),
-        Ok(all) => {
-            let damaged: Vec<String> = all
-                .iter()
-                .filter_map(|one| match one {
-                    Listed::Damaged { id, why } => Some(format!("{id}: {why}")),
-                    Listed::Run { .. } => None,
-                })
-                .collect();
-            match damaged.as_slice() {
-                [] => finding("runs", Standing::Ok, format!("{} in all, none damaged", all.len())),
-                some => {
-                    finding("runs", Standing::Partial, format!("{} in all; damaged: {}", all.len(), some.join("; ")))
-                }
-            }
+    let home = Home::new(places.state.clone(), launch::owner(OwnerMode::Records));
+    let (home, all) = match home.and_then(|home| home.list().map(|all| (home, all))) {
+        Err(error) => return finding("runs", Standing::Missing, error.to_string()),
+        Ok(listed) => listed,
+    };
+    let (mut held, mut bad) = (0, Vec::new());
+    for one in &all {
+        let id = match one {
+            Listed::Run { summary, .. } => &summary.id,
+            Listed::Damaged { id, .. } => id,
+        };
+        match home.survey(id) {
+            Ok(survey) if survey.is_whole() => {}
+            Ok(survey) => bad.push(format!("{id}: {}", ill(&survey))),
+            Err(StoreError::Locked { .. }) => held += 1,
+            Err(error) => bad.push(format!("{id}: {error}")),
         }
+    }
+    let counted = match held {
+        0 => format!("{} in all", all.len()),
+        held => format!("{} in all, {held} held by other processes and not looked into", all.len()),
+    };
+    match bad.as_slice() {
+        [] => finding("runs", Standing::Ok, format!("{counted}, none damaged")),
+        some => {
+            let text = format!("{counted}; damaged: {}; `tiller repair RUN` tries to mend one", some.join("; "));
+            finding("runs", Standing::Partial, text)
+        }
+    }
+}
+
+fn ill(survey: &Survey) -> String {
+    match (survey.flaws.first(), survey.newer) {
+        (Some(flaw), _) => flaw.phrase(),
+        (None, Some(found)) => format!("written by a newer version of tiller (format {found})"),
+        (None, None) => String::new(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::string::FromUtf8Error;
 
 use anyhow::Context;
+use tiller::archive;
 use tiller::cli;
 use tiller::cli::Ask;
 use tiller::cli::Form;
@@ -94,6 +95,8 @@ fn code_of(error: &anyhow::Error) -> u8 {
             | StoreError::NotDense { .. }
             | StoreError::TooLong { .. }
             | StoreError::Closed(_)
+            | StoreError::Foreign { .. }
+            | StoreError::Taken(_)
             | StoreError::Exposed { .. },
         )
         | None => {}
@@ -116,6 +119,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         | Ask::Show { .. }
         | Ask::Rehearse { .. }
         | Ask::Doctor
+        | Ask::Archive(_)
         | Ask::Order { .. } => Options::default(),
     };
     let settings = settings(&places, &options);
@@ -124,7 +128,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         output::put(&text);
         return Ok(if is_whole { 0 } else { exit::CONFIGURATION });
     }
-    let mode = if matches!(ask, Ask::Order { .. } | Ask::Runs(_) | Ask::Show { .. }) {
+    let mode = if matches!(ask, Ask::Order { .. } | Ask::Archive(_) | Ask::Runs(_) | Ask::Show { .. }) {
         OwnerMode::Records
     } else {
         OwnerMode::Drives
@@ -163,6 +167,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
             output::put(&format!("recorded · {}", show::parting(&run)));
             Ok(0)
         }
+        Ask::Archive(what) => archive::carry_out(&ground, what),
         Ask::Doctor => Ok(0),
     }
 }
@@ -294,6 +299,9 @@ async fn show_run(ground: &Ground, prefix: &str, form: Form) -> anyhow::Result<u
                     Form::Json => show::runs_json(&only),
                 });
                 return Ok(exit::LOCKED);
+            }
+            Some(StoreError::Damaged { .. } | StoreError::TooNew { .. }) => {
+                return archive::show_rest(ground, &id, form, &error);
             }
             Some(_) | None => return Err(error),
         },

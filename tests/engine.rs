@@ -49,9 +49,11 @@ use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Facts;
+use tiller::domain::tool::Noise;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::Problem;
 use tiller::domain::tool::ToolSpec;
+use tiller::domain::trust::Trust;
 use tiller::engine::clock::Clock;
 use tiller::engine::driver;
 use tiller::engine::driver::Driven;
@@ -153,6 +155,7 @@ impl Tool for Work {
             description: String::new(),
             schema: json!({}),
             effect: EffectClass::External,
+            noise: Noise::default(),
         }
     }
 
@@ -209,10 +212,11 @@ fn staged(model: Lines, manner: Manner, prepare: impl FnOnce(&mut MemoryJournal)
         model: Arc::new(model),
         tools,
         clock: Arc::new(TestClock(Instant::now())),
+        preflight: Box::new(|_| Vec::new()),
         on_change: Box::new(|_| {}),
     };
     let owner = Owner { pid: 1, host: "test".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
-    Stage { driven: driver::start(run, journal, world, owner, Vec::new()), executions }
+    Stage { driven: driver::start(run, journal, world, owner), executions }
 }
 
 fn terms(tools: Vec<ToolSpec>) -> Terms {
@@ -234,6 +238,8 @@ fn terms(tools: Vec<ToolSpec>) -> Terms {
         tools,
         instructions: String::new(),
         rehearsal: false,
+        trust: Trust::Ask,
+        keep_full_trust: false,
     }
 }
 

@@ -288,7 +288,7 @@ async fn an_edited_record_breaks_the_chain() {
     assert_eq!(edited(5, "\"by\":\"test\"", "\"by\":\"hand\"").await, hashes(6));
     assert_eq!(edited(5, "\"at\":1000005", "\"at\":1000004").await, hashes(6));
     assert_eq!(edited(1, "the goal", "a change").await, hashes(2));
-    assert_eq!(edited(5, "\"v\":1", "\"v\":0").await, hashes(6));
+    assert_eq!(edited(5, "\"v\":1", "\"v\":0").await, "record 5 is not of the format that it names (0)");
     assert_eq!(edited(5, "\"seq\":5", "\"seq\":6").await, "record 6 stands in the place of record 5");
     assert_eq!(edited(5, "{", "").await, "record 5 can't be read (line 1, column 3)");
     assert_eq!(edited(8, "\"bytes\":5", "\"bytes\":6").await.split(':').nth(1), Some(" their hash differs"));

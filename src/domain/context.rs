@@ -17,6 +17,7 @@ use crate::domain::message::Entry;
 use crate::domain::message::Message;
 use crate::domain::message::ToolUse;
 use crate::domain::message::Transcript;
+use crate::domain::message::place_result;
 use crate::domain::text::head;
 use crate::domain::text::sha256_hex;
 use crate::domain::tool::OutcomeKind;
@@ -152,6 +153,10 @@ impl Context {
 
     pub(crate) fn push(&mut self, entry: &Arc<Entry>) {
         self.sent.push_back_mut(inlined(entry));
+    }
+
+    pub(crate) fn push_result(&mut self, entry: &Arc<Entry>) {
+        place_result(&mut self.sent, entry.clone());
     }
 
     pub(crate) fn replace_last(&mut self, entry: &Arc<Entry>) {

@@ -105,14 +105,19 @@ impl Run {
             history: VectorSync::new_sync(),
             model_call: None,
             calls: std::collections::BTreeMap::new(),
+            trust: terms.trust,
+            trust_was_driven: false,
+            granted_tools: std::collections::BTreeSet::new(),
             progress: Progress::default(),
             retry_at: None,
             trouble: None,
             provider_waits: 0,
+            lacks: Vec::new(),
             control: None,
             interjections: Vec::new(),
             verdict: None,
             diagnosis: None,
+            plan_news: Vec::new(),
             warnings: std::collections::BTreeMap::new(),
             estimate: Estimate { input: 0, bytes: 0, factor_percent: limits::INPUT_FACTOR_PERCENT },
             next: NextIds { call: CallId(1), model_call: ModelCallId(1), interjection: InterjectionId(1) },
@@ -160,10 +165,14 @@ impl Run {
     fn change(&mut self, record: &Record) -> Result<(), String> {
         match &record.event {
             Event::RunCreated { .. } => return Err("the run was created before".to_string()),
-            Event::OwnerAcquired { owner } => self.owner = Some(owner.clone()),
+            Event::OwnerAcquired { owner } => {
+                self.owner = Some(owner.clone());
+                self.trust_was_driven |= self.is_driven();
+            }
             Event::StatusChanged { status, by: _ } => self.change_status(status, record),
             Event::ControlRequested { control, by: _ } => self.control = self.control.max(Some(*control)),
             Event::Recovered { findings } => self.recover(findings)?,
+            Event::PreflightFailed { lacks } => self.lacks = lacks.clone(),
             Event::IterationStarted { n, phase } => self.start_iteration(*n, *phase, record)?,
             Event::InterjectionQueued { id, text, by: _, policy } => {
                 self.next.interjection = id.next();
@@ -176,11 +185,14 @@ impl Run {
             }
             Event::BudgetReserved { reservation } => self.pool.reserve(*reservation)?,
             Event::BudgetSettled { id, charge } => {
-                self.pool.settle(*id, charge)?;
-                self.iteration.spent = self.iteration.spent.plus(charge.amount);
-                self.iteration.tokens = self.iteration.tokens.saturating_add(charge.usage.total());
+                if self.pool.charge(*id).is_none() {
+                    self.pool.settle(*id, charge)?;
+                    self.iteration.spent = self.iteration.spent.plus(charge.amount);
+                    self.iteration.tokens = self.iteration.tokens.saturating_add(charge.usage.total());
+                }
             }
             Event::BudgetRaised { axis, limit, by: _ } => self.pool.raise(*axis, *limit),
+            Event::BudgetCorrected { id, amount, by: _ } => self.pool.correct(*id, *amount)?,
             Event::ModelCallStarted { call, attempt, digest: _, max_output, purpose } => {
                 self.start_model_call(ReservationId { call: *call, attempt: *attempt }, *max_output, *purpose, record)?;
             }
@@ -228,10 +240,9 @@ impl Run {
             }
             Event::ApprovalInvalidated { call, why: _ } => {
                 let one = self.call_in(*call, record, &[Stage::Awaiting, Stage::Approved, Stage::Running])?;
-                one.state = CallState::Proposed;
-                one.facts = None;
-                one.allowed = None;
+                one.unprepare();
             }
+            Event::TrustChanged { trust, by: _ } => self.change_trust(*trust),
             Event::ToolCallStarted { call, attempt } => {
                 let one = self.call_in(*call, record, &[Stage::Approved, Stage::Unknown])?;
                 if one.allowed.is_none() || one.attempts + 1 != *attempt {
@@ -263,12 +274,7 @@ impl Run {
                 self.call_in(*call, record, &[Stage::Proposed])?;
                 self.reset_windows();
             }
-            Event::PlanUpdated { plan } => {
-                if plan.revision <= self.plan.revision {
-                    return Err(format!("plan revision {} after {}", plan.revision, self.plan.revision));
-                }
-                self.plan = plan.clone();
-            }
+            Event::PlanUpdated { plan, by, told } => self.change_plan(plan, by.is_some(), told)?,
             Event::DoneClaimed { call, summary } => {
                 let claim = Claim { call: *call, summary: summary.clone(), stage: ClaimStage::Passed(0) };
                 self.iteration.claim = Some(claim);
@@ -326,6 +332,7 @@ impl Run {
             Phase::Pursue | Phase::Replan => self.pool.count_loop(),
         }
         self.iteration = Iteration::new(n, phase, record, &self.plan, true);
+        self.tell_plan_news(record);
         Ok(())
     }
 
@@ -369,6 +376,12 @@ impl Run {
         self.calls.clear();
     }
 
+    pub(crate) fn answer(&mut self, message: Message, record: &Record) {
+        let entry = Arc::new(Entry { iteration: self.iteration.n, at: record.at, message });
+        self.context.push_result(&entry);
+        self.transcript.push_result(entry);
+    }
+
     pub(crate) fn say(&mut self, message: Message, record: &Record) {
         let entry = Arc::new(Entry { iteration: self.iteration.n, at: record.at, message });
         self.context.push(&entry);
@@ -388,6 +401,9 @@ impl Iteration {
             failures: 0,
             discards: 0,
             max_output: None,
+            degenerate: 0,
+            pauses: 0,
+            planned_in_text: false,
             reply: None,
             calls: Vec::new(),
             claim: None,

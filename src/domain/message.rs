@@ -110,6 +110,12 @@ impl Transcript {
         }
     }
 
+    /// Adds the result of a call behind those of the calls before it: whichever ended first, results stand in the
+    /// order in which the reply asked for them (docs/ENGINE.md §4).
+    pub fn push_result(&mut self, entry: Arc<Entry>) {
+        place_result(&mut self.0, entry);
+    }
+
     /// The entries, first to last.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
         self.0.iter()
@@ -145,4 +151,18 @@ impl Transcript {
     pub fn get(&self, index: usize) -> Option<&Arc<Entry>> {
         self.0.get(index)
     }
+}
+
+/// Adds the result of a call behind those of the calls before it.
+pub(crate) fn place_result(list: &mut VectorSync<Arc<Entry>>, entry: Arc<Entry>) {
+    let mut place = list.len();
+    list.push_back_mut(entry.clone());
+    let Message::ToolResult { call, .. } = &entry.message else { return };
+    let is_later = |one: &Arc<Entry>| matches!(&one.message, Message::ToolResult { call: other, .. } if other > call);
+    while let Some(before) = place.checked_sub(1).and_then(|place| list.get(place)).filter(|one| is_later(one)) {
+        let before = before.clone();
+        list.set_mut(place, before);
+        place -= 1;
+    }
+    list.set_mut(place, entry);
 }

@@ -31,6 +31,7 @@ use crate::headless::text::title;
 use crate::protocol::client::Client;
 use crate::protocol::client::Update;
 
+pub mod audit;
 pub mod exit;
 #[cfg(test)]
 mod fixture;

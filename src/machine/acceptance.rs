@@ -6,6 +6,7 @@ use crate::domain::limits;
 use crate::domain::run::Claim;
 use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
+use crate::domain::status::Phase;
 use crate::domain::text::excerpt;
 use crate::domain::tool::ToolCall;
 use crate::machine::advance;
@@ -37,10 +38,13 @@ fn begin(run: &Run) -> Option<Vec<Event>> {
                 // A claim that will be postponed changes nothing.
                 let is_judged = !run.must_hear();
                 let dropped = claim::without_not_needed(&run.plan, &finish).filter(|_| is_judged);
-                [claimed].into_iter().chain(dropped.map(|plan| Event::PlanUpdated { plan })).collect()
+                [claimed].into_iter().chain(dropped.map(Event::planned)).collect()
             }
             Err(error) => vec![advance::invalid(call, error)],
         });
+    }
+    if run.iteration.phase == Phase::Replan {
+        return None;
     }
     let reply = run.iteration.reply.as_ref()?;
     let one_too_many = progress::is_text_only(run) && run.progress.text_only >= limits::NUDGES && !reply.is_refusal;

@@ -1,6 +1,7 @@
 //! Which record asks for which work. An effect is a `…Started` event that has just become durable; preparing and
 //! probing change nothing and are simply asked again after a crash.
 
+use crate::domain::approval::Decision;
 use crate::domain::command::Cancel;
 use crate::domain::command::Control;
 use crate::domain::command::Policy;
@@ -56,7 +57,9 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         Event::ModelCallStarted { .. } => {
             context::in_flight(run).map(|request| Effect::CallModel(Box::new(request))).into_iter().collect()
         }
-        Event::ModelCallFinished { .. } | Event::ApprovalInvalidated { .. } => prepare(run),
+        Event::ModelCallFinished { .. }
+        | Event::ApprovalInvalidated { .. }
+        | Event::ApprovalDecided { decision: Decision::Edit(_), .. } => prepare(run),
         Event::ToolCallStarted { call, .. } => {
             let permit = run.calls.get(call).and_then(Permit::of);
             permit.map(|permit| Effect::RunTool(Box::new(permit))).into_iter().collect()
@@ -74,6 +77,7 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         Event::RunCreated { .. }
         | Event::StatusChanged { .. }
         | Event::Recovered { .. }
+        | Event::PreflightFailed { .. }
         | Event::IterationStarted { .. }
         | Event::InterjectionQueued { .. }
         | Event::InterjectionDelivered { .. }
@@ -81,6 +85,7 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         | Event::BudgetReserved { .. }
         | Event::BudgetSettled { .. }
         | Event::BudgetRaised { .. }
+        | Event::BudgetCorrected { .. }
         | Event::ModelCallFailed { .. }
         | Event::ContextPruned { .. }
         | Event::ContextCompacted { .. }
@@ -89,6 +94,7 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         | Event::ToolCallPrepared { .. }
         | Event::ApprovalRequested { .. }
         | Event::ApprovalDecided { .. }
+        | Event::TrustChanged { .. }
         | Event::ToolCallFinished { .. }
         | Event::ToolCallProbed { .. }
         | Event::ToolOutcomeResolved { .. }

@@ -118,6 +118,7 @@ mod tests {
     use crate::domain::status::Phase;
     use crate::domain::time::Span;
     use crate::domain::time::Timestamp;
+    use crate::domain::tool::Noise;
     use crate::domain::tool::OutcomeKind;
     use crate::domain::tool::ToolSpec;
 
@@ -137,6 +138,7 @@ mod tests {
             description: String::new(),
             schema: json!({}),
             effect,
+            noise: Noise::default(),
         };
         Offer::new(vec![spec("read_file", EffectClass::Read), spec("note", EffectClass::Control)])
     }

@@ -67,6 +67,16 @@ impl Anchor {
         Ok((Anchor { file, next: u8::from(newest_is_first) }, marks))
     }
 
+    /// The marks in the file that are valid, newest first. Opens it for reading only.
+    pub(crate) fn marks(path: &Path) -> io::Result<Vec<Mark>> {
+        files::require_file(path)?;
+        let mut bytes = Vec::new();
+        File::open(path)?.take(2 * SLOT_BYTES as u64).read_to_end(&mut bytes)?;
+        let mut marks: Vec<Mark> = bytes.chunks(SLOT_BYTES).filter_map(decode).collect();
+        marks.sort_by_key(|mark| std::cmp::Reverse(mark.seq));
+        Ok(marks)
+    }
+
     /// Overwrites the older slot. Survives the process from now on, and a power cut after `sync`.
     pub(crate) fn write(&mut self, mark: Mark) -> io::Result<()> {
         self.file.write_all_at(&encode(mark), u64::from(self.next) * SLOT_BYTES as u64)?;

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 /// Where the files of a store that was found damaged are kept, in the run's directory.
-const KEPT: &str = "store.damaged";
+pub(crate) const KEPT: &str = "store.damaged";
 const PREFIX: &str = "store.before.";
 
 /// Bytes of the files in a store, which is what a copy needs.
@@ -39,13 +39,7 @@ impl Before {
         looking.sync_data()?;
         let kept = run_dir.join(KEPT);
         let copy = if kept.exists() { None } else { Some(copy(run_dir, store_dir)?) };
-        for name in names(store_dir)? {
-            // A snapshot gets its name by rename when it is whole. One that was never renamed is no snapshot, but sled
-            // would take it for one and refuse.
-            if name.starts_with("snap.") && name.ends_with(".generating") {
-                std::fs::remove_file(store_dir.join(name))?;
-            }
-        }
+        sweep_half_made(store_dir)?;
         Ok(Before { copy, kept })
     }
 
@@ -71,8 +65,29 @@ pub(crate) fn sweep(run_dir: &Path, own: &Before) -> io::Result<()> {
     Ok(())
 }
 
-fn copy(run_dir: &Path, store_dir: &Path) -> io::Result<TempDir> {
-    let copy = tempfile::Builder::new().prefix(PREFIX).tempdir_in(run_dir)?;
+/// Takes sled's half-made snapshots out of the way. A snapshot gets its name by rename when it is whole. One that was
+/// never renamed is no snapshot, but sled would take it for one and refuse.
+pub(crate) fn sweep_half_made(store_dir: &Path) -> io::Result<()> {
+    for name in names(store_dir)? {
+        if name.starts_with("snap.") && name.ends_with(".generating") {
+            std::fs::remove_file(store_dir.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes sled's own snapshots, from which it would start instead of reading its file from the first byte, and its
+/// settings, which are always the usual ones.
+pub(crate) fn sweep_dispensable(store_dir: &Path) -> io::Result<()> {
+    for name in names(store_dir)?.iter().filter(|name| name.starts_with("snap.") || *name == "conf") {
+        std::fs::remove_file(store_dir.join(name))?;
+    }
+    Ok(())
+}
+
+/// Copies the files of a store into a new directory below `into`, which is deleted when it is dropped.
+pub(crate) fn copy(into: &Path, store_dir: &Path) -> io::Result<TempDir> {
+    let copy = tempfile::Builder::new().prefix(PREFIX).tempdir_in(into)?;
     for entry in std::fs::read_dir(store_dir)? {
         let entry = entry?;
         // sled's folder of blobs stays empty, because no value is long enough for one.
@@ -83,7 +98,7 @@ fn copy(run_dir: &Path, store_dir: &Path) -> io::Result<TempDir> {
     Ok(copy)
 }
 
-fn names(dir: &Path) -> io::Result<Vec<String>> {
+pub(crate) fn names(dir: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(dir)? {
         names.extend(entry?.file_name().into_string().ok());

@@ -20,6 +20,7 @@ use crate::domain::limits;
 use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
 use crate::store::StoreError;
+use crate::store::upcast;
 
 /// SHA-256 of a whole record as JSON. Its first half stands in the record after it as `prev`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,11 @@ impl Link {
 
     fn short(&self) -> String {
         hex(&self.0[..16])
+    }
+
+    /// The hash in hex.
+    pub(crate) fn whole(&self) -> String {
+        hex(&self.0)
     }
 }
 
@@ -128,6 +134,12 @@ struct StubJson {
     packed: usize,
 }
 
+/// The field that tells versions apart.
+#[derive(Deserialize)]
+struct Version {
+    v: u32,
+}
+
 /// The fields that tell versions and forms apart.
 #[derive(Deserialize)]
 struct Head {
@@ -155,16 +167,22 @@ fn encode(record: &Record, prev: Link) -> Result<Encoded, StoreError> {
     let whole = WholeOut { v: FORMAT_VERSION, seq: *seq, at: *at, active: *active, prev: prev.short(), event };
     let unwritable = |why: String| StoreError::Disk { doing: format!("encoding record {seq}"), why };
     let json = serde_json::to_vec(&whole).map_err(|error| unwritable(error.to_string()))?;
+    store(json, *seq)
+}
+
+/// A record's whole JSON, ready to be stored at its place. Errors with `TooLong`, or `Disk` if it can't be packed.
+pub(crate) fn store(json: Vec<u8>, seq: Seq) -> Result<Encoded, StoreError> {
+    let unwritable = |why: String| StoreError::Disk { doing: format!("encoding record {seq}"), why };
     if json.len() > limits::RECORD_MAX_BYTES {
-        return Err(StoreError::TooLong { seq: *seq, bytes: json.len() });
+        return Err(StoreError::TooLong { seq, bytes: json.len() });
     }
     let link = Link::of(&json);
-    let mark = Mark { seq: *seq, link };
+    let mark = Mark { seq, link };
     if json.len() <= limits::VALUE_MAX_BYTES {
         return Ok(Encoded { mark, value: json, pieces: Vec::new() });
     }
     let packed = pack(&json).map_err(|error| unwritable(error.to_string()))?;
-    let stub = StubJson { v: FORMAT_VERSION, seq: *seq, blob: hex(&link.0), bytes: json.len(), packed: packed.len() };
+    let stub = StubJson { v: FORMAT_VERSION, seq, blob: hex(&link.0), bytes: json.len(), packed: packed.len() };
     let value = serde_json::to_vec(&stub).map_err(|error| unwritable(error.to_string()))?;
     let pieces = packed.chunks(limits::VALUE_MAX_BYTES).map(<[u8]>::to_vec).collect();
     Ok(Encoded { mark, value, pieces })
@@ -218,10 +236,7 @@ pub(crate) fn unpack(stub: &Stub, packed: &[u8], seq: Seq) -> Result<Vec<u8>, Un
 /// The record of whole JSON, which must follow `before`; and its mark.
 pub(crate) fn parse(json: &[u8], before: Mark) -> Result<(Record, Mark), Unfit> {
     let seq = before.seq.next();
-    let whole: WholeIn = read_json(json, seq)?;
-    if whole.v > FORMAT_VERSION {
-        return Err(Unfit::TooNew(whole.v));
-    }
+    let whole = read_whole(json, seq)?;
     if whole.seq != seq {
         return Err(Unfit::Damaged(format!("record {} stands in the place of record {seq}", whole.seq)));
     }
@@ -232,16 +247,46 @@ pub(crate) fn parse(json: &[u8], before: Mark) -> Result<(Record, Mark), Unfit> 
     Ok((record, mark(json, seq)))
 }
 
+/// Reads a record of this version or of an older one.
+fn read_whole(json: &[u8], seq: Seq) -> Result<WholeIn, Unfit> {
+    let read = serde_json::from_slice::<WholeIn>(json);
+    let version = match &read {
+        Ok(whole) => whole.v,
+        Err(_) => read_json::<Version>(json, seq)?.v,
+    };
+    if version > FORMAT_VERSION {
+        return Err(Unfit::TooNew(version));
+    }
+    if version == FORMAT_VERSION {
+        return read.map_err(|error| {
+            // What this version has no name for was added by a later one.
+            let is_added = error.to_string().starts_with("unknown variant");
+            if is_added { Unfit::TooNew(version) } else { unreadable(&error, seq) }
+        });
+    }
+    let raised = upcast::raise(read_json(json, seq)?, version, &upcast::STEPS);
+    raised
+        .and_then(|record| serde_json::from_value(record).ok())
+        .ok_or_else(|| Unfit::Damaged(format!("record {seq} is not of the format that it names ({version})")))
+}
+
+/// SHA-256 of a record's whole JSON, in hex.
+pub(crate) fn hash(json: &[u8]) -> String {
+    Link::of(json).whole()
+}
+
 /// The mark of whole JSON that stands at `seq`.
 pub(crate) fn mark(json: &[u8], seq: Seq) -> Mark {
     Mark { seq, link: Link::of(json) }
 }
 
 fn read_json<'a, T: Deserialize<'a>>(bytes: &'a [u8], seq: Seq) -> Result<T, Unfit> {
-    // The parser's own message may quote the record, so only its place is told.
-    serde_json::from_slice(bytes).map_err(|error| {
-        Unfit::Damaged(format!("record {seq} can't be read (line {}, column {})", error.line(), error.column()))
-    })
+    serde_json::from_slice(bytes).map_err(|error| unreadable(&error, seq))
+}
+
+/// The parser's own message may quote the record, so only its place is told.
+fn unreadable(error: &serde_json::Error, seq: Seq) -> Unfit {
+    Unfit::Damaged(format!("record {seq} can't be read (line {}, column {})", error.line(), error.column()))
 }
 
 fn pack(json: &[u8]) -> std::io::Result<Vec<u8>> {

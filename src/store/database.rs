@@ -171,7 +171,8 @@ impl Database {
         guarded(|| Ok(self.meta.apply_batch(batch)?))
     }
 
-    fn check_meta(&self, run: &RunId) -> Result<(), Fault> {
+    /// Proves the format and the run. Not guarded.
+    pub(crate) fn check_meta(&self, run: &RunId) -> Result<(), Fault> {
         let text = |key: &str| -> Result<String, Fault> {
             let value = self.meta.get(key)?.ok_or_else(|| Fault::Damaged(format!("its {key} is missing")))?;
             String::from_utf8(value.to_vec()).map_err(|_| Fault::Damaged(format!("its {key} can't be read")))
@@ -204,6 +205,19 @@ impl Database {
             mark = next;
         }
         Ok((records, mark))
+    }
+
+    /// The last position at which something is stored. Not guarded.
+    pub(crate) fn last(&self) -> Result<Seq, Fault> {
+        let Some((key, _)) = self.journal.last()? else { return Ok(Seq(0)) };
+        let key = key.as_ref().try_into().map_err(|_| Fault::Damaged("a key of it is no position".to_string()))?;
+        Ok(Seq(u64::from_be_bytes(key)))
+    }
+
+    /// The JSON of the record at a position; nothing when there is none. Not guarded.
+    pub(crate) fn json(&self, seq: Seq) -> Result<Option<Vec<u8>>, Fault> {
+        let value = self.journal.get(seq.0.to_be_bytes())?;
+        value.map(|value| self.whole(&value, seq)).transpose()
     }
 
     /// The mark of one stored record.

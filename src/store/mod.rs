@@ -3,9 +3,13 @@
 //! `place.rs` is the way in: the state directory and the runs in it. `sled.rs` is a journal on disk, `memory.rs` one
 //! in memory with the same contract (docs/JOURNAL.md, "On disk"). This file must not do input or output.
 
+pub mod look;
+pub mod ledger;
 pub mod memory;
 pub mod place;
+pub mod repair;
 pub mod sled;
+pub mod transfer;
 
 mod anchor;
 mod before;
@@ -14,6 +18,7 @@ mod database;
 mod files;
 mod owner;
 mod trees;
+mod upcast;
 
 use std::path::PathBuf;
 
@@ -64,13 +69,24 @@ pub enum StoreError {
         count: usize,
     },
     /// Written by a newer version.
-    #[error("run {run} was written by a newer version of tiller (format {found}); it was not opened; update tiller")]
+    #[error(
+        "run {run} was written by a newer version of tiller (format {found}); it was not opened or changed; update tiller"
+    )]
     TooNew {
         /// The run.
         run: RunId,
         /// The format found.
         found: u32,
     },
+    /// A file that is no journal in lines, or not the whole of one.
+    #[error("the file can't be imported: {why}; nothing was imported; export the run again")]
+    Foreign {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is a run of this name.
+    #[error("there is a run {0} already; nothing was imported; say --as-new to give it a new name")]
+    Taken(RunId),
     /// Records that do not follow what is stored: a bug, so nothing was written.
     #[error("record {found} does not follow record {stored}; nothing was written; this is a bug of tiller")]
     NotDense {

@@ -19,11 +19,17 @@ use crate::domain::text::head;
 use crate::domain::time::Span;
 use crate::store::StoreError;
 use crate::store::files;
+use crate::store::look;
+use crate::store::look::Survey;
 use crate::store::owner;
+use crate::store::repair;
+use crate::store::repair::Repair;
 use crate::store::sled::SledJournal;
 use crate::store::sled::on_store_thread;
+use crate::store::transfer::Carried;
 use crate::store::trees::Site;
 use crate::store::trees::Trees;
+use crate::store::trees::explain;
 
 const SUMMARY: &str = "summary.json";
 const DRAFT: &str = "draft.json";
@@ -68,6 +74,43 @@ impl Home {
     pub async fn open(&self, id: &RunId) -> Result<Opened, StoreError> {
         let (journal, records) = SledJournal::open(self.site(id)).await?;
         Ok(Opened { journal, records })
+    }
+
+    /// Reads the journal of a run in a copy, as far as it can be read, and says what is wrong with it. The store is not
+    /// opened and stays as it is. Errors with `NotFound`, `Locked` or `Disk`. Blocks.
+    pub fn survey(&self, id: &RunId) -> Result<Survey, StoreError> {
+        let site = self.known_site(id)?;
+        let scratch = self.runs.parent().unwrap_or(&self.runs);
+        let looked = on_store_thread(|| look::survey(&site, scratch));
+        let looked = looked.ok_or_else(|| StoreError::Closed(id.clone()))?;
+        looked.map_err(|fault| explain(&site, fault, &format!("looking at run {id}")))
+    }
+
+    /// Mends the store of a run, if everything that was acknowledged can be found in it. Errors with `NotFound`, `Locked`
+    /// or `Disk`. Blocks.
+    pub fn repair(&self, id: &RunId) -> Result<Repair, StoreError> {
+        let site = self.known_site(id)?;
+        let mended = on_store_thread(|| repair::repair(&site)).ok_or_else(|| StoreError::Closed(id.clone()))?;
+        mended.map_err(|fault| explain(&site, fault, &format!("mending run {id}")))
+    }
+
+    /// Makes a run of a journal that was read from lines. Errors with `Taken` when there is one of this name. Blocks.
+    pub fn import(&self, id: &RunId, carried: &Carried) -> Result<Run, StoreError> {
+        let site = self.site(id);
+        if site.dir.exists() {
+            return Err(StoreError::Taken(id.clone()));
+        }
+        let run = Run::fold(id, &carried.records).map_err(|broken| StoreError::Foreign { why: broken.to_string() })?;
+        let made = on_store_thread(|| Trees::create_stored(&site, run.created, &carried.encoded));
+        made.ok_or_else(|| StoreError::Closed(id.clone()))??;
+        self.write_summary(&Summary::of(&run))?;
+        Ok(run)
+    }
+
+    /// Whether the disk has the room that a run needs to go on. Errors with `Disk` when it has not.
+    pub fn has_room(&self, id: &RunId) -> Result<(), StoreError> {
+        files::check_space(&self.run_dir(id), limits::FREE_SPACE_MIN_BYTES)
+            .map_err(|error| disk(format!("going on with run {id}"), &error))
     }
 
     /// The run whose name begins like this. Errors with `NotFound` or `Ambiguous`.
@@ -141,6 +184,15 @@ impl Home {
 
     fn site(&self, id: &RunId) -> Site {
         Site { run: id.clone(), dir: self.run_dir(id), owner: self.owner.clone() }
+    }
+
+    fn known_site(&self, id: &RunId) -> Result<Site, StoreError> {
+        let site = self.site(id);
+        if !site.dir.is_dir() {
+            return Err(StoreError::NotFound(id.to_string()));
+        }
+        files::check_private(&site.dir)?;
+        Ok(site)
     }
 
     /// The names of all runs. Other things in the directory are none: a run that is being made, say.

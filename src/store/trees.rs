@@ -45,7 +45,8 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    fn store(&self) -> PathBuf {
+    /// Where its database is.
+    pub(crate) fn store(&self) -> PathBuf {
         self.dir.join("store")
     }
 }
@@ -70,10 +71,15 @@ impl Trees {
     /// Makes a run's directory, with its first records in it, all durable. Afterwards it is opened like any other.
     /// The directory gets its name by rename at the very end, so a run is whole or is not there.
     pub(crate) fn create(site: &Site, records: &[Record]) -> Result<(), StoreError> {
+        let created = records.first().map(|record| record.at).unwrap_or_default();
+        Trees::create_stored(site, created, &codec::encode_batch(records, Mark::START)?)
+    }
+
+    /// The same, of records that are encoded already and follow each other.
+    pub(crate) fn create_stored(site: &Site, created: Timestamp, batch: &[Encoded]) -> Result<(), StoreError> {
         let nascent = Site { dir: site.dir.with_extension("new"), ..site.clone() };
-        let batch = codec::encode_batch(records, Mark::START)?;
         let doing = format!("creating run {}", site.run);
-        let (Some(first), Some(last)) = (records.first(), batch.last()) else {
+        let Some(last) = batch.last() else {
             return Err(StoreError::Disk { doing, why: "a run begins with a record".to_string() });
         };
         let disk = |fault: Fault| explain(site, fault, &doing);
@@ -82,7 +88,7 @@ impl Trees {
         }
         files::create_dir(&nascent.dir).map_err(|error| disk(error.into()))?;
         let parent = site.dir.parent().unwrap_or(&site.dir);
-        let made = fill(&nascent, first.at, &batch, last.mark).and_then(|()| {
+        let made = fill(&nascent, created, batch, last.mark).and_then(|()| {
             std::fs::rename(&nascent.dir, &site.dir)?;
             Ok(files::sync_dir(parent)?)
         });
@@ -219,7 +225,9 @@ fn fill(site: &Site, created: Timestamp, batch: &[Encoded], mark: Mark) -> Resul
     let store = site.store();
     files::create_dir(&store)?;
     let database = Database::open(&store)?;
-    let filled = database.write_meta(&site.run, created).and_then(|()| database.commit(batch));
+    let filled = database
+        .write_meta(&site.run, created)
+        .and_then(|()| batch.chunks(limits::RECORDS_PER_COMMIT).try_for_each(|some| database.commit(some)));
     database.close();
     filled?;
     Anchor::create(&site.dir.join(anchor::FILE), mark)?;
@@ -290,7 +298,8 @@ fn not_open() -> Fault {
     Fault::Disk("the store could not be opened again after a write that failed".to_string())
 }
 
-fn explain(site: &Site, fault: Fault, doing: &str) -> StoreError {
+/// A fault, in the words of a store's error.
+pub(crate) fn explain(site: &Site, fault: Fault, doing: &str) -> StoreError {
     let run = site.run.clone();
     match fault {
         Fault::Busy => StoreError::Locked { run, holder: owner::phrase(&site.dir) },

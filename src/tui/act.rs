@@ -21,6 +21,7 @@ use crate::domain::run::Waits;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::tool::Digest;
+use crate::policy::plan_edit;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
 use crate::tui::app::Out;
@@ -64,7 +65,8 @@ impl App {
             Focus::Composer => return vec![Place::Composer, Place::Screen, Place::Anywhere],
             Focus::Waiting => self.item_place(),
             Focus::Activity => Some(Place::Activity),
-            Focus::Plan | Focus::Spend => None,
+            Focus::Plan => Some(Place::Plan),
+            Focus::Spend => None,
         };
         own.into_iter().chain([Place::Moving, Place::Pane, Place::Screen, Place::Anywhere]).collect()
     }
@@ -197,6 +199,9 @@ impl App {
             Action::Resume => return self.submit(Command::Resume, None),
             Action::AskCancel => self.popups.push(Popup::Cancel),
             Action::AskRaise => self.ask_raise(),
+            Action::AskPlan => {
+                self.popups.push(Popup::Words { asks: Asks::Plan, line: Composer::default() });
+            }
             Action::View => self.view(),
             Action::WriteAnswer => self.show(Focus::Composer),
             Action::Submit => return self.submit_dialog(),
@@ -260,6 +265,11 @@ impl App {
         let stopping = self.stopping();
         match (&self.run.status, stopping) {
             (Status::Running, None) => {
+                let outs = self.submit(Command::Pause(Pause::AfterTool), None);
+                self.say("pausing after the running call; once more stops it now", Role::Dim);
+                outs
+            }
+            (Status::Running, Some(Control::Pause(Pause::AfterIteration))) => {
                 let outs = self.submit(Command::Pause(Pause::AfterTool), None);
                 self.say("pausing after the running call; once more stops it now", Role::Dim);
                 outs
@@ -418,11 +428,20 @@ impl App {
 
     fn submit_dialog(&mut self) -> Vec<Out> {
         match self.popups.pop() {
+            Some(Popup::Words { asks: Asks::Plan, line }) => match plan_edit::read(&line.text()) {
+                Ok(edit) => self.submit(Command::EditPlan(edit), None),
+                Err(how) => {
+                    self.popups.push(Popup::Words { asks: Asks::Plan, line });
+                    self.say(how, Role::Warning);
+                    Vec::new()
+                }
+            },
             Some(Popup::Words { asks, line }) => {
                 let text = line.text().trim().to_string();
                 let command = match asks {
                     Asks::Deny(call, digest) => Command::Decide { call, digest, decision: Decision::Deny(text) },
                     Asks::Happened(call) => Command::Resolve { call, resolution: Resolution::Happened(text) },
+                    Asks::Plan => return Vec::new(),
                 };
                 self.guard.decided(self.now.ms);
                 self.submit(command, None)

@@ -342,12 +342,16 @@ impl App {
             Command::Decide { call: one, .. }
             | Command::Resolve { call: one, .. }
             | Command::Answer { call: one, .. } => *one == call,
-            Command::Interject { .. }
+            Command::AllowAll { calls } => calls.iter().any(|(one, _)| *one == call),
+            Command::SetTrust(_)
+            | Command::Interject { .. }
             | Command::Withdraw(_)
             | Command::Pause(_)
             | Command::Resume
             | Command::Cancel(_)
             | Command::Raise { .. }
+            | Command::EditPlan(_)
+            | Command::Correct { .. }
             | Command::Leave => false,
         })
     }
@@ -365,12 +369,16 @@ impl App {
             Command::Cancel(cancel) => Some(Control::Cancel(*cancel)),
             Command::Leave => Some(Control::Leave),
             Command::Decide { .. }
+            | Command::AllowAll { .. }
+            | Command::SetTrust(_)
             | Command::Resolve { .. }
             | Command::Answer { .. }
             | Command::Interject { .. }
             | Command::Withdraw(_)
             | Command::Resume
-            | Command::Raise { .. } => None,
+            | Command::EditPlan(_)
+            | Command::Raise { .. }
+            | Command::Correct { .. } => None,
         });
         sent.chain(self.run.control).max()
     }
@@ -380,6 +388,8 @@ impl App {
         self.sent.iter().filter_map(|sent| match &sent.command {
             Command::Interject { text, policy: _ } => Some(text.as_str()),
             Command::Decide { .. }
+            | Command::AllowAll { .. }
+            | Command::SetTrust(_)
             | Command::Resolve { .. }
             | Command::Answer { .. }
             | Command::Withdraw(_)
@@ -387,6 +397,8 @@ impl App {
             | Command::Resume
             | Command::Cancel(_)
             | Command::Raise { .. }
+            | Command::EditPlan(_)
+            | Command::Correct { .. }
             | Command::Leave => None,
         })
     }

@@ -19,6 +19,8 @@ pub enum Place {
     Moving,
     /// In a pane of the run's screen.
     Pane,
+    /// In the plan.
+    Plan,
     /// In the activity.
     Activity,
     /// On a call that waits for a decision.
@@ -41,12 +43,13 @@ pub enum Place {
 
 impl Place {
     /// All places, in the order in which help and documentation name them.
-    pub const ALL: [Place; 14] = [
+    pub const ALL: [Place; 15] = [
         Place::Anywhere,
         Place::Screen,
         Place::Composer,
         Place::Moving,
         Place::Pane,
+        Place::Plan,
         Place::Activity,
         Place::Decision,
         Place::Outcome,
@@ -66,6 +69,7 @@ impl Place {
             Place::Composer => "in the composer",
             Place::Moving => "in lists and views",
             Place::Pane => "in any pane",
+            Place::Plan => "in the plan",
             Place::Activity => "in the activity",
             Place::Decision => "on a call that waits for a decision",
             Place::Outcome => "on a call whose outcome is unknown",
@@ -148,6 +152,8 @@ pub enum Action {
     AskCancel,
     /// Open the dialog that raises a limit.
     AskRaise,
+    /// Write a change of the plan.
+    AskPlan,
     /// The whole of it.
     View,
     /// Decide about the call that waits; the guard has the last word.
@@ -395,6 +401,7 @@ pub const TABLE: &[Binding] = &[
     row(Place::Pane, &[letter('P')], Action::Pause, "pause", "pause the run after the running call"),
     row(Place::Pane, &[letter('R')], Action::Resume, "resume", "resume the run"),
     row(Place::Pane, &[letter('X')], Action::AskCancel, "cancel", "cancel the run; asks first"),
+    row(Place::Plan, &[letter('e')], Action::AskPlan, "edit", "change the plan, in words; the agent is told"),
     row(
         Place::Activity,
         &[letter('v')],
@@ -502,6 +509,7 @@ mod tests {
     /// Places that are asked one after the other for the same key.
     const TOGETHER: &[&[Place]] = &[
         &[Place::Composer, Place::Screen, Place::Anywhere],
+        &[Place::Plan, Place::Moving, Place::Pane, Place::Screen, Place::Anywhere],
         &[Place::Activity, Place::Moving, Place::Pane, Place::Screen, Place::Anywhere],
         &[Place::Decision, Place::Moving, Place::Pane, Place::Screen, Place::Anywhere],
         &[Place::Outcome, Place::Moving, Place::Pane, Place::Screen, Place::Anywhere],

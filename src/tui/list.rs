@@ -279,6 +279,7 @@ impl List {
             | Action::Resume
             | Action::AskCancel
             | Action::AskRaise
+            | Action::AskPlan
             | Action::View
             | Action::Decide(_)
             | Action::WriteAnswer

@@ -10,6 +10,7 @@ use tiller::domain::budget::Limit;
 use tiller::domain::command::Cancel;
 use tiller::domain::command::Command;
 use tiller::domain::command::Pause;
+use tiller::domain::command::PlanEdit;
 use tiller::domain::command::Policy;
 use tiller::domain::command::Refusal;
 use tiller::domain::event::Event;
@@ -18,6 +19,8 @@ use tiller::domain::id::CallId;
 use tiller::domain::id::ClientId;
 use tiller::domain::id::InterjectionId;
 use tiller::domain::id::Seq;
+use tiller::domain::plan::TodoId;
+use tiller::domain::plan::TodoStatus;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
 use tiller::domain::tool::EffectClass;
@@ -335,6 +338,22 @@ fn raising_the_limit_a_run_is_parked_for_resumes_it() {
     assert_eq!(commands(&show), std::slice::from_ref(&raise));
     show.tell(Msg::Accepted(Ticket(1), Seq(999)));
     assert_eq!(commands(&show), [raise, Command::Resume]);
+}
+
+#[test]
+fn the_plan_is_changed_in_words() {
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.chord(KeyCode::Char('1'), KeyModifiers::ALT);
+    show.letters("e");
+    let drawn = show.frame();
+    assert!(drawn.contains("Change the plan") && drawn.contains("t1  "), "{drawn}");
+    show.letters("done");
+    show.press(KeyCode::Enter);
+    assert!(commands(&show).is_empty(), "no such change: the words stay");
+    show.letters(" t1");
+    show.press(KeyCode::Enter);
+    let mark = PlanEdit::Mark { id: TodoId("t1".to_string()), status: TodoStatus::Done, note: String::new() };
+    assert_eq!(commands(&show), [Command::EditPlan(mark)]);
 }
 
 #[test]

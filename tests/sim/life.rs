@@ -23,9 +23,11 @@ use tiller::domain::time::Now;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
 use tiller::domain::tool::EffectClass;
+use tiller::domain::tool::Noise;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::ToolOutcome;
 use tiller::domain::tool::ToolSpec;
+use tiller::domain::trust::Trust;
 use tiller::machine::Input;
 use tiller::machine::Outcome;
 use tiller::machine::create;
@@ -157,6 +159,17 @@ impl Life {
 
     /// Plays to the end and says how many boundaries there were.
     pub fn play(mut self) -> Result<u32, String> {
+        self.live()
+    }
+
+    /// Plays to the end and gives the journal.
+    #[allow(dead_code)]
+    pub fn chronicle(mut self) -> Result<Vec<Record>, String> {
+        self.live()?;
+        Ok(self.journal)
+    }
+
+    fn live(&mut self) -> Result<u32, String> {
         let mut checker = Checker::new(&self.run.id, &self.journal)?;
         let mut input = Some(recovered());
         for turn in 0..INPUTS_MAX {
@@ -425,6 +438,7 @@ fn terms(loops: u64) -> Terms {
         description: String::new(),
         schema: serde_json::Value::Null,
         effect,
+        noise: Noise::default(),
     };
     let limits =
         Limits { cost: Limit::At(2_000_000), loops: Limit::At(loops), tool_calls: Limit::At(40), ..Limits::default() };
@@ -450,5 +464,7 @@ fn terms(loops: u64) -> Terms {
         ],
         instructions: String::new(),
         rehearsal: false,
+        trust: Trust::Ask,
+        keep_full_trust: false,
     }
 }

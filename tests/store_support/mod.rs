@@ -22,6 +22,7 @@ use tiller::domain::terms::Goal;
 use tiller::domain::terms::Terms;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
+use tiller::domain::trust::Trust;
 use tiller::store::place::Home;
 
 /// A run id that differs by number.
@@ -68,6 +69,8 @@ pub(crate) fn created(goal: &str) -> Record {
         tools: Vec::new(),
         instructions: String::new(),
         rehearsal: false,
+        trust: Trust::Ask,
+        keep_full_trust: false,
     };
     record(1, Event::RunCreated { terms: Box::new(terms) })
 }

@@ -1,0 +1,166 @@
+//! Journals as they lie on the disk: exported, imported, audited and mended. A journal is read in a copy, so nothing of the run changes.
+//!
+//! It must not drive a run, and must not record anything in a run that is there.
+
+use std::fs::File;
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use anyhow::Context;
+
+use crate::cli::Form;
+use crate::cli::archive::Archive;
+use crate::domain::id::RunId;
+use crate::domain::limits;
+use crate::domain::run::Run;
+use crate::domain::visible::transcript;
+use crate::headless::audit;
+use crate::headless::audit::Payloads;
+use crate::headless::exit;
+use crate::headless::output;
+use crate::headless::show;
+use crate::launch;
+use crate::launch::Ground;
+use crate::store::look::Survey;
+use crate::store::repair::Repair;
+use crate::store::transfer;
+
+/// Does it, and gives the exit status.
+pub fn carry_out(ground: &Ground, what: Archive) -> anyhow::Result<u8> {
+    match what {
+        Archive::Export { run, out } => export(ground, &run, out.as_deref()),
+        Archive::Import { file, as_new } => import(ground, &file, as_new),
+        Archive::Audit { run, verify: true, .. } => verify(ground, &run),
+        Archive::Audit { run, json, payloads, verify: false } => {
+            let id = ground.home.find(&run)?;
+            let survey = ground.home.survey(&id)?;
+            let lines = audit::audit(&survey.records, if payloads { Payloads::Shown } else { Payloads::Hashed });
+            output::put(&if json { audit::json(&lines) } else { audit::text(&lines) });
+            Ok(complain(&id, &survey))
+        }
+        Archive::Repair { run } => mend(ground, &run),
+    }
+}
+
+fn export(ground: &Ground, prefix: &str, out: Option<&Path>) -> anyhow::Result<u8> {
+    let id = ground.home.find(prefix)?;
+    let survey = ground.home.survey(&id)?;
+    anyhow::ensure!(!survey.lines.is_empty(), "no record of run {id} can be read; nothing was written{}", hint(&id));
+    let text = transfer::write(&id, &survey.lines)?;
+    match out {
+        Some(path) => {
+            let failed = || format!("{} can't be written; nothing was exported; name another file", path.display());
+            let mut file =
+                OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).with_context(failed)?;
+            file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).with_context(failed)?;
+            output::put(&format!("{} records of run {id} in {}\n", survey.lines.len(), path.display()));
+        }
+        None => output::put(&text),
+    }
+    Ok(complain(&id, &survey))
+}
+
+/// Says on standard error what could not be read. Gives the exit status.
+fn complain(id: &RunId, survey: &Survey) -> u8 {
+    if survey.is_whole() {
+        return 0;
+    }
+    let flaws: String = survey.flaws.iter().map(|flaw| format!("  {}\n", flaw.phrase())).collect();
+    let newer = survey.newer.map(|found| format!("  a newer version of tiller (format {found}) wrote the rest\n"));
+    let read = survey.records.len();
+    output::put_aside(&format!(
+        "tiller: run {id} could be read up to record {read} only\n{flaws}{}",
+        newer.unwrap_or_default()
+    ));
+    exit::FAILED
+}
+
+/// Shows what can be read of a run that can't be opened, from a copy, and says why it can't.
+pub fn show_rest(ground: &Ground, id: &RunId, form: Form, why: &anyhow::Error) -> anyhow::Result<u8> {
+    output::put_aside(&format!("tiller: {}\n", transcript(&format!("{why:#}"))));
+    let survey = ground.home.survey(id)?;
+    if let Ok(run) = Run::fold(id, &survey.records) {
+        output::put(&match form {
+            Form::Text => {
+                let shown = show::run(&run, &jiff::tz::TimeZone::system());
+                format!("as it stood at record {}; only to look at\n{shown}", run.seq)
+            }
+            Form::Json => show::run_json(&run),
+        });
+        output::put_aside(&format!("tiller: {}\n", ways_on(id, &survey)));
+    }
+    Ok(exit::FAILED)
+}
+
+fn verify(ground: &Ground, prefix: &str) -> anyhow::Result<u8> {
+    let id = ground.home.find(prefix)?;
+    let survey = ground.home.survey(&id)?;
+    if survey.is_whole() {
+        let count = survey.records.len();
+        output::put(&format!(
+            "run {id}: {count} records, each follows the one before it, none is missing at the end\n"
+        ));
+    }
+    Ok(complain(&id, &survey))
+}
+
+fn mend(ground: &Ground, prefix: &str) -> anyhow::Result<u8> {
+    let id = ground.home.find(prefix)?;
+    match ground.home.repair(&id)? {
+        Repair::Sound(survey) => {
+            let count = survey.records.len();
+            output::put(&format!("run {id} is not damaged: all {count} records are there; nothing was changed\n"));
+            Ok(0)
+        }
+        Repair::Mended { survey, kept } => {
+            let count = survey.records.len();
+            output::put(&format!(
+                "run {id} is mended: all {count} records are there; the damaged store is kept in {}\n",
+                kept.display()
+            ));
+            Ok(0)
+        }
+        Repair::Lost(survey) => {
+            let code = complain(&id, &survey);
+            output::put_aside(&format!("nothing was changed; {}\n", ways_on(&id, &survey)));
+            Ok(code)
+        }
+    }
+}
+
+/// What can still be done with a run of which records are lost.
+fn ways_on(id: &RunId, survey: &Survey) -> String {
+    let short = id.short();
+    let closed = Run::fold(id, &survey.records).ok().and_then(|run| run.history.last().map(|closed| closed.n));
+    match (closed, survey.records.is_empty()) {
+        (Some(n), _) => {
+            format!(
+                "`tiller fork {short} {n}` goes on from iteration {n} in a new run; `tiller export {short}` saves what can be read"
+            )
+        }
+        (None, false) => format!("`tiller export {short}` saves what can be read"),
+        (None, true) => "its files are kept as they are".to_string(),
+    }
+}
+
+fn hint(id: &RunId) -> String {
+    format!("; `tiller repair {}` tries to mend it", id.short())
+}
+
+fn import(ground: &Ground, path: &Path, as_new: bool) -> anyhow::Result<u8> {
+    let shown = path.display();
+    let failed = || format!("{shown} can't be read; nothing was imported; name what `tiller export` wrote");
+    let mut text = String::new();
+    let file = File::open(path).with_context(failed)?;
+    let is_file = file.metadata().with_context(failed)?.is_file();
+    anyhow::ensure!(is_file, "{shown} is not a file; nothing was imported; name what `tiller export` wrote");
+    file.take(limits::IMPORT_MAX_BYTES).read_to_string(&mut text).with_context(failed)?;
+    let carried = transfer::read(&text)?;
+    let id = if as_new { launch::new_id()? } else { carried.run.clone() };
+    let run = ground.home.import(&id, &carried)?;
+    output::put(&format!("imported {} records as run {id} · {}", carried.records.len(), show::parting(&run)));
+    Ok(0)
+}

@@ -1,0 +1,54 @@
+//! The part of the command line that is about journals as they lie on the disk. It parses and does nothing.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use crate::cli::values::run_prefix;
+
+/// What can be done with journals as they lie on the disk.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum Archive {
+    /// Write the whole journal of a run as JSON lines; texts are not shortened
+    #[command(after_help = "Example: tiller export k7f --out k7f.jsonl && tiller import k7f.jsonl --as-new")]
+    Export {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+        /// A new file, instead of standard output
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Make a run of an exported journal, after proving that it is whole
+    Import {
+        /// What `tiller export` wrote
+        file: PathBuf,
+        /// Give the run a new name; without this it keeps its own, which must be free
+        #[arg(long)]
+        as_new: bool,
+    },
+    /// Say who decided what, what ran, what it cost and how it ended: a line for each
+    #[command(after_help = "Example: tiller audit k7f --json | jq 'select(.decision)'\n\
+                            --verify proves the hash chain and how far the journal went; it notices accidents and naive \
+                            edits, not somebody who owns your account.")]
+    Audit {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+        /// Print JSON, an object a line
+        #[arg(long)]
+        json: bool,
+        /// Print texts and arguments too, instead of their length and hash
+        #[arg(long)]
+        payloads: bool,
+        /// Prove the journal instead, and say what is wrong with it
+        #[arg(long, conflicts_with_all = ["json", "payloads"])]
+        verify: bool,
+    },
+    /// Mend the store of a run that does not open; what was found is kept
+    Repair {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+    },
+}

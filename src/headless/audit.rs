@@ -1,0 +1,250 @@
+//! The audit of a run: one line for each decision, effect, spend and change of status (docs/ENGINE.md §11.3). Pure.
+//!
+//! Texts are told as their length and the beginning of their hash unless they are asked for. A kind of record that this
+//! file has no words for is told by its name, so that nothing goes by in silence.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::domain::approval::By;
+use crate::domain::approval::Decision;
+use crate::domain::approval::Resolution;
+use crate::domain::budget::Basis;
+use crate::domain::event::Event;
+use crate::domain::event::Finding;
+use crate::domain::event::OwnerMode;
+use crate::domain::event::Record;
+use crate::domain::id::CallId;
+use crate::domain::money::MicroUsd;
+use crate::domain::text::sha256_hex;
+use crate::domain::time::Timestamp;
+use crate::headless::lines::control_phrase;
+use crate::headless::lines::limit_phrase;
+use crate::headless::text::title;
+
+/// Whether texts are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payloads {
+    /// As they are.
+    Shown,
+    /// As their length and the beginning of their hash.
+    Hashed,
+}
+
+/// Records that neither decide, nor do, nor cost anything, nor change the status: parts of what another line tells.
+const QUIET: [&str; 12] = [
+    "iteration_started",
+    "interjection_delivered",
+    "budget_reserved",
+    "model_call_finished",
+    "retry_scheduled",
+    "tool_call_proposed",
+    "tool_call_prepared",
+    "plan_updated",
+    "done_claimed",
+    "progress_observed",
+    "warned",
+    "iteration_closed",
+];
+
+/// One line of an audit. What does not apply is nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Line {
+    time: String,
+    seq: u64,
+    actor: String,
+    action: &'static str,
+    call: Option<String>,
+    tool: Option<String>,
+    args_sha256: Option<String>,
+    decision: Option<String>,
+    rule: Option<String>,
+    outcome: Option<String>,
+    cost_micros: Option<u64>,
+    text: Option<Value>,
+}
+
+/// The audit of a journal, or of the beginning of one.
+pub fn audit(records: &[Record], payloads: Payloads) -> Vec<Line> {
+    let mut calls = BTreeMap::new();
+    let mut lines = Vec::new();
+    for record in records {
+        if let Event::ToolCallProposed { call, tool, arguments, .. } = &record.event {
+            calls.insert(*call, (tool.clone(), arguments.clone()));
+        }
+        if !QUIET.contains(&record.event.name()) {
+            lines.push(line(record, &calls, payloads));
+        }
+    }
+    lines
+}
+
+/// The audit as text.
+pub fn text(lines: &[Line]) -> String {
+    let one = |line: &Line| {
+        let call = line.call.as_deref().zip(line.tool.as_deref()).map(|(call, tool)| format!("{call} {}", title(tool)));
+        let hash = line.args_sha256.as_deref().map(|hash| format!("arguments {}", hash.get(..12).unwrap_or(hash)));
+        let rule = line.rule.as_deref().map(|rule| format!("rule `{}`", title(rule)));
+        let outcome = line.outcome.as_deref().map(title);
+        let cost = line.cost_micros.map(|cost| MicroUsd(cost).to_string());
+        let text = line.text.as_ref().map(|text| match text {
+            Value::String(text) => format!("\"{}\"", title(text)),
+            other => format!("{} bytes {}", other["bytes"], other["sha256"].as_str().unwrap_or_default()),
+        });
+        let parts = [call, hash, line.decision.clone(), rule, outcome, cost, text];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        let (time, seq, actor) = (&line.time, line.seq, title(&line.actor));
+        format!("{time} {seq:>6} {actor:<24} {:<22} {}", line.action, parts.join(" · ")).trim_end().to_string() + "\n"
+    };
+    lines.iter().map(one).collect()
+}
+
+/// The audit as JSON, an object a line.
+pub fn json(lines: &[Line]) -> String {
+    lines.iter().filter_map(|line| Some(serde_json::to_string(line).ok()? + "\n")).collect()
+}
+
+fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: Payloads) -> Line {
+    let told = |text: &str| match payloads {
+        _ if text.is_empty() => None,
+        Payloads::Shown => Some(json!(text)),
+        Payloads::Hashed => Some(json!({"bytes": text.len(), "sha256": short(text)})),
+    };
+    let start = Line {
+        time: time(record.at),
+        seq: record.seq.0,
+        actor: "engine".to_string(),
+        action: record.event.name(),
+        ..Line::default()
+    };
+    let by = |client: &dyn std::fmt::Display| Line { actor: format!("operator ({client})"), ..start.clone() };
+    let on = |call: CallId, line: Line| {
+        let known = calls.get(&call);
+        let arguments = known.map(|(_, arguments)| arguments.as_str());
+        Line {
+            call: Some(call.to_string()),
+            tool: known.map(|(tool, _)| tool.clone()),
+            args_sha256: arguments.map(|arguments| sha256_hex(arguments.as_bytes())),
+            text: line.text.clone().or(arguments.filter(|_| payloads == Payloads::Shown).map(|text| json!(text))),
+            ..line
+        }
+    };
+    match &record.event {
+        Event::RunCreated { terms } => {
+            Line { actor: "operator".to_string(), text: told(terms.goal.as_str()), ..start.clone() }
+        }
+        Event::OwnerAcquired { owner } => {
+            let mode = match owner.mode {
+                OwnerMode::Drives => "drives it",
+                OwnerMode::Records => "only records",
+            };
+            let actor = format!("process {} on {}", owner.pid, owner.host);
+            Line { actor, outcome: Some(format!("{mode}, version {}", owner.version)), ..start.clone() }
+        }
+        Event::StatusChanged { status, by: client } => {
+            let line = client.as_ref().map_or(start.clone(), |client| by(client));
+            Line { outcome: Some(status.phrase()), ..line }
+        }
+        Event::ControlRequested { control, by: client } => {
+            Line { outcome: Some(control_phrase(*control).to_string()), ..by(client) }
+        }
+        Event::Recovered { findings } => {
+            let lost: Vec<String> = findings.iter().map(lost).collect();
+            Line { outcome: Some(if lost.is_empty() { "nothing was lost".into() } else { lost.join(", ") }), ..start }
+        }
+        Event::InterjectionQueued { id, text, by: client, policy: _ } => {
+            Line { outcome: Some(id.to_string()), text: told(text), ..by(client) }
+        }
+        Event::BudgetSettled { id, charge } => Line {
+            outcome: Some(format!("{} attempt {}, {}", id.call, id.attempt, basis(charge.basis))),
+            cost_micros: Some(charge.amount.0),
+            ..start
+        },
+        Event::BudgetRaised { axis, limit, by: client } => {
+            Line { outcome: Some(format!("{} to {}", axis.word(), limit_phrase(*axis, *limit))), ..by(client) }
+        }
+        Event::ModelCallStarted { call, attempt, .. } => {
+            Line { outcome: Some(format!("{call} attempt {attempt}")), ..start }
+        }
+        Event::ModelCallFailed { call, failure } => {
+            Line { outcome: Some(format!("{call} failed")), text: told(&failure.message), ..start }
+        }
+        Event::ApprovalRequested { call, why, .. } => on(*call, Line { outcome: Some(why.clone()), ..start }),
+        Event::ApprovalDecided { call, decision, by: decider, .. } => {
+            let (word, text) = match decision {
+                Decision::AllowOnce => ("allow once", None),
+                Decision::AllowRun => ("allow for the run", None),
+                Decision::AllowTool => ("allow the tool for the run", None),
+                Decision::Edit(arguments) => ("allow as changed", told(arguments)),
+                Decision::Deny(text) => ("deny", told(text)),
+            };
+            let line = match decider {
+                By::Operator(client) => by(client),
+                By::Rule(rule) => Line { actor: "rule".to_string(), rule: Some(rule.clone()), ..start.clone() },
+            };
+            on(*call, Line { decision: Some(word.to_string()), text, ..line })
+        }
+        Event::ApprovalInvalidated { call, why } => on(*call, Line { outcome: Some(why.clone()), ..start }),
+        Event::ToolCallStarted { call, attempt } => {
+            on(*call, Line { outcome: Some(format!("attempt {attempt}")), ..start })
+        }
+        Event::ToolCallFinished { call, outcome } => {
+            let word = outcome.kind.word().to_string();
+            on(*call, Line { outcome: Some(word), text: told(&outcome.text), ..start })
+        }
+        Event::ToolOutcomeResolved { call, resolution, by: client } => {
+            let (word, text) = match resolution {
+                Resolution::Happened(text) => ("it happened", told(text)),
+                Resolution::NotHappened => ("it did not happen", None),
+                Resolution::RunAgain => ("run it again", None),
+                Resolution::Skip => ("skip it", None),
+            };
+            on(*call, Line { decision: Some(word.to_string()), text, ..by(client) })
+        }
+        Event::QuestionAnswered { call, text, by: client } => on(*call, Line { text: told(text), ..by(client) }),
+        Event::CheckStarted { index } | Event::CheckInterrupted { index } => {
+            Line { outcome: Some(format!("check {}", index + 1)), ..start }
+        }
+        Event::AcceptanceChecked { index, passed, detail } => {
+            let word = if *passed { "passed" } else { "failed" };
+            Line { outcome: Some(format!("check {} {word}", index + 1)), text: told(detail), ..start }
+        }
+        Event::ClaimJudged { text, .. } | Event::StallDetected { diagnosis: text, .. } => {
+            Line { text: told(text), ..start }
+        }
+        // The others have no more to say here than what they are called.
+        _ => start,
+    }
+}
+
+fn lost(finding: &Finding) -> String {
+    match finding {
+        Finding::ModelCallLost(call) => format!("{call} was lost"),
+        Finding::ToolCallLost(call) => format!("the outcome of {call} is unknown"),
+        Finding::CheckLost(index) => format!("check {} was lost", index + 1),
+    }
+}
+
+fn basis(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Reported => "as reported",
+        Basis::NotAccepted => "not accepted",
+        Basis::Partial => "partial",
+        Basis::Estimated => "estimated",
+        Basis::Unverified => "unverified",
+    }
+}
+
+fn short(text: &str) -> String {
+    sha256_hex(text.as_bytes()).chars().take(16).collect()
+}
+
+fn time(at: Timestamp) -> String {
+    let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(millis)
+        .map(|time| time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
+        .unwrap_or_default()
+}

@@ -1,0 +1,117 @@
+//! The real program on journals as they lie on the disk: exported, imported, audited, mended.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod real;
+
+use std::fs;
+
+use real::Stage;
+use serde_json::Value;
+
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/journals/1-first-rehearsal.jsonl");
+
+/// A stage with a whole rehearsal in it, and its name.
+fn imported() -> (Stage, String) {
+    let stage = Stage::new();
+    stage.ask(&["import", GOLDEN]).check(0, &["imported 330 records as run 222222222222", "completed (verified)"]);
+    (stage, "222222222222".to_string())
+}
+
+#[test]
+fn a_run_goes_out_and_comes_back() {
+    let (stage, id) = imported();
+    let told = stage.ask(&["export", &id[..4]]);
+    told.check(0, &[]);
+    assert_eq!(told.out, fs::read_to_string(GOLDEN).unwrap());
+    let file = stage.path("out.jsonl").display().to_string();
+    stage.ask(&["export", &id, "--out", &file]).check(0, &["330 records of run 222222222222"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), told.out);
+    stage.ask(&["export", &id, "--out", &file]).check(2, &["can't be written; nothing was exported"]);
+    stage.ask(&["import", &file]).check(2, &["there is a run 222222222222 already", "--as-new"]);
+    stage.ask(&["import", &file, "--as-new"]).check(0, &["imported 330 records as run"]);
+    let ids = stage.ids();
+    assert_eq!(ids.len(), 2);
+    let other = ids.iter().find(|other| **other != id).unwrap();
+    let again = stage.ask(&["export", other]).out;
+    assert_eq!(again.lines().skip(1).collect::<Vec<_>>(), told.out.lines().skip(1).collect::<Vec<_>>());
+    fs::write(&file, told.out.lines().take(9).collect::<Vec<_>>().join("\n")).unwrap();
+    stage
+        .ask(&["import", &file, "--as-new"])
+        .check(2, &["it should have 330 records and has 8", "nothing was imported"]);
+    stage.ask(&["import", "/dev/zero"]).check(2, &["is not a file; nothing was imported"]);
+    assert_eq!(stage.ids().len(), 2);
+}
+
+#[test]
+fn an_audit_has_a_line_for_each_decision_effect_and_charge() {
+    let (stage, id) = imported();
+    let told = stage.ask(&["audit", &id, "--json"]);
+    told.check(0, &[]);
+    let lines: Vec<Value> = told.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |action: &str| lines.iter().filter(|line| line["action"] == action).collect::<Vec<_>>();
+    let records = fs::read_to_string(GOLDEN).unwrap();
+    let written = |name: &str| records.matches(&format!("\"type\":\"{name}\"")).count();
+    for action in ["approval_decided", "tool_call_started", "tool_call_finished", "budget_settled", "status_changed"] {
+        assert_eq!(of(action).len(), written(action), "{action}");
+        assert!(written(action) > 0, "{action}");
+    }
+    let decided = of("approval_decided");
+    assert!(decided.iter().any(|line| line["actor"] == "operator (command line)" && line["decision"] == "allow once"));
+    assert!(decided.iter().any(|line| line["actor"] == "rule" && line["rule"].is_string()));
+    let started = of("tool_call_started")[0];
+    assert_eq!(started["args_sha256"].as_str().unwrap().len(), 64);
+    let spent: u64 = lines.iter().filter_map(|line| line["cost_micros"].as_u64()).sum();
+    assert_eq!(Some(spent), stage.show().pointer("/summary/spent").and_then(Value::as_u64));
+    // Texts are hashed unless they are asked for.
+    let goal = "tide";
+    assert!(of("run_created")[0]["text"]["sha256"].is_string());
+    assert!(!told.out.contains("tides.txt"), "{told}");
+    let whole = stage.ask(&["audit", &id, "--payloads"]);
+    whole.check(0, &[goal, "tides.txt"]);
+    stage.ask(&["audit", &id, "--verify"]).check(0, &["330 records, each follows the one before it"]);
+}
+
+#[test]
+fn s_62_a_damaged_run_is_told_shown_and_mended() {
+    let (stage, id) = imported();
+    // Opened and closed, so that the database has a snapshot of its own.
+    stage.ask(&["show", &id]).check(0, &[]);
+    let store = stage.run_dir(&id).join("store");
+    let names = fs::read_dir(&store).unwrap().map(|entry| entry.unwrap().path());
+    for path in names.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("snap.")) {
+        fs::write(path, b"cut").unwrap();
+    }
+    stage.ask(&["doctor"]).check(13, &["PARTIAL  runs", "1 in all; damaged: 222222222222: its database can't be read"]);
+    stage.ask(&["audit", &id, "--verify"]).check(20, &["could be read up to record 0 only", "can't be read"]);
+    stage.ask(&["show", &id]).check(20, &["is damaged", "its files are kept as they are"]);
+    stage.ask(&["repair", &id]).check(0, &["is mended: all 330 records are there", "store.damaged"]);
+    stage.ask(&["show", &id]).check(0, &["completed"]);
+    stage.ask(&["doctor"]).check(13, &["OK       runs           1 in all, none damaged"]);
+    stage.ask(&["repair", &id]).check(0, &["is not damaged: all 330 records are there; nothing was changed"]);
+}
+
+#[test]
+fn s_65_what_is_lost_is_named_and_the_rest_can_be_read() {
+    let (stage, id) = imported();
+    let db = sled::open(stage.run_dir(&id).join("store")).unwrap();
+    let journal = db.open_tree("journal").unwrap();
+    for seq in 200_u64..=202 {
+        journal.remove(seq.to_be_bytes()).unwrap();
+    }
+    db.flush().unwrap();
+    drop((journal, db));
+    let lost =
+        ["could be read up to record 199 only", "records 200 to 202: missing", "records 203 to 330: it is there"];
+    stage.ask(&["audit", &id, "--verify"]).check(20, &lost);
+    let mended = stage.ask(&["repair", &id]);
+    mended.check(20, &lost);
+    mended.check(20, &["nothing was changed", "tiller fork 222222 ", "tiller export 222222"]);
+    stage
+        .ask(&["show", &id])
+        .check(20, &["record 200 is missing", "as it stood at record 199; only to look at", "[spend]"]);
+    let told = stage.ask(&["export", &id]);
+    told.check(20, &lost);
+    assert_eq!(told.out.lines().count(), 200);
+    let file = stage.write("rest.jsonl", &told.out).display().to_string();
+    stage.ask(&["import", &file, "--as-new"]).check(0, &["imported 199 records"]);
+}
