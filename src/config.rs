@@ -323,6 +323,14 @@ impl Settings {
         self.text(&["run", "instructions"]).unwrap_or_default()
     }
 
+    /// The variables that hold keys of providers, as far as they are configured.
+    pub fn key_variables(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().filter_map(|(path, setting)| match (path.as_slice(), &setting.value) {
+            ([providers, _, key], Value::Text(name)) if providers == "providers" && key == "key" => Some(name.as_str()),
+            (_, Value::Text(_) | Value::List(_) | Value::Limit(_) | Value::Number(_)) => None,
+        })
+    }
+
     /// Environment variables that the agent's commands see besides those they always see.
     pub fn pass_variables(&self) -> &[String] {
         self.list(&["run", "pass_variables"])

@@ -27,10 +27,11 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
     let id = ground.home.find(prefix)?;
     let (mut run, mut journal) = ground.take(&id).await?;
     let command = command(&run, order).map_err(anyhow::Error::msg)?;
+    let redactor = ground.redactor(run.terms.model.key_variable.as_deref())?;
     let taken = Input::Recovered { owner: owner(OwnerMode::Records), problems: Vec::new() };
     let given = Input::Command(command, ClientId("command line".to_string()));
     let mut records = Vec::new();
-    for input in [taken, given] {
+    for input in [taken, given].map(|input| redactor.input(input)) {
         // The active time of a run that only records stands still.
         let active = Span(run.pool.used(Axis::Active));
         let turned = turn(&run, &input, Now { at: ground.clock.now(), active })?;

@@ -58,6 +58,7 @@ use tiller::engine::clock::Clock;
 use tiller::engine::driver;
 use tiller::engine::driver::Driven;
 use tiller::engine::driver::World;
+use tiller::engine::redaction::Redactor;
 use tiller::machine::create;
 use tiller::model::Model;
 use tiller::store::memory::MemoryJournal;
@@ -211,6 +212,7 @@ fn staged(model: Lines, manner: Manner, prepare: impl FnOnce(&mut MemoryJournal)
     let world = World {
         model: Arc::new(model),
         tools,
+        redactor: Arc::new(Redactor::new("key".to_string().into(), [])),
         clock: Arc::new(TestClock(Instant::now())),
         preflight: Box::new(|_| Vec::new()),
         on_change: Box::new(|_| {}),

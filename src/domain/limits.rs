@@ -5,6 +5,12 @@ use crate::domain::time::Span;
 
 /// Longest goal, in characters. Longer text belongs in a file that the goal names.
 pub const GOAL_MAX_CHARS: usize = 8_000;
+/// Shortest value of a variable that is taken for a secret, in bytes: a shorter one stands in too many texts.
+pub const SECRET_MIN_BYTES: usize = 8;
+/// End of a streamed text that is held back because it may still become a secret, in bytes.
+pub const HELD_MAX_BYTES: usize = 16 * 1024;
+/// Texts that are streamed side by side: a model call's parts and the tools that run.
+pub const STREAMS: usize = 16;
 /// Longest interjection or answer, in bytes: more would fill the context.
 pub const SAY_MAX_BYTES: usize = 64 * 1024;
 /// Interjections that may wait to be delivered: a person does not write more between two iterations.

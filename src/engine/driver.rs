@@ -30,6 +30,7 @@ use crate::engine::fault;
 use crate::engine::fault::Side;
 use crate::engine::handle::Asked;
 use crate::engine::handle::Handle;
+use crate::engine::redaction::Redactor;
 use crate::engine::tasks::Tasks;
 use crate::machine::Input;
 use crate::machine::turn;
@@ -44,6 +45,8 @@ pub struct World {
     pub model: Arc<dyn Model>,
     /// The tools.
     pub tools: Toolbox,
+    /// What takes secrets out of all that comes in.
+    pub redactor: Arc<Redactor>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// What stands against starting or going on, first things first. Asked at the start and at every resume.
@@ -70,7 +73,8 @@ pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -
     let problems = (world.preflight)(&run);
     let driver = Driver {
         active: ActiveTime { base: Span(run.pool.used(Axis::Active)), since: None },
-        tasks: Tasks::new(world.model, world.tools, deltas),
+        tasks: Tasks::new(world.model, world.tools, deltas, &world.redactor),
+        redactor: world.redactor,
         run,
         journal,
         clock: world.clock,
@@ -93,6 +97,7 @@ struct Driver<J> {
     run: Run,
     journal: J,
     tasks: Tasks,
+    redactor: Arc<Redactor>,
     clock: Arc<dyn Clock>,
     preflight: Box<dyn FnMut(&Run) -> Vec<Lack> + Send>,
     on_change: Box<dyn FnMut(&Summary) + Send>,
@@ -158,6 +163,7 @@ impl<J: Journal> Driver<J> {
     async fn take(&mut self, input: Input, answer: Option<Answer>) -> Result<(), String> {
         let input = self.looked_at(input);
         let now = Now { at: self.clock.now(), active: self.active.at(self.clock.mono()) };
+        let input = self.redactor.input(input);
         let turned = match turn(&self.run, &input, now) {
             Ok(turned) => turned,
             Err(refusal) => {

@@ -183,15 +183,13 @@ pub fn input(stage: &Stage, line: &str) -> Input {
                 "timedout" => OutcomeKind::TimedOut,
                 _ => OutcomeKind::Cancelled,
             };
-            let text = if text.is_empty() { "ok".to_string() } else { long(text) };
-            let outcome = ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(5) };
             let (class, text) = match text.strip_prefix("class=").map(|rest| rest.split_once(' ').unwrap_or((rest, "")))
             {
                 Some((class, text)) => (Some(serde_json::from_value::<ErrorClass>(json!(class)).unwrap()), text),
                 None => (None, text),
             };
-            let text = if text.is_empty() { "ok" } else { text };
-            let outcome = ToolOutcome { kind, text: text.to_string(), bytes: text.len() as u64, took: Span(5), class };
+            let text = if text.is_empty() { "ok".to_string() } else { long(text) };
+            let outcome = ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(5), class };
             Input::Outcome(Outcome::Tool { call, outcome })
         }
         "drifted" => {
@@ -273,7 +271,6 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
         ("answer", _) => Command::Answer { call: named(rest).0, text: named(rest).1.to_string() },
         ("say", text) => Command::Interject { text: long(text), policy: Policy::Next },
         ("pause", "iteration") => Command::Pause(Pause::AfterIteration),
-        ("say", text) => Command::Interject { text: text.to_string(), policy: Policy::Next },
         ("say-now", text) => Command::Interject { text: text.to_string(), policy: Policy::SteerNow },
         ("interrupt", text) => Command::Interject { text: text.to_string(), policy: Policy::Interrupt },
         ("say-after", text) => Command::Interject { text: text.to_string(), policy: Policy::AfterDone },

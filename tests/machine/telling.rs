@@ -57,7 +57,6 @@ fn event(event: &Event) -> String {
             format!("asked {call}.{attempt} for {max_output}{purpose}")
         }
         Event::BudgetCorrected { id, amount, by } => format!("corrected {id} to {} µ$ by {by}", amount.0),
-        Event::ModelCallStarted { call, attempt, max_output, .. } => format!("asked {call}.{attempt} for {max_output}"),
         Event::ModelCallFinished { call, reply, discarded } => match discarded {
             Some(why) => format!("replied {call}, not used: {why}"),
             None => format!("replied {call} {:?}, {} calls", one_line(&reply.text, 40), reply.calls.len()),
