@@ -26,6 +26,7 @@ use crate::config::value::Value;
 use crate::config::value::from_text;
 use crate::config::value::from_toml;
 use crate::config::value::lines;
+use crate::domain::budget::Limit;
 use crate::domain::budget::Limits;
 use crate::domain::limits;
 use crate::domain::terms::Check;
@@ -293,6 +294,14 @@ impl Settings {
             }
         }
         all
+    }
+
+    /// What all runs together may cost in 24 hours.
+    pub fn daily(&self) -> Limit {
+        match self.get(&["budget", "daily"]).map(|setting| &setting.value) {
+            Some(Value::Limit(limit)) => *limit,
+            Some(Value::Text(_) | Value::List(_) | Value::Number(_)) | None => Limit::At(limits::DAILY_COST.0),
+        }
     }
 
     /// The checks of a run.

@@ -55,6 +55,7 @@ use crate::protocol::client::Client;
 use crate::rehearsal;
 use crate::secrets;
 use crate::store::Reader;
+use crate::store::ledger::Ledger;
 use crate::store::place::Home;
 use crate::store::sled::SledJournal;
 use crate::tools::Scene;
@@ -170,6 +171,7 @@ impl Ground {
             tools: tools.clone(),
             redactor,
             clock: self.clock.clone(),
+            ledger: Some(Ledger::new(self.places.state.clone(), self.settings.daily())),
             preflight: {
                 let home = self.home.clone();
                 Box::new(move |run| preflight::problems(run, &home, &tools))

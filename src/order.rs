@@ -4,8 +4,12 @@ use crate::cli::Order;
 use crate::cli::deciding::EditText;
 use crate::domain::approval::Decision;
 use crate::domain::budget::Axis;
+use crate::domain::budget::Limit;
+use crate::domain::budget::ReservationId;
 use crate::domain::command::Cancel;
 use crate::domain::command::Command;
+use crate::domain::daily::What;
+use crate::domain::event::Event;
 use crate::domain::event::OwnerMode;
 use crate::domain::id::ClientId;
 use crate::domain::limits;
@@ -21,6 +25,7 @@ use crate::launch::owner;
 use crate::machine::Input;
 use crate::machine::turn;
 use crate::store::Journal;
+use crate::store::ledger::Ledger;
 
 /// Records an order. Gives the run as it stands after it. Errors when the run is held, or refuses.
 pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::Result<Run> {
@@ -41,9 +46,22 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
     fault::batch(Side::Before, &records);
     journal.append(records.clone()).await?;
     fault::batch(Side::After, &records);
+    let corrected: Vec<(ReservationId, What)> = records.iter().filter_map(|record| correction(&record.event)).collect();
+    journal.append(records).await?;
+    if !corrected.is_empty() && !run.is_free() {
+        Ledger::new(ground.places.state.clone(), Limit::Unlimited).settle(&id, &corrected, ground.clock.now())?;
+    }
     ground.home.write_summary(&Summary::of(&run))?;
     journal.close().await;
     Ok(run)
+}
+
+/// What a record tells the ledger of all runs.
+fn correction(event: &Event) -> Option<(ReservationId, What)> {
+    match event {
+        Event::BudgetCorrected { id, amount, .. } => Some((*id, What::Corrected(*amount))),
+        _ => None,
+    }
 }
 
 fn command(run: &Run, order: Order) -> Result<Command, String> {

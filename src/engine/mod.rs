@@ -5,4 +5,5 @@ pub mod driver;
 pub mod fault;
 pub mod handle;
 pub mod redaction;
+pub mod purse;
 pub mod tasks;

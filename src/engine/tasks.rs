@@ -128,12 +128,15 @@ impl Tasks {
         }
     }
 
-    /// Ends all that is under way and waits until it has ended, but not for ever.
-    pub async fn stop(mut self, patience: Span) {
+    /// Ends all that is under way and waits until it has ended, but not for ever. What still comes of it is dropped: it
+    /// holds no journal.
+    pub async fn clear(&mut self, patience: Span) {
         self.end_work(Span(0));
         let all_ended = async { while self.set.join_next().await.is_some() {} };
         // What did not end in time has an unknown outcome, as after a crash.
         let _ = tokio::time::timeout(Duration::from_millis(patience.0), all_ended).await;
+        self.set = JoinSet::new();
+        self.flying.clear();
     }
 
     fn fly(&mut self, effect: EffectClass) -> CancellationToken {
