@@ -630,7 +630,7 @@ async fn s_44_what_a_leftover_task_comes_to_is_no_record() {
     }
     breaks.store(1, Ordering::SeqCst);
     // The loop breaks down over it, before it is a record.
-    assert!(stage.submit(Command::Interject { text: "hello".to_string() }).await.is_err());
+    assert!(stage.submit(Command::Interject { text: "hello".to_string(), policy: Policy::Next }).await.is_err());
     stage.until(|run| is_parked(run, &ParkReason::OutcomeUnknown)).await;
     let ends = stage.records().await.iter().filter(|record| is_end_of(record, call.id)).count();
     assert_eq!((ends, stage.executions()), (0, 1), "it ran, nobody knows how far, and it is not said to have ended");
