@@ -137,3 +137,8 @@ fn commands() {
 fn interjections() {
     check("interjections");
 }
+
+#[test]
+fn context() {
+    check("context");
+}

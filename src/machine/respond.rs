@@ -37,6 +37,7 @@ use crate::machine::parting;
 use crate::machine::steer;
 use crate::machine::trusting;
 use crate::policy::charge;
+use crate::policy::compaction;
 use crate::policy::plan_edit;
 use crate::policy::spending;
 
@@ -249,7 +250,8 @@ fn resume(run: &Run, client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
             head.and_then(|call| run.waits(call)).is_some_and(|waits| waits.reason() == *reason)
         }
         ParkReason::Budget(axis) => run.pool.is_exhausted(*axis) || !bears_next(run, *axis),
-        ParkReason::ContextExhausted | ParkReason::PriceUnknown => true,
+        ParkReason::ContextExhausted => compaction::is_hopeless(run),
+        ParkReason::PriceUnknown => true,
         ParkReason::DenyBreaker
         | ParkReason::DailyBudget { .. }
         | ParkReason::NotReady

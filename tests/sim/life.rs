@@ -389,7 +389,8 @@ impl Life {
                 matches!(&entry.message, tiller::domain::message::Message::Operator { id: one, .. } if *one == id)
             });
             if let Some(entry) = again.cloned() {
-                self.run.transcript.push(tiller::domain::message::Entry { at: now.at, ..entry.as_ref().clone() });
+                let again = tiller::domain::message::Entry { at: now.at, ..entry.as_ref().clone() };
+                self.run.transcript.push(std::sync::Arc::new(again));
             }
         }
     }
