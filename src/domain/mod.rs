@@ -19,6 +19,7 @@ pub mod fold;
 pub mod id;
 pub mod leave;
 pub mod limits;
+pub mod mark;
 pub mod message;
 pub mod model;
 pub mod money;

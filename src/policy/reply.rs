@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::domain::control;
+use crate::domain::mark::holds_mark;
 use crate::domain::model::AskedCall;
 use crate::domain::model::ModelReply;
 use crate::domain::model::StopReason;
@@ -94,6 +95,14 @@ pub fn problem(run: &Run, name: &str, arguments: &str) -> Option<Problem> {
     if run.progress.is_disabled(name) {
         let text = format!("the tool {name} broke too often and is not used any more in this run; nothing was run");
         return Some(Problem::new(ProblemKind::Impossible, text));
+    }
+    if holds_mark(arguments) && effect(run, name) != Some(EffectClass::Control) {
+        let text =
+            "secret_in_arguments: the arguments hold a secret, or the mark that stands for one; nothing was run; \
+                    give the name of the environment variable instead of its value, and leave the lines with marks as \
+                    they are"
+                .to_string();
+        return Some(Problem::new(ProblemKind::SecretInArguments, text));
     }
     match serde_json::from_str::<Value>(arguments) {
         Err(error) => {
