@@ -4,6 +4,7 @@
 //! both readings are named.
 
 pub mod archive;
+pub mod lineage;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use clap::Subcommand;
 use clap::ValueEnum;
 
 use crate::cli::archive::Archive;
+use crate::cli::lineage::Branch;
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
@@ -63,6 +65,8 @@ pub enum Ask {
     Doctor,
     /// Do something with a journal as it lies on the disk.
     Archive(Archive),
+    /// Go back in a run, or branch off from one.
+    Branch(Branch),
     /// Give an order to a run that no process holds.
     Order {
         /// The beginning of its name.
@@ -162,6 +166,8 @@ pub enum Order {
     },
     /// End the run.
     Cancel,
+    /// Take it up again after it failed or was cancelled.
+    Retry,
 }
 
 /// Why nothing is to be done: help was asked for, or what was typed can't be understood.
@@ -352,6 +358,8 @@ enum Word {
     /// Check what a run needs: configuration, keys, store, terminal
     Doctor,
     #[command(flatten)]
+    Branch(Branch),
+    #[command(flatten)]
     Archive(Archive),
     /// Allow a call of a parked run once, as it was shown
     #[command(after_help = "Example: tiller approve k7f c7 1a2b3c4d && tiller resume k7f")]
@@ -464,6 +472,7 @@ impl Word {
             Word::Rehearse { output, script } => Ask::Rehearse { script, output: output.read() },
             Word::Doctor => Ask::Doctor,
             Word::Archive(what) => Ask::Archive(what),
+            Word::Branch(what) => Ask::Branch(what),
             Word::Approve { target } => target.ask(Decision::AllowOnce),
             Word::Deny { target, text } => target.ask(Decision::Deny(text)),
             Word::Answer { run, text } => order(run, Order::Answer(text)),

@@ -1,15 +1,12 @@
 //! Orders to a run that no process holds: it is opened, the command is recorded, and it is left as it was otherwise.
 
 use crate::cli::Order;
-use crate::domain::budget::Axis;
 use crate::domain::command::Cancel;
 use crate::domain::command::Command;
 use crate::domain::event::OwnerMode;
 use crate::domain::id::ClientId;
 use crate::domain::run::Run;
 use crate::domain::summary::Summary;
-use crate::domain::time::Now;
-use crate::domain::time::Span;
 use crate::headless::orders;
 use crate::launch::Ground;
 use crate::launch::owner;
@@ -26,9 +23,7 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
     let given = Input::Command(command, ClientId("command line".to_string()));
     let mut records = Vec::new();
     for input in [taken, given] {
-        // The active time of a run that only records stands still.
-        let active = Span(run.pool.used(Axis::Active));
-        let turned = turn(&run, &input, Now { at: ground.clock.now(), active })?;
+        let turned = turn(&run, &input, ground.still(&run))?;
         records.extend(turned.records);
         run = turned.run;
     }
@@ -45,6 +40,7 @@ fn command(run: &Run, order: Order) -> Result<Command, String> {
         Order::Resolve { call, resolution } => orders::resolve(run, call, resolution),
         Order::Say(text) => Ok(Command::Interject { text }),
         Order::Raise { axis, limit } => Ok(Command::Raise { axis, limit }),
+        Order::Retry => Ok(Command::Retry),
         Order::Cancel => Ok(Command::Cancel(Cancel::Now)),
     }
 }

@@ -112,6 +112,11 @@ fn trouble() {
 }
 
 #[test]
+fn lineage() {
+    check("lineage");
+}
+
+#[test]
 fn commands() {
     check("commands");
 }

@@ -11,6 +11,7 @@ use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::lineage::NotABoundary;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::tool::Digest;
@@ -52,6 +53,8 @@ pub enum Command {
     Resume,
     /// End the run.
     Cancel(Cancel),
+    /// Take up a run that failed or was cancelled where it ended.
+    Retry,
     /// Set a new limit. Absolute, not a difference.
     Raise {
         /// On which axis.
@@ -114,6 +117,10 @@ pub enum Refusal {
     NotRunning(Status),
     /// The run must be parked for this.
     NotParked(Status),
+    /// The run must have failed or been cancelled for this.
+    NotEnded(Status),
+    /// There is no such place to go back to, or to branch off from.
+    NotABoundary(NotABoundary),
     /// What it was parked for still holds.
     ReasonNotCleared(ParkReason),
     /// There is no such call, or it does not wait for this.
@@ -141,7 +148,24 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Ended(status) => write!(out, "the run has ended ({}); start a new one to go on", status.phrase()),
+            Refusal::Ended(status) => {
+                write!(out, "the run has ended ({}); {}", status.phrase(), status.way_on().unwrap_or_default())
+            }
+            Refusal::NotABoundary(NotABoundary { asked, nearest: Some(nearest) }) => {
+                write!(
+                    out,
+                    "iteration {asked} is not a closed one of this run; nothing changed; the nearest is {nearest}"
+                )
+            }
+            Refusal::NotABoundary(NotABoundary { nearest: None, .. }) => {
+                write!(
+                    out,
+                    "no iteration of this run is closed yet, so there is nowhere to go back to; nothing changed"
+                )
+            }
+            Refusal::NotEnded(status) => {
+                write!(out, "the run has not ended: it is {}; there is nothing to retry", status.phrase())
+            }
             Refusal::NotRunning(status) => write!(out, "the run is not running: it is {}", status.phrase()),
             Refusal::NotParked(status) => write!(out, "the run is not parked: it is {}", status.phrase()),
             Refusal::ReasonNotCleared(reason) => {

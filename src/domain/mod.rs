@@ -17,6 +17,7 @@ pub mod event;
 pub mod fold;
 pub mod id;
 pub mod limits;
+pub mod lineage;
 pub mod message;
 pub mod model;
 pub mod money;

@@ -7,6 +7,7 @@
 pub mod acceptance;
 pub mod advance;
 pub mod effect;
+pub mod lineage;
 pub mod outcome;
 pub mod respond;
 

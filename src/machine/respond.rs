@@ -97,8 +97,11 @@ fn tick(run: &Run, now: Now) -> Vec<Event> {
 
 fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, Refusal> {
     if run.is_ended() {
-        let asks_nothing = *command == Command::Leave;
-        return if asks_nothing { Ok(Vec::new()) } else { Err(Refusal::Ended(run.status.clone())) };
+        return match command {
+            Command::Leave => Ok(Vec::new()),
+            Command::Retry => retry(run, client),
+            _ => Err(Refusal::Ended(run.status.clone())),
+        };
     }
     match command {
         Command::Decide { call, digest, decision } => decide(run, *call, digest, decision, client),
@@ -108,6 +111,7 @@ fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, R
         Command::Pause(_) if !run.is_running() => Err(Refusal::NotRunning(run.status.clone())),
         Command::Pause(pause) => Ok(request(run, Control::Pause(*pause), client)),
         Command::Resume => resume(run, client),
+        Command::Retry => Err(Refusal::NotEnded(run.status.clone())),
         Command::Cancel(cancel) => Ok(request(run, Control::Cancel(*cancel), client)),
         Command::Raise { axis, limit } => raise(run, *axis, *limit, client),
         Command::Leave if !run.is_running() => Ok(Vec::new()),
@@ -277,6 +281,17 @@ fn resume(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
         return Err(Refusal::ReasonNotCleared(reason.clone()));
     }
     Ok(vec![status(Status::Running, Some(client))])
+}
+
+/// Takes up a run that failed or was cancelled (docs/ENGINE.md §3.2, T13). Under an owner that only records it waits
+/// for its resume. A completed run is never opened again.
+fn retry(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    match &run.status {
+        Status::Failed(_) | Status::Cancelled if run.is_driven() => Ok(vec![status(Status::Running, Some(client))]),
+        Status::Failed(_) | Status::Cancelled => Ok(vec![status(Status::Parked(ParkReason::Paused), Some(client))]),
+        Status::Completed(_) => Err(Refusal::Ended(run.status.clone())),
+        Status::Queued | Status::Running | Status::Parked(_) => Err(Refusal::NotEnded(run.status.clone())),
+    }
 }
 
 /// Whether the axis bears the worst case of the next request.

@@ -340,6 +340,7 @@ impl App {
             Command::Interject { .. }
             | Command::Pause(_)
             | Command::Resume
+            | Command::Retry
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::Leave => false,
@@ -363,6 +364,7 @@ impl App {
             | Command::Answer { .. }
             | Command::Interject { .. }
             | Command::Resume
+            | Command::Retry
             | Command::Raise { .. } => None,
         });
         sent.chain(self.run.control).max()
@@ -377,6 +379,7 @@ impl App {
             | Command::Answer { .. }
             | Command::Pause(_)
             | Command::Resume
+            | Command::Retry
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::Leave => None,

@@ -74,6 +74,7 @@ pub const COMMANDS: &[&str] = &[
     "resume",
     "cancel",
     "cancel now",
+    "retry",
     "raise cost 9000000",
     "raise iterations 0",
     "leave",
@@ -216,6 +217,7 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
         }
         ("answer", _) => Command::Answer { call: named(rest).0, text: named(rest).1.to_string() },
         ("say", text) => Command::Interject { text: text.to_string() },
+        ("retry", _) => Command::Retry,
         ("pause", "now") => Command::Pause(Pause::Now),
         ("pause", _) => Command::Pause(Pause::AfterTool),
         ("cancel", "now") => Command::Cancel(Cancel::Now),

@@ -311,6 +311,7 @@ fn sent(app: &App, item: &Item) -> &'static str {
         | Command::Interject { .. }
         | Command::Pause(_)
         | Command::Resume
+        | Command::Retry
         | Command::Cancel(_)
         | Command::Raise { .. }
         | Command::Leave => None,
