@@ -28,6 +28,7 @@ const ROOF: &[&str] = &[
     "config",
     "logging",
     "launch",
+    "preflight",
     "rehearsal",
     "order",
     "archive",

@@ -120,3 +120,8 @@ fn lineage() {
 fn commands() {
     check("commands");
 }
+
+#[test]
+fn interjections() {
+    check("interjections");
+}

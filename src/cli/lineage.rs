@@ -3,7 +3,7 @@
 
 use clap::Subcommand;
 
-use crate::cli::run_prefix;
+use crate::cli::values::run_prefix;
 use crate::domain::terms::Goal;
 
 /// Going back, branching off, taking up again.

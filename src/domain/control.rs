@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::domain::limits;
 use crate::domain::tool::EffectClass;
+use crate::domain::tool::Noise;
 use crate::domain::tool::ToolSpec;
 
 /// Replaces or patches the plan.
@@ -35,7 +36,7 @@ fn written() -> Vec<ToolSpec> {
             "id": {"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,31}$"},
             "title": {"type": "string", "minLength": 1, "maxLength": limits::TODO_TITLE_MAX_CHARS},
             "status": {"enum": ["pending", "in_progress", "done", "blocked", "dropped"]},
-            "acceptance": {"type": "string", "maxLength": 300},
+            "acceptance": {"type": "string", "maxLength": limits::TODO_ACCEPTANCE_MAX_CHARS},
             "note": {"type": "string", "maxLength": limits::TODO_NOTE_MAX_CHARS},
             "parent": {"type": "string"},
             "depends_on": {"type": "array", "maxItems": limits::TODO_DEPENDENCIES_MAX, "items": {"type": "string"}}
@@ -73,6 +74,7 @@ fn written() -> Vec<ToolSpec> {
         description: description.to_string(),
         schema,
         effect: EffectClass::Control,
+        noise: Noise::default(),
     };
     vec![
         of(

@@ -190,6 +190,10 @@ impl Run {
             status_since: record.at,
             owner: now.owner,
             attempt: now.attempt,
+            trust: now.trust,
+            trust_was_driven: now.trust_was_driven,
+            // What was granted then and taken back since stays taken back.
+            granted_tools: past.granted_tools.intersection(&now.granted_tools).cloned().collect(),
             pool: now.pool,
             next: now.next,
             interjections: now.interjections,
@@ -198,8 +202,10 @@ impl Run {
                 denials: now.progress.denials,
                 denied: now.progress.denied,
                 recoveries: now.progress.recoveries,
+                granted: past.progress.granted.intersection(&now.progress.granted).cloned().collect(),
                 ..past.progress
             },
+            lacks: Vec::new(),
             control: None,
             retry_at: None,
             trouble: None,
@@ -235,6 +241,11 @@ impl Run {
             passed: std::mem::take(&mut self.progress.passed),
             ..Progress::default()
         };
+        self.trust = terms.trust;
+        self.trust_was_driven = false;
+        self.granted_tools.clear();
+        self.lacks.clear();
+        self.plan_news.clear();
         self.interjections.clear();
         self.control = None;
         self.retry_at = None;

@@ -87,6 +87,8 @@ pub enum PlanSource {
     Seed,
     /// The model's `update_plan`.
     Tool,
+    /// The model's text, read because it called no tool.
+    Text,
     /// The goal itself, because no plan could be had.
     Fallback,
 }
@@ -146,6 +148,16 @@ impl Plan {
         self.todos.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
+    /// Takes over what somebody changed from `before` to `after`.
+    pub fn follow(&mut self, before: &Plan, after: &Plan) {
+        for todo in after.todos.iter().filter(|todo| before.find(&todo.id) != Some(todo)) {
+            match self.todos.iter_mut().find(|one| one.id == todo.id) {
+                Some(one) => *one = todo.clone(),
+                None => self.todos.push(todo.clone()),
+            }
+        }
+    }
+
     /// What changed from `before` to this plan.
     pub fn movement_since(&self, before: &Plan) -> Movement {
         let mut movement = Movement::default();
@@ -190,11 +202,14 @@ impl Movement {
 
     fn compare(&mut self, old: &Todo, new: &Todo) {
         let dropped_now = new.status == TodoStatus::Dropped && old.status != TodoStatus::Dropped;
+        let reopened = old.status == TodoStatus::Done && new.status != TodoStatus::Done;
+        let revived = old.status == TodoStatus::Dropped && !new.status.is_settled();
         if dropped_now {
             self.dropped += 1;
         } else if new.status.rank() > old.status.rank() {
             self.forward += 1;
-        } else if old.status.is_settled() && !new.status.is_settled() {
+        }
+        if reopened || revived {
             self.backward += 1;
         }
         if old.title != new.title {

@@ -2,5 +2,6 @@
 
 pub mod clock;
 pub mod driver;
+pub mod fault;
 pub mod handle;
 pub mod tasks;

@@ -6,10 +6,16 @@
 pub mod charge;
 pub mod claim;
 pub mod context;
+pub mod editing;
 pub mod ending;
+pub mod noise;
 pub mod permission;
+pub mod plan_edit;
+pub mod plan_items;
+pub mod plan_text;
 pub mod planning;
 pub mod progress;
 pub mod reply;
 pub mod retry;
 pub mod spending;
+pub mod stall;

@@ -19,6 +19,8 @@ pub enum Place {
     Moving,
     /// In a pane of the run's screen.
     Pane,
+    /// In the plan.
+    Plan,
     /// In the activity.
     Activity,
     /// On a call that waits for a decision.
@@ -41,12 +43,13 @@ pub enum Place {
 
 impl Place {
     /// All places, in the order in which help and documentation name them.
-    pub const ALL: [Place; 14] = [
+    pub const ALL: [Place; 15] = [
         Place::Anywhere,
         Place::Screen,
         Place::Composer,
         Place::Moving,
         Place::Pane,
+        Place::Plan,
         Place::Activity,
         Place::Decision,
         Place::Outcome,
@@ -66,6 +69,7 @@ impl Place {
             Place::Composer => "in the composer",
             Place::Moving => "in lists and views",
             Place::Pane => "in any pane",
+            Place::Plan => "in the plan",
             Place::Activity => "in the activity",
             Place::Decision => "on a call that waits for a decision",
             Place::Outcome => "on a call whose outcome is unknown",
@@ -112,6 +116,12 @@ pub enum Action {
     Redraw,
     /// Send what is written.
     Send,
+    /// Send what is written, and let a parked run go on.
+    SendAndResume,
+    /// The next choice of when the agent is told.
+    TurnPolicy,
+    /// Take back what was queued last.
+    Withdraw,
     /// A line break in what is written.
     Newline,
     /// Clear the line up to the caret.
@@ -142,6 +152,8 @@ pub enum Action {
     AskCancel,
     /// Open the dialog that raises a limit.
     AskRaise,
+    /// Write a change of the plan.
+    AskPlan,
     /// The whole of it.
     View,
     /// Decide about the call that waits; the guard has the last word.
@@ -325,6 +337,27 @@ pub const TABLE: &[Binding] = &[
     row(Place::Composer, &[key(KeyCode::Enter)], Action::Send, "send", "send; where a question waits: answer it"),
     row(
         Place::Composer,
+        &[key(KeyCode::F(5))],
+        Action::SendAndResume,
+        "send, resume",
+        "send, and resume the run if it is parked",
+    ),
+    row(
+        Place::Composer,
+        &[key(KeyCode::F(2)), control('t')],
+        Action::TurnPolicy,
+        "when",
+        "choose when the agent is told what you write: at the next iteration; now, with the rest of the calls not run; at once, ending what runs; when the run would end",
+    ),
+    row(
+        Place::Screen,
+        &[key(KeyCode::F(3))],
+        Action::Withdraw,
+        "take back",
+        "take back what you queued last and the agent was not told yet",
+    ),
+    row(
+        Place::Composer,
         &[control('j'), shift(KeyCode::Enter), alt(KeyCode::Enter)],
         Action::Newline,
         "",
@@ -368,6 +401,7 @@ pub const TABLE: &[Binding] = &[
     row(Place::Pane, &[letter('P')], Action::Pause, "pause", "pause the run after the running call"),
     row(Place::Pane, &[letter('R')], Action::Resume, "resume", "resume the run"),
     row(Place::Pane, &[letter('X')], Action::AskCancel, "cancel", "cancel the run; asks first"),
+    row(Place::Plan, &[letter('e')], Action::AskPlan, "edit", "change the plan, in words; the agent is told"),
     row(
         Place::Activity,
         &[letter('v')],
@@ -475,6 +509,7 @@ mod tests {
     /// Places that are asked one after the other for the same key.
     const TOGETHER: &[&[Place]] = &[
         &[Place::Composer, Place::Screen, Place::Anywhere],
+        &[Place::Plan, Place::Moving, Place::Pane, Place::Screen, Place::Anywhere],
         &[Place::Activity, Place::Moving, Place::Pane, Place::Screen, Place::Anywhere],
         &[Place::Decision, Place::Moving, Place::Pane, Place::Screen, Place::Anywhere],
         &[Place::Outcome, Place::Moving, Place::Pane, Place::Screen, Place::Anywhere],

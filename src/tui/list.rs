@@ -269,6 +269,9 @@ impl List {
             | Action::GoToWaiting
             | Action::OpenRuns
             | Action::Leave
+            | Action::SendAndResume
+            | Action::TurnPolicy
+            | Action::Withdraw
             | Action::Earlier
             | Action::Later
             | Action::Zoom
@@ -276,6 +279,7 @@ impl List {
             | Action::Resume
             | Action::AskCancel
             | Action::AskRaise
+            | Action::AskPlan
             | Action::View
             | Action::Decide(_)
             | Action::WriteAnswer

@@ -60,6 +60,8 @@ pub enum Asks {
     Deny(CallId, Digest),
     /// What came of a call.
     Happened(CallId),
+    /// A change of the plan.
+    Plan,
 }
 
 /// Reads a new limit, which must leave something to use. Errors in a sentence.

@@ -66,6 +66,7 @@ fn revision(app: &App) -> String {
         PlanSource::Seed => "no plan yet".to_string(),
         PlanSource::Fallback => "no plan could be had".to_string(),
         PlanSource::Tool => format!("revision {}", plan.revision),
+        PlanSource::Text => format!("revision {}, read from text", plan.revision),
     }
 }
 

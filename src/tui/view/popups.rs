@@ -12,9 +12,12 @@ use ratatui::widgets::Paragraph;
 
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::limits;
 use crate::domain::money::MicroUsd;
+use crate::domain::plan::Todo;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
+use crate::domain::visible;
 use crate::tui::app::App;
 use crate::tui::app::Seen;
 use crate::tui::app::View;
@@ -30,6 +33,7 @@ use crate::tui::text::dollars;
 use crate::tui::text::fit;
 use crate::tui::text::pad;
 use crate::tui::text::wrap;
+use crate::tui::text::wrap_at_most;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
 use crate::tui::view::cut;
@@ -120,6 +124,7 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
             "The call is not run. The model is told no, and these words:",
             "what to do instead…",
         ),
+        Asks::Plan => return draw_plan_words(frame, area, app, line),
         Asks::Happened(call) => (
             format!("{call} happened"),
             "The model is told that it happened, and as its result these words:",
@@ -132,6 +137,40 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
     frame.render_widget(Paragraph::new(sentence(why, inner.width, app.palette)), text);
     draw_field(frame, field, line, Field { prompt: " › ", hint, has_keys: true, palette: app.palette });
     let text = format!("{} sends, also without words · Esc: nothing is decided", keymap::key_of(Action::Submit));
+    frame.render_widget(Paragraph::new(sentence(&text, inner.width, app.palette)), keys);
+}
+
+/// The field for a change of the plan, under the todos with the names by which they are called there.
+fn draw_plan_words(frame: &mut Frame<'_>, area: Rect, app: &App, line: &Composer) {
+    let todos = &app.run.plan.todos;
+    let height = area.height.saturating_sub(2).min(u16::try_from(todos.len()).unwrap_or(u16::MAX).saturating_add(6));
+    let inner = frame_box(frame, area, (area.width.saturating_sub(4).min(84), height), "Change the plan", app.palette);
+    let [list, field, how, keys] =
+        Layout::vertical([Constraint::Min(0), Constraint::Length(1), Constraint::Length(2), Constraint::Length(1)])
+            .areas(inner);
+    let row = |todo: &Todo| {
+        let indent = if todo.parent.is_some() { "  " } else { "" };
+        let name = visible::title(&todo.id.0, 32);
+        let text = visible::title(&todo.title, limits::TODO_TITLE_MAX_CHARS);
+        let spans = vec![
+            piece(format!("{indent}{name}  "), Role::Strong, app.palette),
+            piece(format!("{}  ", todo.status.word()), Role::Dim, app.palette),
+            piece(text, Role::Text, app.palette),
+        ];
+        Line::from(cut(spans, usize::from(list.width)))
+    };
+    let lines: Vec<Line<'static>> = todos.iter().map(row).take(usize::from(list.height)).collect();
+    frame.render_widget(Paragraph::new(lines), list);
+    let hint = "add TEXT, or done t2, or drop t3 why…";
+    draw_field(frame, field, line, Field { prompt: " › ", hint, has_keys: true, palette: app.palette });
+    let words = "add TEXT · edit ID TEXT · done ID · now ID · open ID · block ID WHY · drop ID WHY · move ID POSITION";
+    let rows: Vec<Line<'static>> = wrap_at_most(words, usize::from(how.width), 2)
+        .into_iter()
+        .map(|text| Line::from(piece(text, Role::Dim, app.palette)))
+        .collect();
+    frame.render_widget(Paragraph::new(rows), how);
+    let text =
+        format!("{} changes it, and the agent is told · Esc: nothing is changed", keymap::key_of(Action::Submit));
     frame.render_widget(Paragraph::new(sentence(&text, inner.width, app.palette)), keys);
 }
 

@@ -1,0 +1,160 @@
+//! What an operator's edit makes of the plan, or why it does not fit (docs/ENGINE.md §6.3). The operator's word wins:
+//! no note is demanded, and of two todos in progress the one they marked stays.
+
+use crate::domain::command::PlanEdit;
+use crate::domain::limits;
+use crate::domain::plan::Plan;
+use crate::domain::plan::PlanSource;
+use crate::domain::plan::Todo;
+use crate::domain::plan::TodoId;
+use crate::domain::plan::TodoStatus;
+use crate::domain::text::one_line;
+use crate::policy::plan_items::clean;
+use crate::policy::plan_items::clean_title;
+
+/// The plan after an edit, and the sentence that tells the model of it. Errors with why it does not fit.
+pub fn edited(plan: &Plan, edit: &PlanEdit) -> Result<(Plan, String), String> {
+    if plan.source == PlanSource::Seed {
+        return Err("there is no plan yet; tell the agent what you want instead".to_string());
+    }
+    let mut next = Plan { revision: plan.revision + 1, ..plan.clone() };
+    let what = match edit {
+        PlanEdit::Add { title } => add(&mut next, title)?,
+        PlanEdit::Retitle { id, title } => {
+            let title = words(title)?;
+            let todo = find(&mut next, id)?;
+            todo.title = title;
+            format!("{} reads now: {}", id.0, todo.title)
+        }
+        PlanEdit::Mark { id, status, note } => mark(&mut next, id, *status, note)?,
+        PlanEdit::Move { id, position } => moved(&mut next, id, *position)?,
+    };
+    if next.todos == plan.todos {
+        return Err("the plan is so already".to_string());
+    }
+    Ok((next, format!("The operator changed the plan: {what}.")))
+}
+
+/// An edit as it is typed: `add TEXT`, `drop ID NOTE`, `done ID`, `edit ID TEXT`, `move ID POSITION`, and every other
+/// status word with an id. Errors with what can be typed.
+pub fn read(line: &str) -> Result<PlanEdit, String> {
+    let (word, rest) = split(line);
+    if word == "add" {
+        return Ok(PlanEdit::Add { title: rest.to_string() });
+    }
+    let (id, rest) = split(rest);
+    let mark = |id, status| PlanEdit::Mark { id, status, note: rest.to_string() };
+    let how =
+        "type: add TEXT | edit ID TEXT | done ID | now ID | open ID | block ID WHY | drop ID WHY | move ID POSITION";
+    if id.is_empty() {
+        return Err(how.to_string());
+    }
+    let id = TodoId(id.to_string());
+    match word {
+        "edit" => Ok(PlanEdit::Retitle { id, title: rest.to_string() }),
+        "done" => Ok(mark(id, TodoStatus::Done)),
+        "now" => Ok(mark(id, TodoStatus::InProgress)),
+        "open" => Ok(mark(id, TodoStatus::Pending)),
+        "block" => Ok(mark(id, TodoStatus::Blocked)),
+        "drop" => Ok(mark(id, TodoStatus::Dropped)),
+        "move" => {
+            let position =
+                rest.parse().map_err(|_| format!("a position is a number from 1, not {:?}", one_line(rest, 40)))?;
+            Ok(PlanEdit::Move { id, position })
+        }
+        _ => Err(how.to_string()),
+    }
+}
+
+/// The first word of a line, and the rest.
+fn split(line: &str) -> (&str, &str) {
+    let line = line.trim();
+    line.split_once(char::is_whitespace).map_or((line, ""), |(word, rest)| (word, rest.trim_start()))
+}
+
+fn find<'a>(plan: &'a mut Plan, id: &TodoId) -> Result<&'a mut Todo, String> {
+    let name = one_line(&id.0, 40);
+    plan.todos.iter_mut().find(|todo| todo.id == *id).ok_or_else(|| format!("there is no todo {name}"))
+}
+
+fn words(title: &str) -> Result<String, String> {
+    let title = clean_title(title);
+    if title.is_empty() { Err("a todo needs words".to_string()) } else { Ok(title) }
+}
+
+fn add(plan: &mut Plan, title: &str) -> Result<String, String> {
+    let title = words(title)?;
+    let standing = |todo: &&Todo| todo.status != TodoStatus::Dropped;
+    if plan.todos.iter().filter(standing).count() >= limits::TODOS_MAX {
+        return Err(format!("a plan has at most {} todos", limits::TODOS_MAX));
+    }
+    let folded = title.to_lowercase();
+    if let Some(twin) = plan.todos.iter().filter(standing).find(|todo| todo.title.to_lowercase() == folded) {
+        return Err(format!("{} says that already", twin.id.0));
+    }
+    let mut id = TodoId(format!("t{}", plan.next_number));
+    while plan.find(&id).is_some() {
+        plan.next_number += 1;
+        id = TodoId(format!("t{}", plan.next_number));
+    }
+    plan.next_number += 1;
+    let told = format!("{} is new: {title}", id.0);
+    let todo = Todo {
+        id,
+        title,
+        status: TodoStatus::Pending,
+        acceptance: String::new(),
+        note: String::new(),
+        parent: None,
+        depends_on: Vec::new(),
+    };
+    // What is dropped stays at the end.
+    let place = plan.todos.iter().rposition(|todo| todo.status != TodoStatus::Dropped).map_or(0, |last| last + 1);
+    plan.todos.insert(place, todo);
+    Ok(told)
+}
+
+fn mark(plan: &mut Plan, id: &TodoId, status: TodoStatus, note: &str) -> Result<String, String> {
+    let given: String = clean(note).chars().take(limits::TODO_NOTE_MAX_CHARS).collect();
+    let todo = find(plan, id)?;
+    let stays = todo.status == status;
+    let needs_note = matches!(status, TodoStatus::Dropped | TodoStatus::Blocked) || todo.status == TodoStatus::Done;
+    todo.note = match given.is_empty() {
+        false => given,
+        true if stays => todo.note.clone(),
+        true if needs_note => "by the operator".to_string(),
+        true => String::new(),
+    };
+    todo.status = status;
+    let why = if todo.note.is_empty() { String::new() } else { format!(" ({})", todo.note) };
+    let told = format!("{} ({}) is {}{why}", id.0, todo.title, status.word());
+    if status == TodoStatus::InProgress {
+        let others = plan.todos.iter_mut().filter(|todo| todo.status == TodoStatus::InProgress && todo.id != *id);
+        others.for_each(|todo| todo.status = TodoStatus::Pending);
+    }
+    Ok(told)
+}
+
+/// A todo moves among those of its own level, and takes its parts with it.
+fn moved(plan: &mut Plan, id: &TodoId, position: usize) -> Result<String, String> {
+    let parent = find(plan, id)?.parent.clone();
+    let level = |todo: &&Todo| todo.parent == parent;
+    let last = plan.todos.iter().filter(level).count();
+    if position == 0 || position > last {
+        return Err(format!("{} can stand at 1 to {last} of its level, not at {position}", id.0));
+    }
+    let (block, mut rest): (Vec<Todo>, Vec<Todo>) = std::mem::take(&mut plan.todos)
+        .into_iter()
+        .partition(|todo| todo.id == *id || todo.parent.as_ref() == Some(id));
+    let follower = rest.iter().enumerate().filter(|(_, todo)| todo.parent == parent).nth(position - 1);
+    let place = match follower {
+        Some((place, _)) => place,
+        // After the last of its level and that one's parts.
+        None => {
+            rest.iter().rposition(|todo| parent.is_none() || todo.parent == parent).map_or(rest.len(), |last| last + 1)
+        }
+    };
+    rest.splice(place..place, block);
+    plan.todos = rest;
+    Ok(format!("{} stands at {position} now", id.0))
+}
