@@ -264,7 +264,6 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             Command::Resolve { call, resolution }
         }
         ("answer", _) => Command::Answer { call: named(rest).0, text: named(rest).1.to_string() },
-        ("say", text) => Command::Interject { text: text.to_string() },
         ("retry", _) => Command::Retry,
         ("pause", "iteration") => Command::Pause(Pause::AfterIteration),
         ("say", text) => Command::Interject { text: text.to_string(), policy: Policy::Next },
