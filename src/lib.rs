@@ -35,3 +35,4 @@ pub mod order;
 pub mod preflight;
 pub mod doctor;
 pub mod rooms;
+pub mod secrets;

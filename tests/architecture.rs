@@ -35,6 +35,7 @@ const ROOF: &[&str] = &[
     "branch",
     "doctor",
     "rooms",
+    "secrets",
 ];
 
 /// The floors that do no input or output and know no clock, chance or environment.

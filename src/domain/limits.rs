@@ -5,6 +5,12 @@ use crate::domain::time::Span;
 
 /// Longest goal, in characters. Longer text belongs in a file that the goal names.
 pub const GOAL_MAX_CHARS: usize = 8_000;
+/// Shortest value of a variable that is taken for a secret, in bytes: a shorter one stands in too many texts.
+pub const SECRET_MIN_BYTES: usize = 8;
+/// End of a streamed text that is held back because it may still become a secret, in bytes.
+pub const HELD_MAX_BYTES: usize = 16 * 1024;
+/// Texts that are streamed side by side: a model call's parts and the tools that run.
+pub const STREAMS: usize = 16;
 /// Longest interjection or answer, in bytes: more would fill the context.
 pub const SAY_MAX_BYTES: usize = 64 * 1024;
 /// Interjections that may wait to be delivered: a person does not write more between two iterations.
@@ -106,6 +112,8 @@ pub const RETRIES_ONCE: u32 = 2;
 pub const BACKOFF_FIRST: Span = Span::seconds(1);
 /// Longest wait before a retry inside an iteration.
 pub const BACKOFF_MAX: Span = Span::seconds(60);
+/// A wait for a provider from this length on does not count as active time.
+pub const LONG_WAIT: Span = Span::seconds(60);
 /// A provider that asks for a longer wait parks the run instead.
 pub const RETRY_AFTER_MAX: Span = Span::seconds(15 * 60);
 /// How long a run parked for its provider waits before it tries again by itself.
@@ -266,6 +274,9 @@ pub const RUNS_REFRESH: Span = Span::seconds(3);
 
 /// Records that a client is given at once: enough to catch up fast, little enough to draw between.
 pub const RECORDS_PER_UPDATE: usize = 256;
+/// Times that the loop of a run may break down in one process before it is not started again: the first is repaired
+/// unasked, and the others were each asked for by the operator.
+pub const ENGINE_PANICS: u32 = 5;
 /// Between two attempts at a commit that failed.
 pub const STORE_RETRY_WAIT: Span = Span(700);
 

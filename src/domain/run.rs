@@ -25,10 +25,12 @@ use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::lineage::Lineage;
 use crate::domain::message::Transcript;
+use crate::domain::model::Dialect;
 use crate::domain::model::FailureClass;
 use crate::domain::model::Offer;
 use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
+use crate::domain::money::Price;
 use crate::domain::plan::Plan;
 use crate::domain::progress::Observation;
 use crate::domain::progress::Progress;
@@ -309,6 +311,13 @@ impl Run {
     /// Whether the loop turns.
     pub fn is_running(&self) -> bool {
         self.status == Status::Running
+    }
+
+    /// Whether its model costs nothing, or its money is pretended: the ledger of all runs does not hear of it.
+    pub fn is_free(&self) -> bool {
+        self.terms.rehearsal
+            || self.terms.model.dialect == Dialect::Scripted
+            || self.terms.model.price.is_none_or(|price| price == Price::FREE)
     }
 
     /// Whether the run has ended.

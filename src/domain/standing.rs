@@ -17,6 +17,7 @@ impl Run {
     pub(crate) fn forget_stall_warnings(&mut self) {
         self.warnings.retain(|what, _| match what {
             Warning::Stall(_) => false,
+            Warning::Budget(_) => true,
         });
     }
 

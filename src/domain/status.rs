@@ -315,12 +315,15 @@ impl Detector {
 pub enum Warning {
     /// A detector is one short of firing.
     Stall(Detector),
+    /// Four fifths of a limit are used.
+    Budget(Axis),
 }
 
 impl Warning {
     /// In a few words.
     pub fn phrase(self) -> String {
         match self {
+            Warning::Budget(axis) => format!("limit of {}", axis.word()),
             Warning::Stall(detector) => format!("one short of a stall: {}", detector.phrase()),
         }
     }

@@ -100,7 +100,11 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     if run.iteration.is_open && run.iteration.reply.is_some() {
         return close(run);
     }
-    // 7. The next iteration, or the model call of this one.
+    // 7. What is nearly used up is said, before more of it is.
+    if let Some(warned) = spending::warning(run) {
+        return vec![warned];
+    }
+    // 8. The next iteration, or the model call of this one.
     if !run.iteration.is_open {
         return open(run);
     }

@@ -11,6 +11,7 @@ use crate::domain::model::ModelRequest;
 use crate::domain::model::Purpose;
 use crate::domain::run::Run;
 use crate::domain::status::Phase;
+use crate::domain::status::Warning;
 use crate::domain::text::sha256_hex;
 
 const SYSTEM: &str = include_str!("../../assets/prompts/system.md");
@@ -99,7 +100,7 @@ fn closing(run: &Run, phase: Phase) -> String {
             limits::TOOL_FAULTS
         )
     }));
-    parts.extend(run.warnings.values().cloned());
+    parts.extend(run.warnings.iter().filter(|(what, _)| is_told(**what)).map(|(_, text)| text.clone()));
     parts.extend(notices(run));
     parts.push(task.trim().to_string());
     parts.join("\n\n")
@@ -117,6 +118,14 @@ fn nudge(run: &Run) -> Option<String> {
         "Your last turn called no tool. Call a tool to go on, or finish if the goal is reached; {next} will be taken as \
          the claim that it is."
     ))
+}
+
+/// Whether a warning is the model's business. That of a limit is the operator's; the model is told at nine tenths.
+fn is_told(warning: Warning) -> bool {
+    match warning {
+        Warning::Stall(_) => true,
+        Warning::Budget(_) => false,
+    }
 }
 
 /// Limits of which nine tenths are used.

@@ -2,6 +2,7 @@
 
 use serde::de::IgnoredAny;
 
+use crate::domain::mark::holds_mark;
 use crate::domain::model::AskedCall;
 use crate::domain::model::ModelReply;
 use crate::domain::model::StopReason;
@@ -89,6 +90,14 @@ pub fn problem(run: &Run, name: &str, arguments: &str) -> Option<Problem> {
     if run.progress.is_disabled(name) {
         let text = format!("the tool {name} broke too often and is not used any more in this run; nothing was run");
         return Some(Problem::new(ProblemKind::Impossible, text));
+    }
+    if holds_mark(arguments) && effect(run, name) != Some(EffectClass::Control) {
+        let text =
+            "secret_in_arguments: the arguments hold a secret, or the mark that stands for one; nothing was run; \
+                    give the name of the environment variable instead of its value, and leave the lines with marks as \
+                    they are"
+                .to_string();
+        return Some(Problem::new(ProblemKind::SecretInArguments, text));
     }
     let error = serde_json::from_str::<IgnoredAny>(arguments).err()?;
     let around = excerpt(arguments, 400);
