@@ -73,6 +73,8 @@ fn fork(ground: &Ground, prefix: &str, asked: Option<u32>, goal: Option<Goal>) -
     let past = launch::fold(&child, beginning)?;
     let mut terms = Terms::clone(&past.terms);
     terms.goal = goal.unwrap_or(terms.goal);
+    let redactor = ground.redactor(terms.model.key_variable.as_deref())?;
+    let mut terms = launch::clean(&redactor, terms)?;
     let (from, to) = (ground.home.run_dir(&parent), ground.home.run_dir(&child));
     if terms.rehearsal {
         rehearsal::move_in(&from, &to, &mut terms);

@@ -135,6 +135,7 @@ impl Redactor {
             | Command::Withdraw(_)
             | Command::Pause(_)
             | Command::Resume
+            | Command::Retry
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(PlanEdit::Move { .. })
