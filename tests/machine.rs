@@ -10,6 +10,8 @@
 mod precedence;
 #[path = "machine/reading.rs"]
 mod reading;
+#[path = "machine/sabotage.rs"]
+mod sabotage;
 #[path = "machine/stage.rs"]
 mod stage;
 #[path = "machine/telling.rs"]
@@ -114,6 +116,11 @@ fn trouble() {
 #[test]
 fn lineage() {
     check("lineage");
+}
+
+#[test]
+fn outputs() {
+    check("outputs");
 }
 
 #[test]

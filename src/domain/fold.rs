@@ -202,6 +202,7 @@ impl Run {
             Event::ModelCallFinished { call, reply, discarded } => {
                 self.end_model_call(*call)?;
                 self.learn(reply);
+                self.count_truncated(reply);
                 self.trouble = None;
                 self.provider_waits = 0;
                 match discarded {
@@ -211,6 +212,9 @@ impl Run {
             }
             Event::ModelCallFailed { call, failure } => {
                 self.end_model_call(*call)?;
+                if failure.class == FailureClass::Degenerate {
+                    self.iteration.degenerate += 1;
+                }
                 if failure.class != FailureClass::Cancelled {
                     self.iteration.failures += 1;
                     self.trouble = Some(Trouble {
