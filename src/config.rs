@@ -29,6 +29,7 @@ use crate::config::value::lines;
 use crate::domain::budget::Limits;
 use crate::domain::limits;
 use crate::domain::terms::Check;
+use crate::domain::trust::Trust;
 
 pub mod keys;
 pub mod models;
@@ -220,6 +221,9 @@ impl Settings {
         if let Some(limit) = options.iterations {
             self.set(&["budget", "iterations"], Value::Limit(limit), Origin::Flag("--max-iterations"));
         }
+        if let Some(mode) = options.trust {
+            self.set(&["run", "trust"], Value::Text(mode.word().to_string()), Origin::Flag("--trust"));
+        }
         if !options.checks.is_empty() {
             let origin = Origin::Flag("--check");
             let value = lines(&options.checks).map_err(|problem| ConfigError { origin: origin.clone(), problem })?;
@@ -302,6 +306,16 @@ impl Settings {
             Some("auto") => Resume::Auto,
             Some(_) | None => Resume::Ask,
         }
+    }
+
+    /// How much a run does unasked.
+    pub fn trust(&self) -> Trust {
+        self.text(&["run", "trust"]).and_then(|word| Trust::parse(word).ok()).unwrap_or_default()
+    }
+
+    /// Whether full trust holds when another process goes on with the run.
+    pub fn keep_full_trust(&self) -> bool {
+        self.text(&["run", "keep_full_trust"]) == Some("true")
     }
 
     /// What the agent is told besides the goal.

@@ -33,7 +33,6 @@ use crate::domain::model::ModelRequest;
 use crate::domain::model::ModelSpec;
 use crate::domain::model::Received;
 use crate::domain::run::Run;
-use crate::domain::status::ParkReason;
 use crate::domain::summary::Summary;
 use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
@@ -50,6 +49,7 @@ use crate::model::Model;
 use crate::model::ModelError;
 use crate::model::prices;
 use crate::model::script::Script;
+use crate::preflight;
 use crate::protocol::client::Client;
 use crate::rehearsal;
 use crate::store::Reader;
@@ -113,6 +113,8 @@ impl Ground {
             model: spec,
             instructions: self.settings.instructions().to_string(),
             rehearsal: false,
+            trust: self.settings.trust(),
+            keep_full_trust: self.settings.keep_full_trust(),
         })
     }
 
@@ -149,25 +151,23 @@ impl Ground {
             "the folder of run {id}, {}, is gone; the run was not opened, its journal is whole; put the folder back",
             workspace.display()
         );
-        let mut problems = Vec::new();
-        let model: Arc<dyn Model> = match model::open(&run.terms.model) {
-            Ok(model) => model,
-            Err(error) => {
-                let unready = Unready::new(&error);
-                problems.push(unready.reason.clone());
-                Arc::new(unready)
-            }
-        };
+        let model =
+            model::open(&run.terms.model).unwrap_or_else(|_| Arc::new(Unready { spec: run.terms.model.clone() }));
+        let tools = Toolbox::new(self.scene(Some(&id), &workspace)?);
         let (summary, summaries) = self.keep_summaries(&run);
         let world = World {
             model,
-            tools: Toolbox::new(self.scene(Some(&id), &workspace)?),
+            tools: tools.clone(),
             clock: self.clock.clone(),
+            preflight: {
+                let home = self.home.clone();
+                Box::new(move |run| preflight::problems(run, &home, &tools))
+            },
             on_change: Box::new(move |now| {
                 summary.send_replace(now.clone());
             }),
         };
-        let driven = driver::start(run, journal, world, owner(OwnerMode::Drives), problems);
+        let driven = driver::start(run, journal, world, owner(OwnerMode::Drives));
         Ok(Seat { id, driven, summaries })
     }
 
@@ -315,37 +315,29 @@ fn as_text(path: &Path) -> anyhow::Result<String> {
     Ok(text.to_string())
 }
 
-/// Stands in for a model that can't be asked: every request says why, and costs nothing.
+/// Stands in for a model that can't be asked yet: it is opened anew at every call, and while it can't be, the call
+/// says why and costs nothing.
 struct Unready {
-    class: FailureClass,
-    reason: ParkReason,
-    message: String,
-}
-
-impl Unready {
-    fn new(error: &ModelError) -> Self {
-        let (class, reason) = match error {
-            ModelError::NoKey { .. } | ModelError::BadKey { .. } => {
-                (FailureClass::MissingCredentials, ParkReason::Credentials)
-            }
-            ModelError::Script { .. } | ModelError::Address { .. } | ModelError::Tls(_) => {
-                (FailureClass::ModelConfig, ParkReason::ModelConfig)
-            }
-        };
-        Unready { class, reason, message: error.to_string() }
-    }
+    spec: ModelSpec,
 }
 
 #[async_trait]
 impl Model for Unready {
     async fn call(
         &self,
-        _request: ModelRequest,
-        _deltas: broadcast::Sender<Delta>,
-        _cancel: CancellationToken,
+        request: ModelRequest,
+        deltas: broadcast::Sender<Delta>,
+        cancel: CancellationToken,
     ) -> Result<ModelReply, ModelFailure> {
-        let (class, message) = (self.class, self.message.clone());
-        Err(ModelFailure { class, message, retry_after: None, received: Received::default() })
+        let error = match model::open(&self.spec) {
+            Ok(model) => return model.call(request, deltas, cancel).await,
+            Err(error) => error,
+        };
+        let class = match error {
+            ModelError::NoKey { .. } | ModelError::BadKey { .. } => FailureClass::MissingCredentials,
+            ModelError::Script { .. } | ModelError::Address { .. } | ModelError::Tls(_) => FailureClass::ModelConfig,
+        };
+        Err(ModelFailure { class, message: error.to_string(), retry_after: None, received: Received::default() })
     }
 }
 

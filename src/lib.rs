@@ -31,5 +31,6 @@ pub mod logging;
 pub mod launch;
 pub mod rehearsal;
 pub mod order;
+pub mod preflight;
 pub mod doctor;
 pub mod rooms;

@@ -1,11 +1,14 @@
 //! Orders to a run that no process holds: it is opened, the command is recorded, and it is left as it was otherwise.
 
 use crate::cli::Order;
+use crate::cli::deciding::EditText;
+use crate::domain::approval::Decision;
 use crate::domain::budget::Axis;
 use crate::domain::command::Cancel;
 use crate::domain::command::Command;
 use crate::domain::event::OwnerMode;
 use crate::domain::id::ClientId;
+use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::summary::Summary;
 use crate::domain::time::Now;
@@ -45,11 +48,35 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
 fn command(run: &Run, order: Order) -> Result<Command, String> {
     match order {
         Order::Decide { call, digest, decision } => orders::decide(run, call, &digest, decision),
+        Order::Edit { call, digest, arguments } => {
+            orders::decide(run, call, &digest, Decision::Edit(edit_text(arguments)?))
+        }
+        Order::AllowAll(calls) => orders::allow_all(run, &calls),
+        Order::Trust(trust) => Ok(Command::SetTrust(trust)),
         Order::Answer(text) => orders::answer(run, text),
         Order::Resolve { call, resolution } => orders::resolve(run, call, resolution),
-        Order::Say(text) => Ok(Command::Interject { text }),
+        Order::Say { text, policy } => Ok(Command::Interject { text, policy }),
+        Order::Withdraw(id) => Ok(Command::Withdraw(id)),
         Order::Raise { axis, limit } => Ok(Command::Raise { axis, limit }),
         Order::Plan(edit) => Ok(Command::EditPlan(edit)),
+        Order::Correct { id, amount } => Ok(Command::Correct { id, amount }),
         Order::Cancel => Ok(Command::Cancel(Cancel::Now)),
     }
+}
+
+/// Changed arguments, from where they are.
+fn edit_text(arguments: EditText) -> Result<String, String> {
+    let path = match arguments {
+        EditText::Typed(text) => return Ok(text),
+        EditText::File(path) => path,
+    };
+    let fail = |why: String| {
+        format!("the changed arguments can't be read from {} ({why}); nothing was decided", path.display())
+    };
+    let found = path.metadata().map_err(|error| fail(error.to_string()))?;
+    if !found.is_file() || found.len() > limits::ARGUMENTS_MAX_BYTES as u64 {
+        return Err(fail("it is no file, or too long".to_string()));
+    }
+    let text = std::fs::read_to_string(&path).map_err(|error| fail(error.to_string()))?;
+    Ok(text.trim().to_string())
 }

@@ -19,6 +19,7 @@ use crate::domain::terms::Check;
 use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
 use crate::domain::tool::ToolSpec;
+use crate::domain::trust::Trust;
 use crate::model::script::Script;
 
 const TERMS: &str = include_str!("../assets/demo/rehearsal.toml");
@@ -97,6 +98,8 @@ pub fn terms(run_dir: &Path, script: Option<&Path>, tools: Vec<ToolSpec>) -> any
         tools,
         instructions: String::new(),
         rehearsal: true,
+        trust: Trust::Ask,
+        keep_full_trust: false,
     })
 }
 

@@ -21,8 +21,20 @@ const FLOORS: &[(&str, &[&str])] = &[
 ];
 
 /// The roof: it knows everyone, and nobody knows it.
-const ROOF: &[&str] =
-    &["main", "lib", "cli", "config", "logging", "launch", "rehearsal", "order", "archive", "doctor", "rooms"];
+const ROOF: &[&str] = &[
+    "main",
+    "lib",
+    "cli",
+    "config",
+    "logging",
+    "launch",
+    "preflight",
+    "rehearsal",
+    "order",
+    "archive",
+    "doctor",
+    "rooms",
+];
 
 /// The floors that do no input or output and know no clock, chance or environment.
 const PURE: &[&str] = &["domain", "policy", "machine"];

@@ -24,8 +24,7 @@ fn refused(line: &[&str], sentence: &str) {
     }
 }
 
-const DEFAULTS: &str =
-    "Options { output: Fitting, model: None, budget: None, iterations: None, checks: [], workspace: None }";
+const DEFAULTS: &str = "Options { output: Fitting, model: None, budget: None, iterations: None, checks: [], workspace: None, trust: None }";
 
 #[test]
 fn goals() {
@@ -46,7 +45,7 @@ fn goals() {
 #[test]
 fn options() {
     let all = "Options { output: Json, model: Some(\"openai/gpt-5\"), budget: Some(At(2500000)), iterations: \
-               Some(Unlimited), checks: [\"make\", \"make test\"], workspace: Some(\"/srv/x\") }";
+               Some(Unlimited), checks: [\"make\", \"make test\"], workspace: Some(\"/srv/x\"), trust: None }";
     let words = [
         "--json",
         "--model",
@@ -89,6 +88,27 @@ fn orders() {
         &order("Decide { call: CallId(7), digest: \"1a2b3c4d\", decision: AllowOnce }"),
     );
     check(
+        &["approve", "k7f", "c7", "1a2b3c4d", "--tool"],
+        &order("Decide { call: CallId(7), digest: \"1a2b3c4d\", decision: AllowTool }"),
+    );
+    check(
+        &["approve", "k7f", "c7", "1a2b3c4d", "--for-run"],
+        &order("Decide { call: CallId(7), digest: \"1a2b3c4d\", decision: AllowRun }"),
+    );
+    check(
+        &["approve", "k7f", "c7:1a2b3c4d", "c8:11111111"],
+        &order("AllowAll([(CallId(7), \"1a2b3c4d\"), (CallId(8), \"11111111\")])"),
+    );
+    check(
+        &["approve", "k7f", "c7", "1a2b3c4d", "--edit", "{\"path\":1}"],
+        &order("Edit { call: CallId(7), digest: \"1a2b3c4d\", arguments: Typed(\"{\\\"path\\\":1}\") }"),
+    );
+    check(
+        &["approve", "k7f", "c7:1a2b3c4d", "--edit", "new.json"],
+        &order("Edit { call: CallId(7), digest: \"1a2b3c4d\", arguments: File(\"new.json\") }"),
+    );
+    check(&["trust", "k7f", "auto-edit"], &order("Trust(AutoEdit)"));
+    check(
         &["deny", "k7f", "7", "1a2b3c4d"],
         &order("Decide { call: CallId(7), digest: \"1a2b3c4d\", decision: Deny(\"\") }"),
     );
@@ -105,7 +125,11 @@ fn orders() {
     check(&["resolve", "k7f", "c7", "not"], &order("Resolve { call: CallId(7), resolution: NotHappened }"));
     check(&["resolve", "k7f", "c7", "again"], &order("Resolve { call: CallId(7), resolution: RunAgain }"));
     check(&["resolve", "k7f", "c7", "skip"], &order("Resolve { call: CallId(7), resolution: Skip }"));
-    check(&["say", "k7f", "look at the log"], &order("Say(\"look at the log\")"));
+    check(&["say", "k7f", "look at the log"], &order("Say { text: \"look at the log\", policy: Next }"));
+    check(&["say", "k7f", "stop", "--now"], &order("Say { text: \"stop\", policy: SteerNow }"));
+    check(&["say", "k7f", "stop", "--interrupt"], &order("Say { text: \"stop\", policy: Interrupt }"));
+    check(&["say", "k7f", "more", "--after"], &order("Say { text: \"more\", policy: AfterDone }"));
+    check(&["withdraw", "k7f", "i2"], &order("Withdraw(InterjectionId(2))"));
     check(&["raise", "k7f", "cost", "7.5"], &order("Raise { axis: Cost, limit: At(7500000) }"));
     check(&["raise", "k7f", "time", "1h30m"], &order("Raise { axis: Active, limit: At(5400000) }"));
     check(&["raise", "k7f", "iterations", "64"], &order("Raise { axis: Loops, limit: At(64) }"));
@@ -151,7 +175,9 @@ fn sentences() {
     refused(&["show", "0123456789abc"], "no run has a name like this; `tiller runs` lists them");
     refused(&["approve", "k7f", "x7", "1a2b3c4d"], "calls are named c1, c2, …; `tiller show RUN` lists");
     refused(&["approve", "k7f", "c7", "1a2b"], "a digest is 8 to 64 of the characters 0-9 and a-f");
-    refused(&["approve", "k7f", "c7"], "<DIGEST>");
+    refused(&["approve", "k7f", "c7"], "c7 is no CALL:DIGEST; nothing was decided");
+    refused(&["approve", "k7f", "c7:1a2b3c4d", "c8:1a2b3c4d", "--tool"], "are about one call; nothing was decided");
+    refused(&["trust", "k7f", "yolo"], "it is none of plan, ask, auto_edit, full_trust");
     refused(&["resolve", "k7f", "c7", "maybe"], "[possible values: happened, not, again, skip]");
     refused(&["resolve", "k7f", "c7", "not", "so"], "only `happened` takes a text; nothing was sent");
     refused(&["plan", "k7f", "burn", "t3"], "type: add TEXT | edit ID TEXT");

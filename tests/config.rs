@@ -174,7 +174,7 @@ fn unknown_keys_are_named_with_their_nearest() {
     refused("\n[budget]\ncots = '1'", "t.toml, line 3: unknown key budget.cots; did you mean \"cost\"?");
     refused("[bugdet]\ncost = '1'", "t.toml, line 1: unknown key bugdet; did you mean \"budget\"?");
     refused("[run]\nshell = 'x'", {
-        "t.toml, line 2: unknown key run.shell; known here: checks, instructions, pass_variables, resume"
+        "t.toml, line 2: unknown key run.shell; known here: checks, instructions, keep_full_trust, pass_variables, resume, trust"
     });
     refused("[providers.mine]\napi_key = 'sk-1234'", {
         "t.toml, line 2: unknown key providers.mine.api_key; known here: base_url, key"

@@ -50,6 +50,8 @@ fn call(tool: &str, arguments: serde_json::Value, effect: EffectClass) -> ToolCa
         state: CallState::Running,
         facts: None,
         allowed: Some(By::Operator(ClientId("test".to_string()))),
+        edited: None,
+        error: None,
         attempts: 1,
         since: Timestamp(0),
     }

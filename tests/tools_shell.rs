@@ -84,6 +84,8 @@ impl Bench {
             state: CallState::Running,
             facts: None,
             allowed: Some(By::Operator(ClientId("test".to_string()))),
+            edited: None,
+            error: None,
             attempts: 1,
             since: Timestamp(0),
         };

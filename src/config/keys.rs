@@ -34,6 +34,10 @@ pub enum Holds {
     Address,
     /// `ask` or `auto`.
     Resume,
+    /// A trust mode.
+    Trust,
+    /// `true` or `false`.
+    Switch,
     /// A limit on an axis.
     Limit(Axis),
     /// A number of tokens.
@@ -53,6 +57,8 @@ impl Holds {
             Holds::Variables => "a list of names of environment variables, [\"CARGO_HOME\"]",
             Holds::Address => "a base URL in quotes, \"https://host/v1\"",
             Holds::Resume => "\"ask\" or \"auto\"",
+            Holds::Trust => "\"plan\", \"ask\", \"auto_edit\" or \"full_trust\"",
+            Holds::Switch => "true or false",
             Holds::Limit(Axis::Cost) => "dollars in quotes, \"5.00\", or \"unlimited\"",
             Holds::Limit(Axis::Active) => "a time in quotes, \"2h\" or \"30m\", or \"unlimited\"",
             Holds::Limit(Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens) => {
@@ -87,6 +93,13 @@ pub const KEYS: &[Key] = &[
         Holds::Resume,
         "\"ask\"",
         "Whether a run that was cut off while running goes on by itself when it is opened.",
+    ),
+    key(&["run", "trust"], Holds::Trust, "\"ask\"", "How much a run does unasked."),
+    key(
+        &["run", "keep_full_trust"],
+        Holds::Switch,
+        "false",
+        "Whether full trust holds when another process goes on with the run.",
     ),
     key(&["run", "instructions"], Holds::Text, "\"\"", "What the agent is told besides the goal."),
     key(

@@ -13,6 +13,7 @@ use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
+use crate::domain::trust::Trust;
 
 /// A value as it is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub(crate) fn from_toml(holds: Holds, value: &Spanned<DeValue<'_>>) -> Result<Va
             }
         }
         (Holds::Lines | Holds::Variables, other) => expected(kind(other)),
+        (Holds::Switch, DeValue::Boolean(on)) => Ok(Value::Text(on.to_string())),
+        (Holds::Switch, other) => expected(kind(other)),
         (_, DeValue::String(text)) => from_text(holds, text),
         (Holds::Limit(Axis::Cost) | Holds::Dollars, DeValue::Float(number)) => {
             Err(format!("money is written in quotes, so that it is exact; write \"{}\"", number.as_str()))
@@ -89,6 +92,9 @@ pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
         Holds::Address => address(text).map(Value::Text),
         Holds::Resume if ["ask", "auto"].contains(&text) => Ok(Value::Text(text.to_string())),
         Holds::Resume => Err(expected()),
+        Holds::Trust => Trust::parse(text).map(|mode| Value::Text(mode.word().to_string())).map_err(|_| expected()),
+        Holds::Switch if ["true", "false"].contains(&text) => Ok(Value::Text(text.to_string())),
+        Holds::Switch => Err(expected()),
         Holds::Limit(axis) => axis.parse_limit(text).map(Value::Limit),
         Holds::Tokens => match text.parse() {
             Ok(tokens) if tokens > 0 => Ok(Value::Number(tokens)),

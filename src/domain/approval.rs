@@ -23,6 +23,10 @@ pub enum Decision {
     AllowOnce,
     /// This call, and any with the same tool and the same exact arguments until the run ends.
     AllowRun,
+    /// This call, and every later one of the same tool until the run ends, except what is always asked about.
+    AllowTool,
+    /// This call with these arguments in the place of the model's. It is looked at and judged anew.
+    Edit(String),
     /// It may not; the text, possibly empty, reaches the model.
     Deny(String),
 }

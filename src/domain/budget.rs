@@ -1,5 +1,8 @@
 //! Budgets: limits, the pool that amounts are booked in, and reservations of the worst case.
 
+use std::fmt;
+
+use rpds::RedBlackTreeMapSync;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -179,6 +182,22 @@ pub struct ReservationId {
     pub attempt: u32,
 }
 
+impl ReservationId {
+    /// Reads an id as it is shown, `m3.1`; `m3` is its first attempt.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (call, attempt) = text.split_once('.').unwrap_or((text, "1"));
+        let attempt = attempt.parse().ok().filter(|attempt| *attempt > 0)?;
+        Some(ReservationId { call: ModelCallId(call.strip_prefix('m')?.parse().ok()?), attempt })
+    }
+}
+
+impl fmt::Display for ReservationId {
+    /// As people and commands write it: `m3.1`.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}.{}", self.call, self.attempt)
+    }
+}
+
 /// The worst case, held while a model call is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
@@ -230,6 +249,8 @@ pub struct Pool {
     usage: Usage,
     unverified: MicroUsd,
     estimated: MicroUsd,
+    charges: RedBlackTreeMapSync<ReservationId, Charge>,
+    corrected: RedBlackTreeMapSync<ReservationId, MicroUsd>,
     loops: u64,
     model_calls: u64,
     tool_calls: u64,
@@ -246,6 +267,8 @@ impl Pool {
             usage: Usage::default(),
             unverified: MicroUsd(0),
             estimated: MicroUsd(0),
+            charges: RedBlackTreeMapSync::new_sync(),
+            corrected: RedBlackTreeMapSync::new_sync(),
             loops: 0,
             model_calls: 0,
             tool_calls: 0,
@@ -281,6 +304,24 @@ impl Pool {
     /// The part of `spent` that rests on an estimate.
     pub fn estimated(&self) -> MicroUsd {
         self.estimated
+    }
+
+    /// What a reservation was charged, before any correction; nothing while it is not settled.
+    pub fn charge(&self, id: ReservationId) -> Option<&Charge> {
+        self.charges.get(&id)
+    }
+
+    /// What counts as spent for a reservation: its charge, or what the operator put in its place.
+    pub fn counted(&self, id: ReservationId) -> Option<MicroUsd> {
+        self.corrected.get(&id).copied().or(self.charges.get(&id).map(|charge| charge.amount))
+    }
+
+    /// The charges that nobody could verify and nobody has corrected, in their order (docs/ENGINE.md §8.3).
+    pub fn doubtful(&self) -> impl Iterator<Item = (ReservationId, MicroUsd)> {
+        self.charges
+            .iter()
+            .filter(|(id, charge)| charge.basis == Basis::Unverified && !self.corrected.contains_key(*id))
+            .map(|(id, charge)| (*id, charge.amount))
     }
 
     /// What was used on an axis.
@@ -322,8 +363,12 @@ impl Pool {
         Ok(())
     }
 
-    /// Replaces the reservation by its charge. Errors when it is not the one held.
-    pub fn settle(&mut self, id: ReservationId, charge: &Charge) -> Result<(), String> {
+    /// Replaces the reservation by its charge, and gives what it is charged. One that was settled before stays as it
+    /// is, and its charge is given. Errors when it is neither settled nor the one held.
+    pub fn settle(&mut self, id: ReservationId, charge: &Charge) -> Result<Charge, String> {
+        if let Some(recorded) = self.charges.get(&id) {
+            return Ok(*recorded);
+        }
         match &self.reserved {
             Some(held) if held.id == id => {}
             Some(_) | None => return Err(format!("settlement of {id:?}, which is not held")),
@@ -336,6 +381,24 @@ impl Pool {
             Basis::Estimated | Basis::Partial => self.estimated = self.estimated.plus(charge.amount),
             Basis::Reported | Basis::NotAccepted => {}
         }
+        self.charges.insert_mut(id, *charge);
+        Ok(*charge)
+    }
+
+    /// Puts an actual figure in the place of a charge that nobody could verify, once. Errors, in words for a person,
+    /// when there is no such charge or it was corrected before.
+    pub fn correct(&mut self, id: ReservationId, amount: MicroUsd) -> Result<(), String> {
+        if let Some(said) = self.corrected.get(&id) {
+            return Err(format!("the charge of {id} was corrected to {said} already"));
+        }
+        let charge = match self.charges.get(&id) {
+            Some(charge) if charge.basis == Basis::Unverified => *charge,
+            Some(_) => return Err(format!("the charge of {id} is not in doubt")),
+            None => return Err(format!("there is no charge of {id}")),
+        };
+        self.spent = self.spent.minus(charge.amount).plus(amount);
+        self.unverified = self.unverified.minus(charge.amount);
+        self.corrected.insert_mut(id, amount);
         Ok(())
     }
 
@@ -395,14 +458,14 @@ mod tests {
     }
 
     #[test]
-    fn sixty_small_calls_fit_under_a_large_reservation() {
+    fn s_17_sixty_small_calls_fit_under_a_large_reservation() {
         let limits = Limits { cost: Limit::At(1_000_000), ..Limits::default() };
         let mut pool = Pool::new(limits);
         for call in 1..=60 {
             let held = reservation(call, 200_000);
             assert_eq!(pool.reserve(held), Ok(()));
             let charge = Charge { amount: MicroUsd(10_000), usage: Usage::default(), basis: Basis::Reported };
-            assert_eq!(pool.settle(held.id, &charge), Ok(()));
+            assert_eq!(pool.settle(held.id, &charge), Ok(charge));
         }
         assert_eq!((pool.spent(), pool.reserved()), (MicroUsd(600_000), None));
     }
@@ -417,6 +480,42 @@ mod tests {
         assert!(pool.settle(reservation(2, 1).id, &charge).is_err());
         assert!(pool.settle(reservation(1, 1).id, &charge).is_ok());
         assert_eq!((pool.spent(), pool.unverified()), (MicroUsd(130), MicroUsd(130)));
-        assert!(pool.settle(reservation(1, 1).id, &charge).is_err(), "a second settlement");
+    }
+
+    #[test]
+    fn s_21_settled_twice_is_charged_once_and_the_recorded_charge_is_given() {
+        let mut pool = Pool::new(Limits::default());
+        let id = reservation(1, 500).id;
+        assert_eq!(pool.reserve(reservation(1, 500)), Ok(()));
+        let of = |amount, basis| Charge { amount: MicroUsd(amount), usage: Usage::default(), basis };
+        let recovered = of(500, Basis::Unverified);
+        assert_eq!(pool.settle(id, &recovered), Ok(recovered));
+        assert_eq!(pool.settle(id, &of(70, Basis::Reported)), Ok(recovered), "the second returns the recorded one");
+        assert_eq!((pool.spent(), pool.reserved()), (MicroUsd(500), None));
+    }
+
+    #[test]
+    fn a_doubtful_charge_is_corrected_once() {
+        let mut pool = Pool::new(Limits { cost: Limit::At(1_000), ..Limits::default() });
+        let of = |amount, basis| Charge { amount: MicroUsd(amount), usage: Usage::default(), basis };
+        for (call, basis) in [(1, Basis::Unverified), (2, Basis::Reported), (3, Basis::Unverified)] {
+            assert_eq!(pool.reserve(reservation(call, 100)), Ok(()));
+            assert!(pool.settle(reservation(call, 100).id, &of(100, basis)).is_ok());
+        }
+        let id = |call| reservation(call, 0).id;
+        assert_eq!(pool.doubtful().collect::<Vec<_>>(), [(id(1), MicroUsd(100)), (id(3), MicroUsd(100))]);
+        assert_eq!(pool.correct(id(1), MicroUsd(30)), Ok(()));
+        assert_eq!(
+            (pool.spent(), pool.unverified(), pool.counted(id(1))),
+            (MicroUsd(230), MicroUsd(100), Some(MicroUsd(30)))
+        );
+        assert_eq!(
+            pool.correct(id(1), MicroUsd(10)),
+            Err("the charge of m1.1 was corrected to $0.01 already".to_string())
+        );
+        assert_eq!(pool.correct(id(2), MicroUsd(10)), Err("the charge of m2.1 is not in doubt".to_string()));
+        assert_eq!(pool.correct(id(9), MicroUsd(10)), Err("there is no charge of m9.1".to_string()));
+        assert_eq!(pool.correct(id(3), MicroUsd(300)), Ok(()), "a correction may also be upward");
+        assert_eq!((pool.spent(), pool.doubtful().count()), (MicroUsd(430), 0));
     }
 }

@@ -11,6 +11,7 @@ use crate::domain::message::ToolUse;
 use crate::domain::run::Run;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
+use crate::domain::tool::ErrorClass;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
@@ -39,6 +40,8 @@ impl Run {
             state: CallState::Proposed,
             facts: None,
             allowed: None,
+            edited: None,
+            error: None,
             attempts: 0,
             since: record.at,
         };
@@ -48,16 +51,18 @@ impl Run {
     pub(crate) fn decide(&mut self, call: CallId, decision: &Decision, by: &By) -> Result<(), String> {
         let one = self.touch(call)?;
         match decision {
-            Decision::AllowOnce | Decision::AllowRun => {
-                one.state = CallState::Approved;
-                one.allowed = Some(by.clone());
-            }
+            Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool => one.allow(by),
+            Decision::Edit(arguments) => one.edit(arguments, by)?,
             Decision::Deny(text) => one.state = CallState::Denied { by: by.clone(), text: text.clone() },
         }
         let By::Operator(_) = by else { return Ok(()) };
-        let (signature, grant) = (one.signature(), one.grant());
+        let (signature, grant, tool) = (one.signature(), one.grant(), one.tool.clone());
         match decision {
-            Decision::AllowOnce => self.progress.denials = 0,
+            Decision::AllowOnce | Decision::Edit(_) => self.progress.denials = 0,
+            Decision::AllowTool => {
+                self.progress.denials = 0;
+                self.granted_tools.insert(tool);
+            }
             Decision::AllowRun => {
                 self.progress.denials = 0;
                 self.progress.granted.insert(grant);
@@ -83,17 +88,22 @@ impl Run {
             return Err(format!("{call} has a result but never ran"));
         }
         one.state = CallState::Closed(outcome.kind);
+        one.error = outcome.class;
         one.since = record.at;
         let is_plan = one.tool == control::UPDATE_PLAN;
         let message = Message::ToolResult {
             call,
             title: one.title(),
             kind: outcome.kind,
-            text: outcome.text.clone(),
+            text: one.told(&outcome.text),
             bytes: outcome.bytes,
             took: outcome.took,
         };
-        self.say(message, record);
+        let broke = (outcome.class == Some(ErrorClass::Fault)).then(|| one.tool.clone());
+        if let Some(tool) = broke {
+            *self.progress.faults.entry(tool).or_default() += 1;
+        }
+        self.answer(message, record);
         match outcome.kind {
             OutcomeKind::NotRun(ProblemKind::Malformed | ProblemKind::UnknownTool) => self.progress.malformed += 1,
             // A plan that can't be taken counts, but never parks the run by itself (docs/ENGINE.md §6.4).
@@ -102,7 +112,12 @@ impl Run {
                 self.progress.malformed = self.progress.malformed.max(most.min(self.progress.malformed + 1));
             }
             OutcomeKind::NotRun(ProblemKind::InvalidArguments) => self.progress.invalid += 1,
-            OutcomeKind::NotRun(ProblemKind::Refused | ProblemKind::Impossible | ProblemKind::OverBudget)
+            OutcomeKind::NotRun(
+                ProblemKind::Refused
+                | ProblemKind::SecretInArguments
+                | ProblemKind::Impossible
+                | ProblemKind::OverBudget,
+            )
             | OutcomeKind::Done
             | OutcomeKind::Failed
             | OutcomeKind::TimedOut

@@ -9,13 +9,17 @@ use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::budget::ReservationId;
 use crate::domain::id::CallId;
+use crate::domain::id::InterjectionId;
 use crate::domain::limits;
+use crate::domain::money::MicroUsd;
 use crate::domain::plan::TodoId;
 use crate::domain::plan::TodoStatus;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::tool::Digest;
+use crate::domain::trust::Trust;
 
 /// What an operator asks (docs/ENGINE.md §3.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +33,13 @@ pub enum Command {
         /// What they decided.
         decision: Decision,
     },
+    /// Allow these calls once each, all of them or none; each digest is that of the bytes that were shown.
+    AllowAll {
+        /// The calls that were listed, and no other.
+        calls: Vec<(CallId, Digest)>,
+    },
+    /// Say how much the run does unasked.
+    SetTrust(Trust),
     /// Say what became of a call whose outcome is unknown.
     Resolve {
         /// The call.
@@ -43,11 +54,15 @@ pub enum Command {
         /// The answer.
         text: String,
     },
-    /// Say something to the agent; it is told at the start of the next iteration.
+    /// Say something to the agent; it is told at the start of an iteration.
     Interject {
         /// What is said.
         text: String,
+        /// When it is told.
+        policy: Policy,
     },
+    /// Take back something that was said and is not told yet.
+    Withdraw(InterjectionId),
     /// Stop durably.
     Pause(Pause),
     /// Go on.
@@ -63,6 +78,13 @@ pub enum Command {
     },
     /// Change the plan; the model is told.
     EditPlan(PlanEdit),
+    /// Put an actual figure in the place of a charge that nobody could verify.
+    Correct {
+        /// Of which reservation.
+        id: ReservationId,
+        /// What it cost.
+        amount: MicroUsd,
+    },
     /// The operator leaves: as a pause now, but what waits for them keeps waiting.
     Leave,
 }
@@ -100,10 +122,55 @@ pub enum PlanEdit {
     },
 }
 
+/// When the agent is told what was said (docs/ENGINE.md §12.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// At the start of the next iteration.
+    #[default]
+    Next,
+    /// As soon as what runs has ended; the rest of the reply's calls are not started.
+    SteerNow,
+    /// At once: what runs is ended, the rest is not started.
+    Interrupt,
+    /// When the run would end, or park because its claims were rejected; it goes on instead.
+    AfterDone,
+}
+
+impl Policy {
+    /// All of them, in the order in which a screen offers them.
+    pub const ALL: [Policy; 4] = [Policy::Next, Policy::SteerNow, Policy::Interrupt, Policy::AfterDone];
+
+    /// When the agent is told, in a few words.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Policy::Next => "told at the next iteration",
+            Policy::SteerNow => "told now: the rest of the calls is not run",
+            Policy::Interrupt => "told at once: what runs is ended",
+            Policy::AfterDone => "told when the run would end",
+        }
+    }
+
+    /// Whether the rest of the reply's calls is not started for it.
+    pub fn steers(self) -> bool {
+        match self {
+            Policy::SteerNow | Policy::Interrupt => true,
+            Policy::Next | Policy::AfterDone => false,
+        }
+    }
+
+    /// Whether it is the usual one, which its record does not mention.
+    pub fn is_next(&self) -> bool {
+        *self == Policy::Next
+    }
+}
+
 /// When a pause takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pause {
+    /// When the iteration is closed, or as soon as something waits for the operator.
+    AfterIteration,
     /// When the running model call or tool has ended.
     AfterTool,
     /// At once: what runs is ended.
@@ -136,7 +203,7 @@ impl Control {
     /// Whether what is in flight must be ended at once or soon.
     pub fn ends_work(self) -> bool {
         match self {
-            Control::Pause(Pause::AfterTool) => false,
+            Control::Pause(Pause::AfterIteration | Pause::AfterTool) => false,
             Control::Pause(Pause::Now) | Control::Leave | Control::Cancel(_) => true,
         }
     }
@@ -147,28 +214,45 @@ impl Control {
 pub enum Refusal {
     /// The run has ended.
     Ended(Status),
+    /// The run has ended, so nothing can be said to its agent.
+    EndedUnsaid(Status),
     /// The run must be running for this.
     NotRunning(Status),
     /// The run must be parked for this.
     NotParked(Status),
     /// What it was parked for still holds.
-    ReasonNotCleared(ParkReason),
+    ReasonNotCleared {
+        /// What that is.
+        reason: ParkReason,
+        /// What can be done, as exactly as it is known.
+        remedy: String,
+    },
     /// There is no such call, or it does not wait for this.
     NoSuchCall(CallId),
     /// The call was decided already.
     AlreadyDecided(CallId),
     /// The call is not what the operator saw.
     BindingChanged(CallId),
+    /// The call is asked about each time, or too wide a grant was asked for; the sentence says why.
+    TooWide(CallId, &'static str),
+    /// The changed arguments do not fit the tool.
+    BadEdit(String),
     /// The text is empty.
     Empty,
     /// The text is too long.
     TooLong,
     /// Too many interjections wait.
     TooMany,
+    /// Nothing of this name was ever said.
+    NeverSaid(InterjectionId),
+    /// The agent was told already.
+    AlreadyDelivered(InterjectionId),
     /// The new limit is zero, or lies below what is spent.
     BadLimit(String),
     /// The edit does not fit the plan.
     BadPlan(String),
+    /// The charge can't be corrected.
+    BadCorrection(String),
     /// An outcome for something that is not in flight any more.
     Stale,
     /// The store could not be written; nothing was done.
@@ -181,16 +265,23 @@ impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Ended(status) => write!(out, "the run has ended ({}); start a new one to go on", status.phrase()),
+            Refusal::EndedUnsaid(status) => write!(
+                out,
+                "the run has ended ({}); nothing was sent; a fork from its end can begin with this text: `tiller fork`",
+                status.phrase()
+            ),
             Refusal::NotRunning(status) => write!(out, "the run is not running: it is {}", status.phrase()),
             Refusal::NotParked(status) => write!(out, "the run is not parked: it is {}", status.phrase()),
-            Refusal::ReasonNotCleared(reason) => {
-                write!(out, "the run can't go on yet: {}; {}", reason.phrase(), reason.remedy())
+            Refusal::ReasonNotCleared { reason, remedy } => {
+                write!(out, "the run can't go on yet: {}; {remedy}", reason.phrase())
             }
             Refusal::NoSuchCall(call) => write!(out, "call {call} does not wait for this"),
             Refusal::AlreadyDecided(call) => write!(out, "call {call} was decided already; nothing changed"),
             Refusal::BindingChanged(call) => {
                 write!(out, "call {call} is not what you saw any more; nothing was decided; look again")
             }
+            Refusal::TooWide(call, why) => write!(out, "{why}; nothing was decided; allow {call} once"),
+            Refusal::BadEdit(why) => write!(out, "the changed arguments do not fit: {why}; nothing was decided"),
             Refusal::Empty => write!(out, "the text is empty; nothing was sent"),
             Refusal::TooLong => write!(
                 out,
@@ -204,8 +295,13 @@ impl fmt::Display for Refusal {
                     limits::INTERJECTIONS_MAX
                 )
             }
+            Refusal::NeverSaid(id) => write!(out, "nothing was said under the name {id}; nothing was taken back"),
+            Refusal::AlreadyDelivered(id) => {
+                write!(out, "the agent was told {id} already; nothing was taken back; say something else to correct it")
+            }
             Refusal::BadLimit(why) => write!(out, "{why}; the limit was not changed"),
             Refusal::BadPlan(why) => write!(out, "{why}; the plan was not changed"),
+            Refusal::BadCorrection(why) => write!(out, "{why}; nothing was corrected"),
             Refusal::Stale => write!(out, "that is not under way any more"),
             Refusal::Storage(why) => {
                 write!(out, "the journal could not be written ({why}); nothing was done; free space and resume")

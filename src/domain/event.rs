@@ -12,6 +12,7 @@ use crate::domain::budget::Limit;
 use crate::domain::budget::Reservation;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::Control;
+use crate::domain::command::Policy;
 use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
 use crate::domain::id::InterjectionId;
@@ -20,6 +21,7 @@ use crate::domain::id::Seq;
 use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
 use crate::domain::model::Purpose;
+use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::progress::Observation;
 use crate::domain::status::Detector;
@@ -35,6 +37,7 @@ use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::Probe;
 use crate::domain::tool::ToolOutcome;
+use crate::domain::trust::Trust;
 
 /// The format of records that this version writes.
 pub const FORMAT_VERSION: u32 = 1;
@@ -86,6 +89,11 @@ pub enum Event {
         /// What was under way and is lost.
         findings: Vec<Finding>,
     },
+    /// Before a start or a resume something was found to be missing; the run is parked for the first of it.
+    PreflightFailed {
+        /// Each in a sentence, first things first.
+        lacks: Vec<String>,
+    },
     /// An iteration began.
     IterationStarted {
         /// Its number, dense from 1.
@@ -101,11 +109,21 @@ pub enum Event {
         text: String,
         /// Through this client.
         by: ClientId,
+        /// When the agent is told.
+        #[serde(default, skip_serializing_if = "Policy::is_next")]
+        policy: Policy,
     },
     /// It became part of the conversation.
     InterjectionDelivered {
         /// Its id.
         id: InterjectionId,
+    },
+    /// The operator took it back before that.
+    InterjectionWithdrawn {
+        /// Its id.
+        id: InterjectionId,
+        /// Through this client.
+        by: ClientId,
     },
     /// The worst case of a model call was set aside.
     BudgetReserved {
@@ -125,6 +143,15 @@ pub enum Event {
         axis: Axis,
         /// The new limit.
         limit: Limit,
+        /// Through this client.
+        by: ClientId,
+    },
+    /// The operator put an actual figure in the place of a charge that nobody could verify.
+    BudgetCorrected {
+        /// Of which reservation.
+        id: ReservationId,
+        /// What it cost.
+        amount: MicroUsd,
         /// Through this client.
         by: ClientId,
     },
@@ -212,6 +239,13 @@ pub enum Event {
         call: CallId,
         /// Why.
         why: String,
+    },
+    /// The run does more, or less, unasked from here on.
+    TrustChanged {
+        /// How much.
+        trust: Trust,
+        /// By whom: the operator, or a rule.
+        by: By,
     },
     /// A call runs.
     ToolCallStarted {
@@ -338,12 +372,15 @@ impl Event {
             Event::StatusChanged { .. } => "status_changed",
             Event::ControlRequested { .. } => "control_requested",
             Event::Recovered { .. } => "recovered",
+            Event::PreflightFailed { .. } => "preflight_failed",
             Event::IterationStarted { .. } => "iteration_started",
             Event::InterjectionQueued { .. } => "interjection_queued",
             Event::InterjectionDelivered { .. } => "interjection_delivered",
+            Event::InterjectionWithdrawn { .. } => "interjection_withdrawn",
             Event::BudgetReserved { .. } => "budget_reserved",
             Event::BudgetSettled { .. } => "budget_settled",
             Event::BudgetRaised { .. } => "budget_raised",
+            Event::BudgetCorrected { .. } => "budget_corrected",
             Event::ModelCallStarted { .. } => "model_call_started",
             Event::ModelCallFinished { .. } => "model_call_finished",
             Event::ModelCallFailed { .. } => "model_call_failed",
@@ -353,6 +390,7 @@ impl Event {
             Event::ApprovalRequested { .. } => "approval_requested",
             Event::ApprovalDecided { .. } => "approval_decided",
             Event::ApprovalInvalidated { .. } => "approval_invalidated",
+            Event::TrustChanged { .. } => "trust_changed",
             Event::ToolCallStarted { .. } => "tool_call_started",
             Event::ToolCallFinished { .. } => "tool_call_finished",
             Event::ToolCallProbed { .. } => "tool_call_probed",
@@ -432,7 +470,7 @@ mod tests {
         let by = ClientId("c".to_string());
         let events = [
             Event::Recovered { findings: Vec::new() },
-            Event::InterjectionQueued { id, text: String::new(), by },
+            Event::InterjectionQueued { id, text: String::new(), by, policy: Policy::Next },
             Event::CheckStarted { index: 0 },
         ];
         for event in events {

@@ -10,6 +10,7 @@ use crate::domain::approval::Resolution;
 use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
 use crate::domain::calls::Stage;
+use crate::domain::command::Policy;
 use crate::domain::control;
 use crate::domain::event::Event;
 use crate::domain::event::Finding;
@@ -103,10 +104,14 @@ impl Run {
             history: VectorSync::new_sync(),
             model_call: None,
             calls: std::collections::BTreeMap::new(),
+            trust: terms.trust,
+            trust_was_driven: false,
+            granted_tools: std::collections::BTreeSet::new(),
             progress: Progress::default(),
             retry_at: None,
             trouble: None,
             provider_waits: 0,
+            lacks: Vec::new(),
             control: None,
             interjections: Vec::new(),
             verdict: None,
@@ -159,23 +164,34 @@ impl Run {
     fn change(&mut self, record: &Record) -> Result<(), String> {
         match &record.event {
             Event::RunCreated { .. } => return Err("the run was created before".to_string()),
-            Event::OwnerAcquired { owner } => self.owner = Some(owner.clone()),
+            Event::OwnerAcquired { owner } => {
+                self.owner = Some(owner.clone());
+                self.trust_was_driven |= self.is_driven();
+            }
             Event::StatusChanged { status, by: _ } => self.change_status(status, record),
             Event::ControlRequested { control, by: _ } => self.control = self.control.max(Some(*control)),
             Event::Recovered { findings } => self.recover(findings)?,
+            Event::PreflightFailed { lacks } => self.lacks = lacks.clone(),
             Event::IterationStarted { n, phase } => self.start_iteration(*n, *phase, record)?,
-            Event::InterjectionQueued { id, text, by: _ } => {
+            Event::InterjectionQueued { id, text, by: _, policy } => {
                 self.next.interjection = id.next();
-                self.interjections.push(Interjection { id: *id, text: text.clone(), at: record.at });
+                let one = Interjection { id: *id, text: text.clone(), at: record.at, policy: *policy };
+                self.interjections.push(one);
             }
             Event::InterjectionDelivered { id } => self.deliver(*id, record)?,
+            Event::InterjectionWithdrawn { id, by: _ } => {
+                self.take_interjection(*id)?;
+            }
             Event::BudgetReserved { reservation } => self.pool.reserve(*reservation)?,
             Event::BudgetSettled { id, charge } => {
-                self.pool.settle(*id, charge)?;
-                self.iteration.spent = self.iteration.spent.plus(charge.amount);
-                self.iteration.tokens = self.iteration.tokens.saturating_add(charge.usage.total());
+                if self.pool.charge(*id).is_none() {
+                    self.pool.settle(*id, charge)?;
+                    self.iteration.spent = self.iteration.spent.plus(charge.amount);
+                    self.iteration.tokens = self.iteration.tokens.saturating_add(charge.usage.total());
+                }
             }
             Event::BudgetRaised { axis, limit, by: _ } => self.pool.raise(*axis, *limit),
+            Event::BudgetCorrected { id, amount, by: _ } => self.pool.correct(*id, *amount)?,
             Event::ModelCallStarted { call, attempt, digest: _, max_output, purpose } => {
                 self.start_model_call(ReservationId { call: *call, attempt: *attempt }, *max_output, *purpose, record)?;
             }
@@ -220,10 +236,9 @@ impl Run {
             }
             Event::ApprovalInvalidated { call, why: _ } => {
                 let one = self.call_in(*call, record, &[Stage::Awaiting, Stage::Approved, Stage::Running])?;
-                one.state = CallState::Proposed;
-                one.facts = None;
-                one.allowed = None;
+                one.unprepare();
             }
+            Event::TrustChanged { trust, by: _ } => self.change_trust(*trust),
             Event::ToolCallStarted { call, attempt } => {
                 let one = self.call_in(*call, record, &[Stage::Approved, Stage::Unknown])?;
                 if one.allowed.is_none() || one.attempts + 1 != *attempt {
@@ -316,21 +331,28 @@ impl Run {
     }
 
     fn deliver(&mut self, id: InterjectionId, record: &Record) -> Result<(), String> {
-        let Some(place) = self.interjections.iter().position(|one| one.id == id) else {
-            return Err(format!("{id} does not wait"));
-        };
-        let text = self.interjections.remove(place).text;
-        self.say(Message::Operator { id, text }, record);
+        let one = self.take_interjection(id)?;
+        self.say(Message::Operator { id, text: one.text }, record);
         self.iteration.interjected = true;
         self.reset_windows();
         self.progress.denials = 0;
+        // The claims were about the work before this.
+        if one.policy == Policy::AfterDone {
+            self.progress.claims = 0;
+        }
         Ok(())
+    }
+
+    fn take_interjection(&mut self, id: InterjectionId) -> Result<Interjection, String> {
+        let place = self.interjections.iter().position(|one| one.id == id);
+        place.map(|place| self.interjections.remove(place)).ok_or_else(|| format!("{id} does not wait"))
     }
 
     fn close_iteration(&mut self, record: &Record) {
         self.iteration.is_open = false;
         let seen = self.iteration.observation.clone().unwrap_or_default();
-        if self.iteration.phase == Phase::Replan {
+        // A replan that was interrupted before its reply was none.
+        if self.iteration.phase == Phase::Replan && self.iteration.reply.is_some() {
             self.progress.replans += 1;
             self.progress.ineffective = if seen.movement.is_structural() { 0 } else { self.progress.ineffective + 1 };
             self.reset_windows();
@@ -346,6 +368,10 @@ impl Run {
             progress: seen.progress,
         });
         self.calls.clear();
+    }
+
+    pub(crate) fn answer(&mut self, message: Message, record: &Record) {
+        self.transcript.push_result(Entry { iteration: self.iteration.n, at: record.at, message });
     }
 
     pub(crate) fn say(&mut self, message: Message, record: &Record) {

@@ -12,6 +12,10 @@ pub const INTERJECTIONS_MAX: usize = 64;
 
 /// Default cost limit of a run: small enough to be noticed, large enough for an hour's work.
 pub const COST: MicroUsd = MicroUsd(5_000_000);
+/// Default limit on what all runs together may cost in 24 hours: one operator's day.
+pub const DAILY_COST: MicroUsd = MicroUsd(20_000_000);
+/// How long a cost counts towards that.
+pub const DAILY_WINDOW: Span = Span::seconds(24 * 60 * 60);
 /// Default limit of iterations of phase pursue and replan; peers use 10 to 50.
 pub const LOOPS: u64 = 32;
 /// Default limit of model calls, all phases and attempts: three for each loop.
@@ -55,6 +59,20 @@ pub const DECOMPOSE_ATTEMPTS: u32 = 2;
 pub const STALL_WINDOW: u32 = 3;
 /// The same call with the same result in a row before a stall.
 pub const STALL_REPEATS: u32 = 3;
+/// The same call in a row, whatever it gives, before a stall: what is waited for may take a while.
+pub const POLLS: u32 = 10;
+/// Longest cycle of iterations that is looked for.
+pub const CYCLE_PERIOD_MAX: usize = 4;
+/// Full rounds of a cycle before a stall.
+pub const CYCLE_PERIODS: usize = 3;
+/// Text-only turns with the same text in a row before a stall.
+pub const SAME_TEXTS: u32 = 3;
+/// Iterations without a moved todo or a new content before a stall, whatever else was new.
+pub const UNMOVED: u32 = 12;
+/// Errors of one class in a row before the run parks: the third identical refusal will not be the last.
+pub const ERRORS_OF_A_CLASS: u32 = 3;
+/// How often a tool may break before it is not used any more in the run.
+pub const TOOL_FAULTS: u32 = 3;
 /// Iterations whose only progress is a never-seen call and result.
 pub const NOVELTY_ALLOWANCE: u32 = 6;
 /// Replans of a run: enough to change course, not to wander.
@@ -189,6 +207,10 @@ pub const SIDE_FILE_MAX_BYTES: u64 = 512 * 1024;
 pub const STORE_REQUESTS: usize = 16;
 /// Page cache of one store, in bytes. Not a hard bound; a run is read from first to last once, then only appended to.
 pub const STORE_CACHE_BYTES: u64 = 8 * 1024 * 1024;
+/// Longest ledger of all runs, in bytes: hundreds of thousands of calls in a day.
+pub const LEDGER_MAX_BYTES: u64 = 64 * 1024 * 1024;
+/// Lines that have left the window and stay in the ledger: rewriting it for fewer is not worth it.
+pub const LEDGER_SLACK_LINES: usize = 256;
 /// How long a store's lock is tried for: it can outlive a killed process by some milliseconds.
 pub const LOCK_PATIENCE: Span = Span::seconds(2);
 /// Records that are written in one commit where many are there at once, as in an import: a transaction is held in memory.

@@ -99,6 +99,23 @@ impl Transcript {
         }
     }
 
+    /// Adds the result of a call behind those of the calls before it: whichever ended first, results stand in the
+    /// order in which the reply asked for them (docs/ENGINE.md §4).
+    pub fn push_result(&mut self, entry: Entry) {
+        let Message::ToolResult { call, .. } = &entry.message else { return self.push(entry) };
+        let is_later =
+            |one: &Arc<Entry>| matches!(&one.message, Message::ToolResult { call: other, .. } if other > call);
+        let mut place = self.0.len();
+        let entry = Arc::new(entry.clone());
+        self.0.push_back_mut(entry.clone());
+        while let Some(before) = place.checked_sub(1).and_then(|place| self.0.get(place)).filter(|one| is_later(one)) {
+            let before = before.clone();
+            self.0.set_mut(place, before);
+            place -= 1;
+        }
+        self.0.set_mut(place, entry);
+    }
+
     /// The entries, first to last.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
         self.0.iter()
@@ -109,6 +126,14 @@ impl Transcript {
         self.entries().any(|entry| match &entry.message {
             Message::Assistant { uses, .. } => uses.iter().any(|one| one.wire_id == id),
             Message::Operator { .. } | Message::Engine { .. } | Message::ToolResult { .. } => false,
+        })
+    }
+
+    /// Whether the operator's words of this id are part of it.
+    pub fn has_operator(&self, wanted: InterjectionId) -> bool {
+        self.entries().any(|entry| match &entry.message {
+            Message::Operator { id, .. } => *id == wanted,
+            Message::Assistant { .. } | Message::Engine { .. } | Message::ToolResult { .. } => false,
         })
     }
 

@@ -4,6 +4,7 @@
 //! iteration live on in the conversation only.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rpds::VectorSync;
@@ -11,6 +12,7 @@ use rpds::VectorSync;
 use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::Control;
+use crate::domain::command::Policy;
 use crate::domain::control;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Owner;
@@ -40,6 +42,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::ToolCall;
+use crate::domain::trust::Trust;
 
 /// One supervised attempt at a goal.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +81,12 @@ pub struct Run {
     pub model_call: Option<ModelCall>,
     /// The calls of the open iteration.
     pub calls: BTreeMap<CallId, ToolCall>,
+    /// How much it does unasked.
+    pub trust: Trust,
+    /// Whether a process has driven the run since its trust was set.
+    pub trust_was_driven: bool,
+    /// Tools that the operator allowed until the run ends.
+    pub granted_tools: BTreeSet<String>,
     /// Detector windows and counters.
     pub progress: Progress,
     /// A failed model call is tried again then.
@@ -86,6 +95,8 @@ pub struct Run {
     pub trouble: Option<Trouble>,
     /// Times in a row that the run parked because its provider did not answer.
     pub provider_waits: u32,
+    /// What was missing when the run was to go on, until it goes on.
+    pub lacks: Vec<String>,
     /// A request to stop that is not honoured yet.
     pub control: Option<Control>,
     /// What the operator said and the model was not told yet.
@@ -222,6 +233,8 @@ pub struct Interjection {
     pub text: String,
     /// When.
     pub at: Timestamp,
+    /// When the model is told.
+    pub policy: Policy,
 }
 
 /// A closed iteration in one line.
@@ -301,9 +314,14 @@ impl Run {
     /// What can be done about the reason for which the run is parked, in one line.
     pub fn remedy(&self) -> Option<String> {
         let Status::Parked(reason) = &self.status else { return None };
+        Some(self.remedy_of(reason))
+    }
+
+    /// What can be done about a reason to park this run, in one line.
+    pub fn remedy_of(&self, reason: &ParkReason) -> String {
         match (reason, &self.terms.model.key_variable) {
-            (ParkReason::Credentials, Some(variable)) => Some(format!("set {variable} to a valid key, then resume")),
-            _ => Some(reason.remedy().to_string()),
+            (ParkReason::Credentials, Some(variable)) => format!("set {variable} to a valid key, then resume"),
+            _ => reason.remedy().to_string(),
         }
     }
 
@@ -385,6 +403,16 @@ impl Run {
             (CallState::OutcomeUnknown { probed }, EffectClass::WriteFile) => !probed,
             _ => false,
         }
+    }
+
+    /// Whether the operator said something that the rest of the reply's calls are not started for.
+    pub fn is_steered(&self) -> bool {
+        self.interjections.iter().any(|one| one.policy.steers())
+    }
+
+    /// Whether the operator said something that the model must be told before the run may end.
+    pub fn must_hear(&self) -> bool {
+        self.interjections.iter().any(|one| one.policy != Policy::AfterDone)
     }
 
     /// When the driver must look at the run again without an input.

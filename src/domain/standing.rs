@@ -30,6 +30,7 @@ impl Run {
                     self.reset_windows();
                 }
                 ParkReason::Verification => self.progress.claims = 0,
+                ParkReason::Escalated(_) => self.progress.errors = None,
                 ParkReason::DenyBreaker => self.progress.denials = 0,
                 ParkReason::ModelOutput => {
                     self.progress.malformed = 0;
@@ -41,6 +42,9 @@ impl Run {
                 | ParkReason::OutcomeUnknown
                 | ParkReason::Question
                 | ParkReason::Budget(_)
+                | ParkReason::DailyBudget { .. }
+                | ParkReason::NotReady
+                | ParkReason::Unexplained
                 | ParkReason::ContextExhausted
                 | ParkReason::Refused
                 | ParkReason::Credentials
@@ -60,6 +64,9 @@ impl Run {
         }
         if let Status::Parked(ParkReason::ProviderWait { .. } | ParkReason::RateLimited { .. }) = status {
             self.provider_waits += 1;
+        }
+        if *status == Status::Running {
+            self.lacks.clear();
         }
         if *status != Status::Running {
             self.control = None;

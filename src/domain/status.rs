@@ -4,7 +4,9 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::domain::budget::Axis;
+use crate::domain::money::MicroUsd;
 use crate::domain::time::Timestamp;
+use crate::domain::tool::ErrorClass;
 
 /// What an iteration is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,10 +91,19 @@ pub enum ParkReason {
     OutcomeUnknown,
     /// The model asked something.
     Question,
+    /// The same error of the system came again and again: only the operator can help.
+    Escalated(ErrorClass),
     /// The operator denied several calls in a row.
     DenyBreaker,
     /// A limit is reached.
     Budget(Axis),
+    /// All runs together may spend no more for now.
+    DailyBudget {
+        /// What is left of the last 24 hours' limit.
+        left: MicroUsd,
+        /// When more is free again, if nothing else is spent.
+        until: Timestamp,
+    },
     /// Nothing moves, and replanning did not help.
     Stalled(Detector),
     /// Claims of being finished were rejected too often.
@@ -123,6 +134,10 @@ pub enum ParkReason {
         /// It is tried again then.
         until: Timestamp,
     },
+    /// The model call failed twice in a way that nobody knows.
+    Unexplained,
+    /// Something that a run needs on this machine is missing.
+    NotReady,
     /// The store could not be written.
     Storage,
     /// The process that ran it is gone.
@@ -142,8 +157,10 @@ impl ParkReason {
             ParkReason::Approval => "waiting for approval",
             ParkReason::OutcomeUnknown => "outcome unknown",
             ParkReason::Question => "question",
+            ParkReason::Escalated(class) => return format!("blocked ({})", class.phrase()),
             ParkReason::DenyBreaker => "denied several times",
             ParkReason::Budget(axis) => return format!("budget ({})", axis.word()),
+            ParkReason::DailyBudget { left, .. } => return format!("daily budget ({left} left)"),
             ParkReason::Stalled(detector) => return format!("stalled ({})", detector.phrase()),
             ParkReason::Verification => "verification failed",
             ParkReason::ContextExhausted => "context exhausted",
@@ -156,6 +173,8 @@ impl ParkReason {
             ParkReason::PriceUnknown => "price unknown",
             ParkReason::RateLimited { .. } => "rate limited",
             ParkReason::ProviderWait { .. } => "provider does not answer",
+            ParkReason::Unexplained => "unknown error",
+            ParkReason::NotReady => "not ready",
             ParkReason::Storage => "storage",
             ParkReason::Interrupted => "interrupted",
             ParkReason::Paused => "paused",
@@ -171,8 +190,12 @@ impl ParkReason {
             ParkReason::Approval => "allow or deny the call that waits",
             ParkReason::OutcomeUnknown => "say what became of the call: it happened, it did not, run it again, skip it",
             ParkReason::Question => "answer the question",
+            ParkReason::Escalated(_) => "see to what the last calls lack, or say what to do instead, then resume",
             ParkReason::DenyBreaker => "say what to do instead, then resume",
             ParkReason::Budget(_) => "raise the limit, then resume; nothing is redone",
+            ParkReason::DailyBudget { .. } => {
+                "wait until the last 24 hours have cost less, or raise budget.daily in tiller.toml; then resume"
+            }
             ParkReason::Stalled(_) => "say what to try, or resume, which grants new replans",
             ParkReason::Verification => "look at what the check says; say what is missing, or resume",
             ParkReason::ContextExhausted => "start a new run with a narrower goal; the work done stays in the folder",
@@ -186,11 +209,22 @@ impl ParkReason {
             ParkReason::RateLimited { .. } | ParkReason::ProviderWait { .. } => {
                 "it goes on by itself then; resume tries at once"
             }
+            ParkReason::Unexplained => "see what it said, then resume to try again",
+            ParkReason::NotReady => "see to what is missing, then resume",
             ParkReason::Storage => "free space on the disk, then resume",
             ParkReason::Interrupted | ParkReason::Paused | ParkReason::Shutdown => "resume",
             ParkReason::EnginePanic => "look at the log file, then resume",
         }
     }
+}
+
+/// Something that a run needs and has not, found before a start or a resume (docs/ENGINE.md §14.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lack {
+    /// The reason to park for.
+    pub reason: ParkReason,
+    /// What is missing and what to do, in a sentence without its end.
+    pub sentence: String,
 }
 
 /// How a run was completed.
@@ -238,6 +272,14 @@ pub enum Detector {
     NoProgress,
     /// R: the same call with the same result.
     Repeat,
+    /// P: the same call again and again, with changing results.
+    Polling,
+    /// C: the same few iterations in a circle.
+    Cycle,
+    /// M: the same text again.
+    SameText,
+    /// W: no todo moved and nothing new was written, for long.
+    Unmoved,
 }
 
 impl Detector {
@@ -246,6 +288,10 @@ impl Detector {
         match self {
             Detector::NoProgress => "no progress",
             Detector::Repeat => "the same call, the same result",
+            Detector::Polling => "the same call again and again",
+            Detector::Cycle => "going in a circle",
+            Detector::SameText => "the same text again",
+            Detector::Unmoved => "no todo moved",
         }
     }
 }
@@ -273,6 +319,12 @@ impl Warning {
 pub enum Fired {
     /// The goal.
     Finish(Finish),
+    /// A pause that was asked for meanwhile.
+    Paused,
+    /// The operator left meanwhile.
+    Shutdown,
+    /// The same error, again and again.
+    Escalated(ErrorClass),
     /// The operator denied too often.
     DenyBreaker,
     /// Claims were rejected too often.
@@ -292,6 +344,9 @@ impl Fired {
     pub fn phrase(&self) -> String {
         match self {
             Fired::Finish(finish) => finish.phrase().to_string(),
+            Fired::Paused => ParkReason::Paused.phrase(),
+            Fired::Shutdown => ParkReason::Shutdown.phrase(),
+            Fired::Escalated(class) => ParkReason::Escalated(*class).phrase(),
             Fired::DenyBreaker => ParkReason::DenyBreaker.phrase(),
             Fired::Verification => ParkReason::Verification.phrase(),
             Fired::Budget(axis) => ParkReason::Budget(*axis).phrase(),

@@ -7,6 +7,7 @@ use crate::domain::budget::Limits;
 use crate::domain::limits;
 use crate::domain::model::ModelSpec;
 use crate::domain::tool::ToolSpec;
+use crate::domain::trust::Trust;
 
 /// The terms of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,12 @@ pub struct Terms {
     /// Whether this is a rehearsal: a scripted model and pretended money in a scratch copy.
     #[serde(default)]
     pub rehearsal: bool,
+    /// How much it does unasked, from its start on.
+    #[serde(default, skip_serializing_if = "Trust::is_ask")]
+    pub trust: Trust,
+    /// Whether full trust holds when another process goes on with the run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_full_trust: bool,
 }
 
 /// A goal: 1 to `limits::GOAL_MAX_CHARS` characters.

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::domain::approval::By;
 use crate::domain::id::CallId;
+use crate::domain::id::ClientId;
 use crate::domain::text::one_line;
 use crate::domain::text::sha256_hex;
 use crate::domain::time::Span;
@@ -22,6 +23,28 @@ pub struct ToolSpec {
     pub schema: Value,
     /// What a call may change, and so what is done when its outcome is unknown.
     pub effect: EffectClass,
+    /// What the detectors look past when they compare its calls.
+    #[serde(default, skip_serializing_if = "Noise::is_none")]
+    pub noise: Noise,
+}
+
+/// What differs between two calls of a tool, or between two results, and means nothing (docs/ENGINE.md §7.1).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Noise {
+    /// Names of arguments that change only how a result is shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub presentational: Vec<String>,
+    /// Whether results hold colours, times, lengths of time, process numbers and temporary paths, as the output of
+    /// programs does.
+    #[serde(default)]
+    pub is_output: bool,
+}
+
+impl Noise {
+    /// Whether the tool has none, which its record does not mention.
+    pub fn is_none(&self) -> bool {
+        *self == Noise::default()
+    }
 }
 
 /// What a call may change (docs/ENGINE.md §1).
@@ -49,6 +72,9 @@ pub struct Facts {
     pub reach: String,
     /// Whether all it touches lies inside the workspace and is not a sensitive name.
     pub inside: bool,
+    /// Whether it runs a program that nothing confines.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unconfined: bool,
     /// The whole call as the operator is shown it: a diff, a command line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub preview: String,
@@ -82,6 +108,58 @@ pub struct Problem {
     pub kind: ProblemKind,
     /// The sentence for the model.
     pub text: String,
+    /// What the system said, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<ErrorClass>,
+}
+
+impl Problem {
+    /// A problem that the system said nothing about.
+    pub fn new(kind: ProblemKind, text: impl Into<String>) -> Self {
+        Problem { kind, text: text.into(), class: None }
+    }
+
+    /// The same problem, of this class.
+    pub fn of_class(self, class: Option<ErrorClass>) -> Self {
+        Problem { class, ..self }
+    }
+}
+
+/// Kinds of errors that a tool tells apart by a code of the system, never by words (docs/ENGINE.md §7.3, B; §14.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    /// The system does not allow it.
+    Permission,
+    /// What the call names is not there.
+    NotFound,
+    /// The machine can't do it: no such program, not supported.
+    Capability,
+    /// Somebody else wants to know who asks.
+    Auth,
+    /// The tool itself broke: a fault of tiller.
+    Fault,
+}
+
+impl ErrorClass {
+    /// In a few words.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            ErrorClass::Permission => "not allowed by the system",
+            ErrorClass::NotFound => "not found",
+            ErrorClass::Capability => "not possible on this machine",
+            ErrorClass::Auth => "not authorised",
+            ErrorClass::Fault => "the tool broke",
+        }
+    }
+
+    /// Whether only the operator can help when it comes again and again.
+    pub fn blocks(self) -> bool {
+        match self {
+            ErrorClass::Permission | ErrorClass::NotFound | ErrorClass::Capability | ErrorClass::Auth => true,
+            ErrorClass::Fault => false,
+        }
+    }
 }
 
 /// Kinds of calls that can't be run (docs/ENGINE.md §14.1).
@@ -94,6 +172,8 @@ pub enum ProblemKind {
     UnknownTool,
     /// The arguments do not fit the tool's schema.
     InvalidArguments,
+    /// The arguments hold a secret, or the mark that stands in the place of one.
+    SecretInArguments,
     /// Refused whatever the operator says: a device, tiller's own state, a path that can't be.
     Refused,
     /// It fits the schema but can't work: no such file, the text to replace is not there.
@@ -115,13 +195,21 @@ pub struct ToolOutcome {
     /// How long it ran.
     #[serde(default)]
     pub took: Span,
+    /// What the system said, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<ErrorClass>,
 }
 
 impl ToolOutcome {
     /// An outcome of a call that nothing ran for.
     pub fn not_run(kind: OutcomeKind, text: impl Into<String>) -> Self {
         let text = text.into();
-        ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(0) }
+        ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(0), class: None }
+    }
+
+    /// The same outcome, of this class.
+    pub fn of_class(self, class: Option<ErrorClass>) -> Self {
+        ToolOutcome { class, ..self }
     }
 }
 
@@ -182,7 +270,7 @@ pub struct ToolCall {
     pub wire_id: String,
     /// Name of the tool, as the model wrote it.
     pub tool: String,
-    /// Arguments as the model wrote them: these bytes are shown, bound and executed.
+    /// Arguments as the model wrote them, or as the operator changed them: these bytes are shown, bound and executed.
     pub arguments: String,
     /// Effect class of the tool.
     pub effect: EffectClass,
@@ -192,6 +280,10 @@ pub struct ToolCall {
     pub facts: Option<Facts>,
     /// Who allowed it, once allowed.
     pub allowed: Option<By>,
+    /// What the operator changed of its arguments, if they did.
+    pub edited: Option<Edited>,
+    /// What the system said of its error, once it has ended.
+    pub error: Option<ErrorClass>,
     /// How often it was started.
     pub attempts: u32,
     /// When its state last changed.
@@ -228,6 +320,17 @@ impl ToolCall {
     pub fn signature(&self) -> String {
         signature(&self.tool, &self.arguments)
     }
+}
+
+/// What the operator changed of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edited {
+    /// The arguments as the model wrote them.
+    pub original: String,
+    /// Who changed them.
+    pub by: ClientId,
+    /// Whether the change still stands for their leave. Leave that was used, or became void, is not given again.
+    pub is_leave: bool,
 }
 
 /// What two identical calls share: a hash of the tool's name and of the exact arguments.

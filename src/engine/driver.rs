@@ -19,7 +19,8 @@ use crate::domain::id::ClientId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::run::Run;
-use crate::domain::status::ParkReason;
+use crate::domain::status::Lack;
+use crate::domain::status::Status;
 use crate::domain::summary::Summary;
 use crate::domain::time::Now;
 use crate::domain::time::Span;
@@ -45,6 +46,8 @@ pub struct World {
     pub tools: Toolbox,
     /// The clock.
     pub clock: Arc<dyn Clock>,
+    /// What stands against starting or going on, first things first. Asked at the start and at every resume.
+    pub preflight: Box<dyn FnMut(&Run) -> Vec<Lack> + Send>,
     /// Told of every change of the run worth a line in a list. Must not block for long.
     pub on_change: Box<dyn FnMut(&Summary) + Send>,
 }
@@ -57,19 +60,21 @@ pub struct Driven<J> {
     pub task: JoinHandle<J>,
 }
 
-/// Takes a run and starts to drive it. `problems` stand against starting it, first things first.
-pub fn start<J: Journal>(run: Run, journal: J, world: World, owner: Owner, problems: Vec<ParkReason>) -> Driven<J> {
+/// Takes a run and starts to drive it.
+pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -> Driven<J> {
     let (inbox, asked) = mpsc::channel(limits::INBOX);
     let (head_sender, head) = watch::channel(run.seq);
     let (deltas, _) = broadcast::channel(limits::DELTAS);
     let halted = Arc::new(OnceLock::new());
     let handle = Handle { inbox, head, deltas: deltas.clone(), reader: journal.reader(), halted: halted.clone() };
+    let problems = (world.preflight)(&run);
     let driver = Driver {
         active: ActiveTime { base: Span(run.pool.used(Axis::Active)), since: None },
         tasks: Tasks::new(world.model, world.tools, deltas),
         run,
         journal,
         clock: world.clock,
+        preflight: world.preflight,
         on_change: world.on_change,
         head: head_sender,
     };
@@ -89,6 +94,7 @@ struct Driver<J> {
     journal: J,
     tasks: Tasks,
     clock: Arc<dyn Clock>,
+    preflight: Box<dyn FnMut(&Run) -> Vec<Lack> + Send>,
     on_change: Box<dyn FnMut(&Summary) + Send>,
     head: watch::Sender<Seq>,
     active: ActiveTime,
@@ -134,8 +140,23 @@ impl<J: Journal> Driver<J> {
         tokio::time::timeout(patience, ended).await.unwrap_or(Ok(()))
     }
 
+    /// What an input comes to here: a run that is to go on without what it needs does not (docs/ENGINE.md §14.2).
+    fn looked_at(&mut self, input: Input) -> Input {
+        let by = match &input {
+            Input::Command(Command::Resume, client) => Some(client.clone()),
+            Input::Tick => None,
+            Input::Command(..) | Input::Recovered { .. } | Input::Unready { .. } | Input::Outcome(_) => return input,
+        };
+        if !matches!(self.run.status, Status::Parked(_)) {
+            return input;
+        }
+        let lacks = (self.preflight)(&self.run);
+        if lacks.is_empty() { input } else { Input::Unready { lacks, by } }
+    }
+
     /// One input. The error stops the run in memory; on disk it stays as it was.
     async fn take(&mut self, input: Input, answer: Option<Answer>) -> Result<(), String> {
+        let input = self.looked_at(input);
         let now = Now { at: self.clock.now(), active: self.active.at(self.clock.mono()) };
         let turned = match turn(&self.run, &input, now) {
             Ok(turned) => turned,

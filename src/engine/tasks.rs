@@ -19,6 +19,7 @@ use crate::domain::model::Received;
 use crate::domain::terms::Check;
 use crate::domain::time::Span;
 use crate::domain::tool::EffectClass;
+use crate::domain::tool::ErrorClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::Permit;
@@ -75,7 +76,8 @@ impl Tasks {
                 let cancel = self.fly(permit.call().effect);
                 let reins = Reins { deltas: self.deltas.clone(), cancel };
                 let call = permit.call().id;
-                let failed = ToolOutcome::not_run(OutcomeKind::Failed, "the tool broke down; this is a bug of tiller");
+                let failed = ToolOutcome::not_run(OutcomeKind::Failed, "the tool broke down; this is a bug of tiller")
+                    .of_class(Some(ErrorClass::Fault));
                 self.spawn(execute(self.tools.clone(), *permit, reins), move || Outcome::Tool {
                     call,
                     outcome: failed,
@@ -168,7 +170,7 @@ async fn prepare(tools: Toolbox, calls: Vec<ToolCall>) -> Outcome {
 
 fn unprepared(call: CallId) -> (CallId, Facts) {
     let text = "what the call would touch could not be found out; nothing was run; this is a bug of tiller".to_string();
-    (call, Facts { problem: Some(Problem { kind: ProblemKind::Impossible, text }), ..Facts::default() })
+    (call, Facts { problem: Some(Problem::new(ProblemKind::Impossible, text)), ..Facts::default() })
 }
 
 async fn ask(

@@ -155,7 +155,7 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
             let lost: Vec<String> = findings.iter().map(lost).collect();
             Line { outcome: Some(if lost.is_empty() { "nothing was lost".into() } else { lost.join(", ") }), ..start }
         }
-        Event::InterjectionQueued { id, text, by: client } => {
+        Event::InterjectionQueued { id, text, by: client, policy: _ } => {
             Line { outcome: Some(id.to_string()), text: told(text), ..by(client) }
         }
         Event::BudgetSettled { id, charge } => Line {
@@ -177,6 +177,8 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
             let (word, text) = match decision {
                 Decision::AllowOnce => ("allow once", None),
                 Decision::AllowRun => ("allow for the run", None),
+                Decision::AllowTool => ("allow the tool for the run", None),
+                Decision::Edit(arguments) => ("allow as changed", told(arguments)),
                 Decision::Deny(text) => ("deny", told(text)),
             };
             let line = match decider {

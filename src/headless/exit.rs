@@ -29,7 +29,7 @@ pub fn exit_code(status: &Status) -> u8 {
 fn parked(reason: &ParkReason) -> u8 {
     match reason {
         ParkReason::Approval => 10,
-        ParkReason::Budget(_) => 11,
+        ParkReason::Budget(_) | ParkReason::DailyBudget { .. } => 11,
         ParkReason::Stalled(_) | ParkReason::Verification => 12,
         ParkReason::Credentials
         | ParkReason::Billing
@@ -38,12 +38,15 @@ fn parked(reason: &ParkReason) -> u8 {
         | ParkReason::PriceUnknown => CONFIGURATION,
         ParkReason::OutcomeUnknown
         | ParkReason::Question
+        | ParkReason::Escalated(_)
         | ParkReason::DenyBreaker
         | ParkReason::ContextExhausted
         | ParkReason::ModelOutput
         | ParkReason::Refused
         | ParkReason::RateLimited { .. }
         | ParkReason::ProviderWait { .. }
+        | ParkReason::Unexplained
+        | ParkReason::NotReady
         | ParkReason::Storage
         | ParkReason::Interrupted
         | ParkReason::Paused
@@ -56,6 +59,7 @@ fn parked(reason: &ParkReason) -> u8 {
 mod tests {
     use super::*;
     use crate::domain::budget::Axis;
+    use crate::domain::money::MicroUsd;
     use crate::domain::status::Detector;
     use crate::domain::status::Failure;
     use crate::domain::status::Finish;
@@ -71,6 +75,7 @@ mod tests {
         };
         assert_eq!(parked(&[ParkReason::Approval]), [10]);
         assert_eq!(parked(&Axis::ALL.map(ParkReason::Budget)), [11]);
+        assert_eq!(parked(&[ParkReason::DailyBudget { left: MicroUsd(1), until }]), [11]);
         let stalled = [Detector::NoProgress, Detector::Repeat].map(ParkReason::Stalled);
         assert_eq!(parked(&[&stalled[..], &[ParkReason::Verification]].concat()), [12]);
         assert_eq!(
@@ -93,6 +98,8 @@ mod tests {
                 ParkReason::Refused,
                 ParkReason::RateLimited { until },
                 ParkReason::ProviderWait { until },
+                ParkReason::Unexplained,
+                ParkReason::NotReady,
                 ParkReason::Storage,
                 ParkReason::Interrupted,
                 ParkReason::Paused,

@@ -32,6 +32,7 @@ use crate::domain::tool::Facts;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::Probe;
 use crate::domain::tool::ToolOutcome;
+use crate::domain::trust::Trust;
 use crate::headless::text::block;
 use crate::headless::text::clock;
 use crate::headless::text::title;
@@ -44,11 +45,13 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::StatusChanged { .. } => status_line(run, zone),
         Event::ControlRequested { control, by: _ } => format!("[asked] {}\n", control_phrase(*control)),
         Event::Recovered { findings } => recovered(findings),
+        Event::PreflightFailed { lacks } => lacking(lacks),
         Event::IterationStarted { n, phase } => format!("[iteration {n}] {}\n", phase.word()),
-        Event::InterjectionQueued { id, text, by: _ } => {
-            format!("[you] {id}, told at the next iteration\n{}", block(text))
+        Event::InterjectionQueued { id, text, by: _, policy } => {
+            format!("[you] {id}, {}\n{}", policy.phrase(), block(text))
         }
         Event::InterjectionDelivered { id } => format!("[you] {id} was told\n"),
+        Event::InterjectionWithdrawn { id, by: _ } => format!("[you] {id} was taken back\n"),
         Event::BudgetSettled { id, charge } => match charge.basis {
             Basis::Unverified => format!("[spend] {} of {} can't be verified and counts\n", charge.amount, id.call),
             Basis::Reported | Basis::NotAccepted | Basis::Partial | Basis::Estimated => String::new(),
@@ -56,6 +59,8 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::BudgetRaised { axis, limit, by: _ } => {
             format!("[limit] {} is now {}\n", axis.word(), limit_phrase(*axis, *limit))
         }
+        Event::BudgetCorrected { id, amount, by: _ } => format!("[spend] you say that {id} cost {amount}\n"),
+        Event::TrustChanged { trust, by } => trusted(*trust, by),
         Event::ModelCallStarted { call, attempt, .. } => match attempt {
             1 => format!("[model] {call} asked\n"),
             _ => format!("[model] {call} asked again, attempt {attempt}\n"),
@@ -113,7 +118,9 @@ pub fn status_line(run: &Run, zone: &TimeZone) -> String {
     match &run.status {
         Status::Parked(reason) => {
             let until = match reason {
-                ParkReason::RateLimited { until } | ParkReason::ProviderWait { until } => {
+                ParkReason::RateLimited { until }
+                | ParkReason::ProviderWait { until }
+                | ParkReason::DailyBudget { until, .. } => {
                     format!(" until {}", clock(*until, zone))
                 }
                 _ => String::new(),
@@ -137,6 +144,9 @@ pub fn created(run: &Run, terms: &Terms) -> String {
         .map(|axis| format!("{} {}", axis.word(), limit_phrase(*axis, terms.limits.on(*axis))))
         .collect();
     text += &format!("  limits at start: {}\n", limits.join(", "));
+    if !terms.trust.is_ask() {
+        text += &format!("  trust at start: {}, {}\n", terms.trust, terms.trust.meaning());
+    }
     for (index, check) in terms.checks.iter().enumerate() {
         text += &format!("  check {}: {}\n", index + 1, title(check.title()));
     }
@@ -200,12 +210,18 @@ pub fn limit_phrase(axis: Axis, limit: Limit) -> String {
 
 pub(crate) fn control_phrase(control: Control) -> &'static str {
     match control {
+        Control::Pause(Pause::AfterIteration) => "pause at the end of this iteration",
         Control::Pause(Pause::AfterTool) => "pause when what runs has ended",
         Control::Pause(Pause::Now) => "pause now",
         Control::Leave => "leave",
         Control::Cancel(Cancel::Graceful) => "cancel",
         Control::Cancel(Cancel::Now) => "cancel now",
     }
+}
+
+/// What a run lacks, a line each.
+pub fn lacking(lacks: &[String]) -> String {
+    lacks.iter().map(|lack| format!("[missing] {}\n", title(lack))).collect()
 }
 
 fn recovered(findings: &[Finding]) -> String {
@@ -227,14 +243,24 @@ fn prepared(call: CallId, facts: &Facts) -> String {
     }
 }
 
-fn decided(call: CallId, decision: &Decision, by: &By) -> String {
-    let by = match by {
+fn trusted(trust: Trust, by: &By) -> String {
+    format!("[trust] {trust}, set by {}: {}\n", author(by), trust.meaning())
+}
+
+fn author(by: &By) -> String {
+    match by {
         By::Operator(client) => format!("you ({})", title(&client.0)),
         By::Rule(name) => format!("the rule {}", title(name)),
-    };
+    }
+}
+
+fn decided(call: CallId, decision: &Decision, by: &By) -> String {
+    let by = author(by);
     match decision {
         Decision::AllowOnce => format!("[call {call}] allowed once by {by}\n"),
         Decision::AllowRun => format!("[call {call}] allowed until the run ends by {by}\n"),
+        Decision::AllowTool => format!("[call {call}] its tool is allowed until the run ends by {by}\n"),
+        Decision::Edit(arguments) => format!("[call {call}] changed and allowed by {by}\n{}", block(arguments)),
         Decision::Deny(text) => format!("[call {call}] denied by {by}\n{}", block(text)),
     }
 }
@@ -303,6 +329,7 @@ mod tests {
     use super::*;
     use crate::domain::approval::Decision;
     use crate::domain::command::Command;
+    use crate::domain::command::Policy;
     use crate::domain::id::CallId;
     use crate::headless::fixture::Desk;
     use crate::headless::fixture::asks_for;
@@ -327,7 +354,7 @@ mod tests {
         desk.recover();
         let digest = desk.run.calls[&CallId(2)].digest().unwrap();
         let decision = Decision::AllowOnce;
-        desk.order(Command::Interject { text: "mind\nthe gap".to_string() });
+        desk.order(Command::Interject { text: "mind\nthe gap".to_string(), policy: Policy::Next });
         desk.order(Command::Decide { call: CallId(2), digest: digest.clone(), decision });
         let expected = include_str!("../../tests/fixtures/plain.txt").replace("DIGEST", digest.short());
         assert_eq!(told(&desk), expected);

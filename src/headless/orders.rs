@@ -25,6 +25,17 @@ pub fn decide(run: &Run, call: CallId, digest: &str, decision: Decision) -> Resu
     }
 }
 
+/// Leave for a list of calls, if each waits and has the digest that is named with it. Errors with a sentence.
+pub fn allow_all(run: &Run, calls: &[(CallId, String)]) -> Result<Command, String> {
+    let mut seen = Vec::new();
+    for (call, digest) in calls {
+        if let Command::Decide { call, digest, .. } = decide(run, *call, digest, Decision::AllowOnce)? {
+            seen.push((call, digest));
+        }
+    }
+    Ok(Command::AllowAll { calls: seen })
+}
+
 /// What became of a call, if that is not known. Errors with a sentence.
 pub fn resolve(run: &Run, call: CallId, resolution: Resolution) -> Result<Command, String> {
     waiting(run, call, Waits::Outcome)?;
@@ -77,6 +88,14 @@ pub fn deciding(run: &Run, call: &ToolCall, waits: Waits) -> Vec<String> {
     }
 }
 
+/// The line to type that allows all that waits for a decision, where that is more than one call.
+pub fn all_at_once(run: &Run) -> Option<String> {
+    let waits = run.waiting().into_iter().filter(|(_, waits)| *waits == Waits::Decision);
+    let pair = |call: &ToolCall| Some(format!("{}:{}", call.id, call.digest()?.short()));
+    let pairs: Vec<String> = waits.filter_map(|(call, _)| pair(call)).collect();
+    (pairs.len() > 1).then(|| format!("tiller approve {} {}", run.id.short(), pairs.join(" ")))
+}
+
 /// The lines to type, in order, that get a run further; none when it has ended.
 pub fn further(run: &Run) -> Vec<String> {
     let id = run.id.short();
@@ -87,14 +106,16 @@ pub fn further(run: &Run) -> Vec<String> {
     };
     let mut lines: Vec<String> =
         run.waiting().into_iter().flat_map(|(call, waits)| deciding(run, call, waits)).collect();
+    lines.extend(all_at_once(run));
     match reason {
-        Some(ParkReason::Budget(axis)) => {
-            let least = axis.show(spending::needed(run, *axis));
-            lines.push(format!("tiller raise {id} {} {}", axis.word(), least.trim_start_matches('$')));
-        }
-        Some(ParkReason::Stalled(_) | ParkReason::Verification | ParkReason::DenyBreaker | ParkReason::Refused) => {
-            lines.push(format!("tiller say {id} \"what to do\""))
-        }
+        Some(ParkReason::Budget(axis)) => lines.push(spending::raising(run, *axis)),
+        Some(
+            ParkReason::Stalled(_)
+            | ParkReason::Verification
+            | ParkReason::Escalated(_)
+            | ParkReason::DenyBreaker
+            | ParkReason::Refused,
+        ) => lines.push(format!("tiller say {id} \"what to do\"")),
         Some(
             ParkReason::Approval
             | ParkReason::OutcomeUnknown
@@ -106,6 +127,9 @@ pub fn further(run: &Run) -> Vec<String> {
             | ParkReason::Permission
             | ParkReason::ModelConfig
             | ParkReason::PriceUnknown
+            | ParkReason::DailyBudget { .. }
+            | ParkReason::Unexplained
+            | ParkReason::NotReady
             | ParkReason::RateLimited { .. }
             | ParkReason::ProviderWait { .. }
             | ParkReason::Storage

@@ -20,6 +20,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::ToolCall;
 use crate::headless::lines::created;
+use crate::headless::lines::lacking;
 use crate::headless::lines::limit_phrase;
 use crate::headless::lines::plan_lines;
 use crate::headless::lines::spend;
@@ -46,7 +47,11 @@ pub fn run(run: &Run, zone: &TimeZone) -> String {
             "  {} of it can't be verified: calls that were cut off count at their worst case\n",
             run.pool.unverified()
         );
+        for (id, amount) in run.pool.doubtful() {
+            text += &format!("    {id} {amount}; if you know better: tiller correct {} {id} DOLLARS\n", run.id.short());
+        }
     }
+    text += &lacking(&run.lacks);
     if let Some(trouble) = &run.trouble {
         text += &format!("[model] failed last: {}\n", title(&trouble.message));
     }
@@ -54,7 +59,7 @@ pub fn run(run: &Run, zone: &TimeZone) -> String {
         text += &format!("[stall] nothing moved\n{}", block(diagnosis));
     }
     for said in &run.interjections {
-        text += &format!("[you] {}, not told yet\n{}", said.id, block(&said.text));
+        text += &format!("[you] {}, not told yet: {}\n{}", said.id, said.policy.phrase(), block(&said.text));
     }
     text += &deeds(run);
     for (call, waits) in run.waiting() {
@@ -94,7 +99,8 @@ fn deeds(run: &Run) -> String {
 pub fn opening(run: &Run, zone: &TimeZone) -> String {
     let status = status_line(run, zone);
     let since = format!("  since {}, iteration {}\n", clock(run.status_since, zone), run.iteration.n);
-    format!("{}{status}{since}{}", created(run, &run.terms), plan_lines(&run.plan))
+    let trust = format!("[trust] {}: {}\n", run.trust, run.trust.meaning());
+    format!("{}{status}{since}{trust}{}", created(run, &run.terms), plan_lines(&run.plan))
 }
 
 /// A word for a run that its journal calls running although no process drives it.
@@ -158,10 +164,12 @@ pub fn run_json(run: &Run) -> String {
         "goal": run.terms.goal.as_str(),
         "reason": reason,
         "remedy": run.remedy(),
+        "trust": run.trust,
         "plan": run.plan,
         "axes": axes,
         "reserved": run.pool.reserved(),
         "unverified": run.pool.unverified(),
+        "doubtful": run.pool.doubtful().map(|(id, amount)| json!({"call": id.to_string(), "amount": amount})).collect::<Vec<_>>(),
         "waiting": waiting,
         "further": further(run),
     });
@@ -247,6 +255,7 @@ mod tests {
 
     use super::*;
     use crate::domain::command::Command;
+    use crate::domain::command::Policy;
     use crate::domain::id::RUN_ID_LENGTH;
     use crate::domain::id::RunId;
     use crate::domain::time::Span;
@@ -258,7 +267,7 @@ mod tests {
     fn waiting() -> Run {
         let mut desk = Desk::new(vec![plans(), asks_for("run_command", "make \u{202e}\n[completed] ha")]);
         desk.recover();
-        desk.order(Command::Interject { text: "mind the gap".to_string() });
+        desk.order(Command::Interject { text: "mind the gap".to_string(), policy: Policy::Next });
         desk.run
     }
 

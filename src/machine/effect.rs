@@ -1,8 +1,10 @@
 //! Which record asks for which work. An effect is a `…Started` event that has just become durable; preparing and
 //! probing change nothing and are simply asked again after a crash.
 
+use crate::domain::approval::Decision;
 use crate::domain::command::Cancel;
 use crate::domain::command::Control;
+use crate::domain::command::Policy;
 use crate::domain::event::Event;
 use crate::domain::event::OwnerMode;
 use crate::domain::event::Record;
@@ -55,7 +57,9 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         Event::ModelCallStarted { .. } => {
             context::in_flight(run).map(|request| Effect::CallModel(Box::new(request))).into_iter().collect()
         }
-        Event::ModelCallFinished { .. } | Event::ApprovalInvalidated { .. } => prepare(run),
+        Event::ModelCallFinished { .. }
+        | Event::ApprovalInvalidated { .. }
+        | Event::ApprovalDecided { decision: Decision::Edit(_), .. } => prepare(run),
         Event::ToolCallStarted { call, .. } => {
             let permit = run.calls.get(call).and_then(Permit::of);
             permit.map(|permit| Effect::RunTool(Box::new(permit))).into_iter().collect()
@@ -65,6 +69,7 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
             check.map(|check| Effect::RunCheck { index: *index, check }).into_iter().collect()
         }
         Event::ControlRequested { control, .. } => end_work(*control).into_iter().collect(),
+        Event::InterjectionQueued { policy: Policy::Interrupt, .. } => vec![Effect::EndWork { grace: Span(0) }],
         Event::OwnerAcquired { owner } => match owner.mode {
             OwnerMode::Drives => prepare(run).into_iter().chain(probes(run)).collect(),
             OwnerMode::Records => Vec::new(),
@@ -72,18 +77,22 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         Event::RunCreated { .. }
         | Event::StatusChanged { .. }
         | Event::Recovered { .. }
+        | Event::PreflightFailed { .. }
         | Event::IterationStarted { .. }
         | Event::InterjectionQueued { .. }
         | Event::InterjectionDelivered { .. }
+        | Event::InterjectionWithdrawn { .. }
         | Event::BudgetReserved { .. }
         | Event::BudgetSettled { .. }
         | Event::BudgetRaised { .. }
+        | Event::BudgetCorrected { .. }
         | Event::ModelCallFailed { .. }
         | Event::RetryScheduled { .. }
         | Event::ToolCallProposed { .. }
         | Event::ToolCallPrepared { .. }
         | Event::ApprovalRequested { .. }
         | Event::ApprovalDecided { .. }
+        | Event::TrustChanged { .. }
         | Event::ToolCallFinished { .. }
         | Event::ToolCallProbed { .. }
         | Event::ToolOutcomeResolved { .. }

@@ -6,9 +6,12 @@
 
 pub mod acceptance;
 pub mod advance;
+pub mod deciding;
 pub mod effect;
 pub mod outcome;
 pub mod respond;
+pub mod trusting;
+pub mod steer;
 
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
@@ -24,7 +27,7 @@ use crate::domain::limits;
 use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
 use crate::domain::run::Run;
-use crate::domain::status::ParkReason;
+use crate::domain::status::Lack;
 use crate::domain::terms::Terms;
 use crate::domain::time::Now;
 use crate::domain::tool::Facts;
@@ -40,7 +43,14 @@ pub enum Input {
         /// The process.
         owner: Owner,
         /// What stands against starting, first things first.
-        problems: Vec<ParkReason>,
+        problems: Vec<Lack>,
+    },
+    /// The run is to go on, and something that it needs is not there (docs/ENGINE.md §14.2).
+    Unready {
+        /// What stands against it, first things first.
+        lacks: Vec<Lack>,
+        /// Who asked for the resume; nobody where a wait was over.
+        by: Option<ClientId>,
     },
     /// The operator asks for something.
     Command(Command, ClientId),
@@ -123,7 +133,13 @@ pub fn turn(run: &Run, input: &Input, now: Now) -> Result<Turn, Refusal> {
     for _ in 0..limits::GROUPS_PER_TURN {
         let group = advance::advance(&next, now);
         if group.is_empty() {
-            let effects = records.iter().flat_map(|record| effect::of(&next, record)).collect();
+            let mut effects: Vec<Effect> = Vec::new();
+            for one in records.iter().flat_map(|record| effect::of(&next, record)) {
+                // Calls that became void together are looked at together, once.
+                if !effects.contains(&one) {
+                    effects.push(one);
+                }
+            }
             return Ok(Turn { run: next, records, effects });
         }
         take(&mut next, group, now, &mut records)?;

@@ -1,6 +1,7 @@
 //! What the end of some work means: of a model call, a tool call, a check, a preparation, a probe.
 
 use crate::domain::budget::Charge;
+use crate::domain::command::Control;
 use crate::domain::command::Refusal;
 use crate::domain::event::Event;
 use crate::domain::id::CallId;
@@ -26,7 +27,7 @@ pub fn record(run: &Run, outcome: &Outcome) -> Result<Vec<Event>, Refusal> {
         Outcome::Prepared(facts) => Ok(prepared(run, facts)),
         Outcome::Tool { call, outcome } => {
             running(run, *call)?;
-            Ok(vec![Event::ToolCallFinished { call: *call, outcome: outcome.clone() }])
+            Ok(vec![Event::ToolCallFinished { call: *call, outcome: ended(run, outcome) }])
         }
         Outcome::Drifted { call, why } => {
             running(run, *call)?;
@@ -42,6 +43,21 @@ pub fn record(run: &Run, outcome: &Outcome) -> Result<Vec<Event>, Refusal> {
         }
         Outcome::Probed { call, probe } => probed(run, *call, *probe),
     }
+}
+
+/// A call that was ended while it ran says by whom (docs/ENGINE.md §10.4).
+fn ended(run: &Run, outcome: &ToolOutcome) -> ToolOutcome {
+    let who = match (outcome.kind, run.control) {
+        (OutcomeKind::Cancelled, Some(Control::Cancel(_))) => "cancelled by operator while running",
+        (OutcomeKind::Cancelled, Some(Control::Pause(_))) => "ended by the operator's pause while running",
+        (OutcomeKind::Cancelled, Some(Control::Leave)) => "ended while running, because the operator left",
+        _ => return outcome.clone(),
+    };
+    let text = match outcome.text.trim() {
+        "" => who.to_string(),
+        partial => format!("{who}, partial output follows\n{partial}"),
+    };
+    ToolOutcome { text, ..outcome.clone() }
 }
 
 fn running(run: &Run, call: CallId) -> Result<(), Refusal> {

@@ -1,13 +1,13 @@
 //! What an input means, as facts. It records what is so and decides nothing about what comes next.
 
-use crate::domain::approval::By;
-use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::budget::ReservationId;
 use crate::domain::command::Command;
 use crate::domain::command::Control;
 use crate::domain::command::PlanEdit;
+use crate::domain::command::Policy;
 use crate::domain::command::Refusal;
 use crate::domain::control;
 use crate::domain::event::Event;
@@ -16,23 +16,25 @@ use crate::domain::event::Owner;
 use crate::domain::event::OwnerMode;
 use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
+use crate::domain::id::InterjectionId;
 use crate::domain::limits;
+use crate::domain::money::MicroUsd;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
+use crate::domain::status::Lack;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::time::Now;
-use crate::domain::tool::CallState;
-use crate::domain::tool::Digest;
 use crate::domain::tool::OutcomeKind;
-use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::Input;
 use crate::machine::adopt;
+use crate::machine::deciding;
 use crate::machine::outcome;
+use crate::machine::steer;
+use crate::machine::trusting;
 use crate::policy::charge;
 use crate::policy::context;
-use crate::policy::permission;
 use crate::policy::plan_edit;
 use crate::policy::spending;
 
@@ -42,17 +44,21 @@ pub fn respond(run: &Run, input: &Input, now: Now) -> Result<Vec<Event>, Refusal
         Input::Recovered { owner, problems } => Ok(recovered(run, owner, problems, now)),
         Input::Command(command, client) => obey(run, command, client),
         Input::Outcome(outcome) => outcome::record(run, outcome),
+        Input::Unready { lacks, by } => unready(run, lacks, by.as_ref()),
         Input::Tick => Ok(tick(run, now)),
     }
 }
 
 /// A new owner; the one before is gone, and what became of its work is unknown (docs/ENGINE.md §10.7).
-fn recovered(run: &Run, owner: &Owner, problems: &[ParkReason], now: Now) -> Vec<Event> {
+fn recovered(run: &Run, owner: &Owner, problems: &[Lack], now: Now) -> Vec<Event> {
     let mut group = vec![Event::OwnerAcquired { owner: owner.clone() }];
+    if owner.mode == OwnerMode::Drives && !run.is_ended() {
+        group.extend(trusting::after_restart(run));
+    }
     match &run.status {
         Status::Queued => match (owner.mode, problems.first()) {
             (OwnerMode::Records, _) => {}
-            (OwnerMode::Drives, Some(problem)) => group.push(status(Status::Parked(problem.clone()), None)),
+            (OwnerMode::Drives, Some(_)) => group.extend(parked_for(problems)),
             (OwnerMode::Drives, None) => group.push(status(Status::Running, None)),
         },
         Status::Running => group.extend(interrupted(run, now)),
@@ -86,7 +92,7 @@ fn interrupted(run: &Run, now: Now) -> Vec<Event> {
     group
 }
 
-fn status(status: Status, by: Option<&ClientId>) -> Event {
+pub(crate) fn status(status: Status, by: Option<&ClientId>) -> Event {
     Event::StatusChanged { status, by: by.cloned() }
 }
 
@@ -100,19 +106,25 @@ fn tick(run: &Run, now: Now) -> Vec<Event> {
 fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, Refusal> {
     if run.is_ended() {
         let asks_nothing = *command == Command::Leave;
-        return if asks_nothing { Ok(Vec::new()) } else { Err(Refusal::Ended(run.status.clone())) };
+        let says = matches!(command, Command::Interject { .. });
+        let refusal = if says { Refusal::EndedUnsaid } else { Refusal::Ended };
+        return if asks_nothing { Ok(Vec::new()) } else { Err(refusal(run.status.clone())) };
     }
     match command {
-        Command::Decide { call, digest, decision } => decide(run, *call, digest, decision, client),
+        Command::Decide { call, digest, decision } => deciding::decide(run, *call, digest, decision, client),
+        Command::AllowAll { calls } => deciding::allow_all(run, calls, client),
+        Command::SetTrust(trust) => Ok(trusting::set(run, *trust, client)),
         Command::Resolve { call, resolution } => resolve(run, *call, resolution, client),
         Command::Answer { call, text } => answer(run, *call, text, client),
-        Command::Interject { text } => interject(run, text, client),
+        Command::Interject { text, policy } => interject(run, text, *policy, client),
+        Command::Withdraw(id) => withdraw(run, *id, client),
         Command::Pause(_) if !run.is_running() => Err(Refusal::NotRunning(run.status.clone())),
         Command::Pause(pause) => Ok(request(run, Control::Pause(*pause), client)),
-        Command::Resume => resume(run, client),
+        Command::Resume => resume(run, Some(client)),
         Command::Cancel(cancel) => Ok(request(run, Control::Cancel(*cancel), client)),
         Command::Raise { axis, limit } => raise(run, *axis, *limit, client),
         Command::EditPlan(edit) => edit_plan(run, edit, client),
+        Command::Correct { id, amount } => correct(run, *id, *amount, client),
         Command::Leave if !run.is_running() => Ok(Vec::new()),
         Command::Leave => Ok(request(run, Control::Leave, client)),
     }
@@ -124,60 +136,6 @@ fn request(run: &Run, control: Control, client: &ClientId) -> Vec<Event> {
         return Vec::new();
     }
     vec![Event::ControlRequested { control, by: client.clone() }]
-}
-
-fn decide(
-    run: &Run,
-    id: CallId,
-    digest: &Digest,
-    decision: &Decision,
-    client: &ClientId,
-) -> Result<Vec<Event>, Refusal> {
-    let call = run.calls.get(&id).ok_or(Refusal::NoSuchCall(id))?;
-    match &call.state {
-        CallState::Awaiting { .. } => {}
-        CallState::Proposed | CallState::Prepared => return Err(Refusal::NoSuchCall(id)),
-        CallState::Approved
-        | CallState::Denied { .. }
-        | CallState::Running
-        | CallState::OutcomeUnknown { .. }
-        | CallState::Closed(_) => return Err(Refusal::AlreadyDecided(id)),
-    }
-    if call.digest().as_ref() != Some(digest) {
-        return Err(Refusal::BindingChanged(id));
-    }
-    let told = match decision {
-        Decision::Deny(words) => Decision::Deny(said(words, Empty::Fits)?),
-        Decision::AllowOnce | Decision::AllowRun => decision.clone(),
-    };
-    let by = By::Operator(client.clone());
-    let mut group = vec![Event::ApprovalDecided { call: id, digest: digest.clone(), decision: told, by }];
-    if *decision == Decision::AllowRun {
-        group.extend(twins(run, call));
-    }
-    let decided = |head: &ToolCall| {
-        group.iter().any(|event| matches!(event, Event::ApprovalDecided { call, .. } if *call == head.id))
-    };
-    // The head may have been decided before, under an owner that only recorded.
-    let holds_up = run.head().is_some_and(|head| run.waits(head).is_some() && !decided(head));
-    if run.status == Status::Parked(ParkReason::Approval) && run.is_driven() && !holds_up {
-        group.push(status(Status::Running, Some(client)));
-    }
-    Ok(group)
-}
-
-/// Other waiting calls that a grant for the run covers as well.
-fn twins(run: &Run, call: &ToolCall) -> Vec<Event> {
-    let covered = |other: &&ToolCall| {
-        other.id != call.id && other.grant() == call.grant() && matches!(other.state, CallState::Awaiting { .. })
-    };
-    run.ordered_calls()
-        .filter(covered)
-        .filter_map(|other| {
-            let by = By::Rule(permission::GRANTED.to_string());
-            Some(Event::ApprovalDecided { call: other.id, digest: other.digest()?, decision: Decision::AllowOnce, by })
-        })
-        .collect()
 }
 
 fn resolve(run: &Run, id: CallId, resolution: &Resolution, client: &ClientId) -> Result<Vec<Event>, Refusal> {
@@ -228,22 +186,33 @@ fn edit_plan(run: &Run, edit: &PlanEdit, client: &ClientId) -> Result<Vec<Event>
     Ok(vec![Event::PlanUpdated { plan, by: Some(client.clone()), told }])
 }
 
-fn interject(run: &Run, text: &str, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+fn interject(run: &Run, text: &str, policy: Policy, client: &ClientId) -> Result<Vec<Event>, Refusal> {
     if run.interjections.len() >= limits::INTERJECTIONS_MAX {
         return Err(Refusal::TooMany);
     }
     let text = said(text, Empty::Refused)?;
-    Ok(vec![Event::InterjectionQueued { id: run.next.interjection, text, by: client.clone() }])
+    Ok(vec![Event::InterjectionQueued { id: run.next.interjection, text, by: client.clone(), policy }])
+}
+
+/// Takes back what was said, unless the model was told. Taken back twice is taken back.
+fn withdraw(run: &Run, id: InterjectionId, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    if run.interjections.iter().any(|one| one.id == id) {
+        return Ok(vec![Event::InterjectionWithdrawn { id, by: client.clone() }]);
+    }
+    if id >= run.next.interjection || id < InterjectionId(1) {
+        return Err(Refusal::NeverSaid(id));
+    }
+    if run.transcript.has_operator(id) { Err(Refusal::AlreadyDelivered(id)) } else { Ok(Vec::new()) }
 }
 
 /// Whether a text may be empty.
 #[derive(PartialEq)]
-enum Empty {
+pub(crate) enum Empty {
     Fits,
     Refused,
 }
 
-fn said(text: &str, empty: Empty) -> Result<String, Refusal> {
+pub(crate) fn said(text: &str, empty: Empty) -> Result<String, Refusal> {
     let text = text.trim();
     if text.is_empty() && empty == Empty::Refused {
         return Err(Refusal::Empty);
@@ -255,16 +224,22 @@ fn said(text: &str, empty: Empty) -> Result<String, Refusal> {
 }
 
 /// Goes on, if what the run is parked for is cleared (docs/ENGINE.md §3.2, T7).
-fn resume(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+fn resume(run: &Run, client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
     let Status::Parked(reason) = &run.status else { return Err(Refusal::NotParked(run.status.clone())) };
     let not_cleared = match reason {
         ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question => {
-            // What waits by now may be something else; then the loop parks the run for that.
-            run.head().and_then(|call| run.waits(call)).is_some_and(|waits| waits.reason() == *reason)
+            // What waits by now may be something else; then the loop parks the run for that. What a word of the
+            // operator keeps from being run needs no decision any more.
+            let head = run.head().filter(|call| !steer::is_kept_from_running(run, call));
+            head.and_then(|call| run.waits(call)).is_some_and(|waits| waits.reason() == *reason)
         }
         ParkReason::Budget(axis) => run.pool.is_exhausted(*axis) || !bears_next(run, *axis),
         ParkReason::ContextExhausted | ParkReason::PriceUnknown => true,
         ParkReason::DenyBreaker
+        | ParkReason::DailyBudget { .. }
+        | ParkReason::NotReady
+        | ParkReason::Unexplained
+        | ParkReason::Escalated(_)
         | ParkReason::Stalled(_)
         | ParkReason::Verification
         | ParkReason::ModelOutput
@@ -282,15 +257,56 @@ fn resume(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
         | ParkReason::EnginePanic => false,
     };
     if not_cleared {
-        return Err(Refusal::ReasonNotCleared(reason.clone()));
+        return Err(not_cleared_yet(run, reason));
     }
-    Ok(vec![status(Status::Running, Some(client))])
+    Ok(vec![status(Status::Running, client)])
+}
+
+/// The run is to go on, and is parked for what it lacks: nothing is asked of anybody. What it was parked for before
+/// must be cleared first, and counts as cleared then.
+fn unready(run: &Run, lacks: &[Lack], client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
+    let mut group = resume(run, client)?;
+    match lacks.first() {
+        Some(Lack { reason, sentence }) if run.status == Status::Parked(reason.clone()) => {
+            let remedy = format!("{sentence}; then resume");
+            return Err(Refusal::ReasonNotCleared { reason: reason.clone(), remedy });
+        }
+        Some(_) | None => group.extend(parked_for(lacks)),
+    }
+    Ok(group)
+}
+
+/// What is missing, and the change of status for the first of it; nothing when nothing is.
+fn parked_for(lacks: &[Lack]) -> Vec<Event> {
+    let Some(first) = lacks.first() else { return Vec::new() };
+    let sentences = lacks.iter().map(|lack| lack.sentence.clone()).collect();
+    vec![Event::PreflightFailed { lacks: sentences }, status(Status::Parked(first.reason.clone()), None)]
+}
+
+fn not_cleared_yet(run: &Run, reason: &ParkReason) -> Refusal {
+    let remedy = match reason {
+        ParkReason::Budget(axis) => {
+            format!(
+                "raise the limit at least so far: {}; then resume; nothing is redone",
+                spending::raising(run, *axis)
+            )
+        }
+        _ => run.remedy_of(reason),
+    };
+    Refusal::ReasonNotCleared { reason: reason.clone(), remedy }
 }
 
 /// Whether the axis bears the worst case of the next request.
 fn bears_next(run: &Run, axis: Axis) -> bool {
     let worst = spending::worst_case(run, &context::assemble(run));
     !run.pool.refuses(worst.amount, worst.tokens).any(|refused| refused == axis)
+}
+
+/// Takes an actual figure for a charge in doubt (docs/ENGINE.md §8.3).
+fn correct(run: &Run, id: ReservationId, amount: MicroUsd, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    let mut after = run.pool.clone();
+    after.correct(id, amount).map_err(Refusal::BadCorrection)?;
+    Ok(vec![Event::BudgetCorrected { id, amount, by: client.clone() }])
 }
 
 fn raise(run: &Run, axis: Axis, limit: Limit, client: &ClientId) -> Result<Vec<Event>, Refusal> {

@@ -10,13 +10,14 @@ use crate::domain::money::Price;
 use crate::domain::money::Usage;
 use crate::domain::money::tokens_of_bytes;
 
-/// The charge of a call that gave a whole reply: as reported, or estimated but not above the reservation.
+/// The charge of a call that gave a whole reply: as reported, or estimated. What is counted is charged
+/// in full, also above the reservation: uncertainty is charged upward (docs/ENGINE.md §8.3).
 pub fn of_reply(reply: &ModelReply, held: &Reservation, price: &Price) -> Charge {
     if let Some(usage) = reply.usage {
         return Charge { amount: price.cost(&usage), usage, basis: Basis::Reported };
     }
     let usage = counted(held, reply.received_bytes);
-    Charge { amount: price.cost(&usage).min(held.amount), usage, basis: Basis::Estimated }
+    Charge { amount: price.cost(&usage), usage, basis: Basis::Estimated }
 }
 
 /// The charge of a call that gave no whole reply.
@@ -88,7 +89,7 @@ mod tests {
         let rows = [
             (reply(usage, 0), 200, Basis::Reported),
             (reply(None, 300), 1_400, Basis::Estimated),
-            (reply(None, 300_000), 5_000, Basis::Estimated),
+            (reply(None, 300_000), 1_000_400, Basis::Estimated),
             (failed(false, None, 0), 0, Basis::NotAccepted),
             (failed(true, usage, 300), 1_100, Basis::Partial),
             (failed(true, None, 300), 1_400, Basis::Estimated),

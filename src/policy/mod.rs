@@ -6,7 +6,9 @@
 pub mod charge;
 pub mod claim;
 pub mod context;
+pub mod editing;
 pub mod ending;
+pub mod noise;
 pub mod permission;
 pub mod plan_edit;
 pub mod plan_items;
@@ -16,3 +18,4 @@ pub mod progress;
 pub mod reply;
 pub mod retry;
 pub mod spending;
+pub mod stall;

@@ -45,8 +45,8 @@ pub fn after(run: &Run, trouble: &Trouble, now: Now) -> Next {
         | FailureClass::Network
         | FailureClass::StreamStalled
         | FailureClass::StreamBroken
-        | FailureClass::Cancelled
-        | FailureClass::Unknown => Next::Park(provider_wait),
+        | FailureClass::Cancelled => Next::Park(provider_wait),
+        FailureClass::Unknown => Next::Park(ParkReason::Unexplained),
     }
 }
 

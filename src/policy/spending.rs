@@ -42,8 +42,16 @@ pub fn needed(run: &Run, axis: Axis) -> u64 {
     match axis {
         Axis::Cost => used.saturating_add(worst.amount.0.max(1)),
         Axis::Tokens => used.saturating_add(worst.tokens.max(1)),
-        Axis::Active | Axis::Loops | Axis::ModelCalls | Axis::ToolCalls => used.saturating_add(1),
+        // Whole minutes, as a person writes them.
+        Axis::Active => (used / 60_000 + 1) * 60_000,
+        Axis::Loops | Axis::ModelCalls | Axis::ToolCalls => used.saturating_add(1),
     }
+}
+
+/// The line to type that raises a limit just enough.
+pub fn raising(run: &Run, axis: Axis) -> String {
+    let least = axis.show(needed(run, axis));
+    format!("tiller raise {} {} {}", run.id.short(), axis.word(), least.trim_start_matches('$'))
 }
 
 /// Every axis that does not bear another iteration, in the order of `Axis::ALL`. `worst` is that of its request.

@@ -18,7 +18,7 @@ use std::path::Path;
 use crate::store::StoreError;
 
 const DIR_MODE: u32 = 0o700;
-const FILE_MODE: u32 = 0o600;
+pub(crate) const FILE_MODE: u32 = 0o600;
 
 /// Makes a directory for its owner only. Errors when it exists.
 pub(crate) fn create_dir(path: &Path) -> io::Result<()> {

@@ -4,6 +4,7 @@
 //! in memory with the same contract (docs/JOURNAL.md, "On disk"). This file must not do input or output.
 
 pub mod look;
+pub mod ledger;
 pub mod memory;
 pub mod place;
 pub mod repair;

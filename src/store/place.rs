@@ -107,6 +107,12 @@ impl Home {
         Ok(run)
     }
 
+    /// Whether the disk has the room that a run needs to go on. Errors with `Disk` when it has not.
+    pub fn has_room(&self, id: &RunId) -> Result<(), StoreError> {
+        files::check_space(&self.run_dir(id), limits::FREE_SPACE_MIN_BYTES)
+            .map_err(|error| disk(format!("going on with run {id}"), &error))
+    }
+
     /// The run whose name begins like this. Errors with `NotFound` or `Ambiguous`.
     pub fn find(&self, prefix: &str) -> Result<RunId, StoreError> {
         let wanted = prefix.trim().to_ascii_lowercase();

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::collections::VecDeque;
 
 use crate::domain::approval::By;
+use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Limit;
 use crate::domain::event::ClaimVerdict;
@@ -13,6 +14,7 @@ use crate::domain::event::Finding;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
 use crate::domain::id::RunId;
+use crate::domain::leave::changes;
 use crate::domain::limits;
 use crate::domain::model::FailureClass;
 use crate::domain::run::Run;
@@ -143,6 +145,7 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         Event::PlanUpdated { by: None, told, .. } if !told.is_empty() => {
             ("·", Role::Dim, "the plan was read from the text of the reply, because no call gave one".to_string())
         }
+        Event::PreflightFailed { lacks } => ("!", Role::Warning, format!("can't go on: {}", lacks.join("\n"))),
         Event::Recovered { findings } => ("!", Role::Warning, recovered(findings)),
         Event::BudgetRaised { axis, limit, .. } => {
             let to = match limit {
@@ -151,8 +154,24 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
             };
             ("·", Role::Operator, format!("you set the limit of {} to {to}", axis.word()))
         }
+        Event::BudgetCorrected { id, amount, .. } => {
+            ("·", Role::Operator, format!("you corrected the charge of {id} to {amount}"))
+        }
         Event::ApprovalInvalidated { call, why } => {
             ("!", Role::Warning, format!("what {call} would touch has changed ({why}); it is looked at anew"))
+        }
+        Event::TrustChanged { trust, by } => match by {
+            By::Operator(_) => ("·", Role::Operator, format!("you set trust to {trust}: {}", trust.meaning())),
+            By::Rule(rule) => ("!", Role::Warning, format!("trust is {trust} ({rule}): {}", trust.meaning())),
+        },
+        Event::ApprovalDecided { call, decision: Decision::AllowTool, by: By::Operator(_), .. } => {
+            let tool = run.calls.get(call).map_or("?", |call| call.tool.as_str());
+            ("·", Role::Operator, format!("you allowed every later call of {tool} until the run ends"))
+        }
+        Event::ApprovalDecided { call, decision: Decision::Edit(_), .. } => {
+            let line = run.calls.get(call).and_then(|call| Some((call.edited.as_ref()?, &call.arguments)));
+            let text = line.map(|(edited, now)| changes(&edited.original, now)).unwrap_or_default();
+            ("·", Role::Operator, format!("you changed {call}: {text}"))
         }
         Event::ToolOutcomeResolved { call, resolution, .. } => {
             let text = match resolution {
@@ -163,6 +182,7 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
             };
             ("·", Role::Operator, text)
         }
+        Event::InterjectionWithdrawn { id, .. } => ("·", Role::Operator, format!("you took {id} back, untold")),
         Event::QuestionAnswered { text, .. } => ("›", Role::Operator, format!("you answered: {text}")),
         Event::AcceptanceChecked { index, passed, detail } => {
             let title = run.terms.checks.get(*index).map_or("?", |check| check.title());

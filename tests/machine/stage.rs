@@ -110,6 +110,14 @@ impl Stage {
             "talk" => run.transcript.entries().map(|entry| telling::message(&entry.message)).collect(),
             "uses" => vec![telling::uses(run)],
             "waiting" => run.waiting().iter().map(|(call, waits)| format!("{} {waits:?}", call.id)).collect(),
+            "trust" => vec![run.trust.to_string()],
+            "digests" => {
+                let digest = |call: &ToolCall| call.digest().map_or("none".to_string(), |digest| digest.0);
+                run.waiting().iter().map(|(call, _)| format!("{} {}", call.id, &digest(call)[..16])).collect()
+            }
+            "calls" => {
+                run.calls.values().map(|call| format!("{} {} {:?}", call.id, call.arguments, call.edited)).collect()
+            }
             "deadline" => vec![run.deadline().map_or("none".to_string(), |at| format!("at {}", at.0))],
             "status" => vec![run.status.phrase()],
             "windows" => vec![telling::windows(run)],

@@ -52,6 +52,7 @@ use tiller::domain::tool::Facts;
 use tiller::domain::tool::FileWrite;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::ToolOutcome;
+use tiller::domain::trust::Trust;
 use tiller::tui::app::App;
 use tiller::tui::app::Moment;
 use tiller::tui::app::Msg;
@@ -82,6 +83,8 @@ pub fn terms(goal: &str) -> Terms {
         tools: Vec::new(),
         instructions: String::new(),
         rehearsal: false,
+        trust: Trust::Ask,
+        keep_full_trust: false,
     }
 }
 
@@ -235,6 +238,7 @@ impl Story {
         let write =
             FileWrite { path: "/home/op/parser/src/lexer.rs".to_string(), before: None, after: "00".to_string() };
         let facts = Facts {
+            unconfined: false,
             title: title.to_string(),
             reach: reach.to_string(),
             inside: true,
@@ -266,7 +270,8 @@ impl Story {
 
     pub fn finish(&mut self, call: CallId, kind: OutcomeKind, text: &str, took_ms: u64) {
         self.wait(took_ms);
-        let outcome = ToolOutcome { kind, text: text.to_string(), bytes: text.len() as u64, took: Span(took_ms) };
+        let outcome =
+            ToolOutcome { kind, text: text.to_string(), bytes: text.len() as u64, took: Span(took_ms), class: None };
         self.event(Event::ToolCallFinished { call, outcome });
     }
 

@@ -14,6 +14,7 @@ use tiller::domain::message::Message;
 use tiller::domain::run::Run;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Probe;
+use tiller::domain::trust::Trust;
 
 use crate::sim::world::World;
 
@@ -72,7 +73,13 @@ impl Allowances {
             Event::ToolCallProposed { call, effect, .. } => {
                 self.effects.insert(*call, *effect);
             }
-            Event::ApprovalDecided { call, decision: Decision::AllowOnce | Decision::AllowRun, by, .. } => {
+            Event::TrustChanged { trust, by: By::Operator(_) } => self.granted_by_operator |= *trust > Trust::Ask,
+            Event::ApprovalDecided {
+                call,
+                decision: Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool,
+                by,
+                ..
+            } => {
                 // A rule lets a call that changes the world run only on the strength of an operator's grant.
                 self.granted_by_operator |= matches!(by, By::Operator(_));
                 let counts = self.effects.get(call) == Some(&EffectClass::Read) || self.granted_by_operator;

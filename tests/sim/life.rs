@@ -23,9 +23,11 @@ use tiller::domain::time::Now;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
 use tiller::domain::tool::EffectClass;
+use tiller::domain::tool::Noise;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::ToolOutcome;
 use tiller::domain::tool::ToolSpec;
+use tiller::domain::trust::Trust;
 use tiller::machine::Input;
 use tiller::machine::Outcome;
 use tiller::machine::create;
@@ -435,6 +437,7 @@ fn terms(loops: u64) -> Terms {
         description: String::new(),
         schema: serde_json::Value::Null,
         effect,
+        noise: Noise::default(),
     };
     let limits =
         Limits { cost: Limit::At(2_000_000), loops: Limit::At(loops), tool_calls: Limit::At(40), ..Limits::default() };
@@ -460,5 +463,7 @@ fn terms(loops: u64) -> Terms {
         ],
         instructions: String::new(),
         rehearsal: false,
+        trust: Trust::Ask,
+        keep_full_trust: false,
     }
 }

@@ -7,11 +7,14 @@ use tiller::domain::budget::Limit;
 use tiller::domain::command::Cancel;
 use tiller::domain::command::Command;
 use tiller::domain::command::Pause;
+use tiller::domain::command::Policy;
+use tiller::domain::id::InterjectionId;
 use tiller::domain::run::Run;
 use tiller::domain::run::Waits;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
 use tiller::domain::tool::Digest;
+use tiller::domain::trust::Trust;
 use tiller::policy::plan_edit;
 
 use crate::sim::Chance;
@@ -38,7 +41,8 @@ impl Operator {
     /// Something said or done out of the blue, while the run runs.
     pub fn whim(&mut self, chance: &mut Chance) -> Option<Command> {
         match chance.below(120) {
-            0 | 1 => Some(Command::Interject { text: "mind the tests".to_string() }),
+            0 | 1 => Some(Command::Interject { text: "mind the tests".to_string(), policy: policy(chance) }),
+            12 => Some(Command::Withdraw(InterjectionId(1 + u32::try_from(chance.below(4)).unwrap()))),
             2 => Some(Command::Pause(Pause::AfterTool)),
             3 => Some(Command::Pause(Pause::Now)),
             4 => Some(Command::Leave),
@@ -48,6 +52,8 @@ impl Operator {
             8 | 9 => {
                 plan_edit::read(PLAN_EDITS[chance.below(PLAN_EDITS.len() as u64) as usize]).ok().map(Command::EditPlan)
             }
+            10 => Some(Command::SetTrust(Trust::ALL[chance.below(4) as usize])),
+            11 => Some(Command::Pause(Pause::AfterIteration)),
             _ => None,
         }
     }
@@ -65,6 +71,11 @@ impl Operator {
                 Waits::Decision if chance.percent(5) => {
                     Command::Decide { call: id, digest: Digest("stale".to_string()), decision: Decision::AllowOnce }
                 }
+                Waits::Decision if chance.percent(10) => Command::AllowAll { calls: vec![(id, digest)] },
+                Waits::Decision if chance.percent(10) => {
+                    let decision = Decision::Edit(format!("{{\"path\":\"edited{}\"}}", chance.below(3)));
+                    Command::Decide { call: id, digest, decision }
+                }
                 Waits::Decision => Command::Decide { call: id, digest, decision: decision(chance) },
                 Waits::Outcome => Command::Resolve { call: id, resolution: resolution(chance) },
                 Waits::Answer => Command::Answer { call: id, text: "this one".to_string() },
@@ -80,9 +91,15 @@ impl Operator {
     }
 }
 
+fn policy(chance: &mut Chance) -> Policy {
+    let place = usize::try_from(chance.below(Policy::ALL.len() as u64)).unwrap();
+    Policy::ALL[place]
+}
+
 fn decision(chance: &mut Chance) -> Decision {
     match chance.below(10) {
         0..=6 => Decision::AllowOnce,
+        7 if chance.percent(50) => Decision::AllowTool,
         7 => Decision::AllowRun,
         8 => Decision::Deny(String::new()),
         _ => Decision::Deny("not like this".to_string()),

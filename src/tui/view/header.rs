@@ -116,6 +116,7 @@ fn phrase(run: &Run) -> String {
 /// What happens next, or what can be done.
 fn more(app: &App) -> String {
     let stopping = match app.stopping().filter(|_| app.run.is_running()) {
+        Some(Control::Pause(Pause::AfterIteration)) => "pausing at the end of this iteration",
         Some(Control::Pause(Pause::AfterTool)) => "pausing after the running call",
         Some(Control::Pause(Pause::Now)) => "stopping the running call",
         Some(Control::Leave) => "leaving",

@@ -301,19 +301,28 @@ fn sent(app: &App, item: &Item) -> &'static str {
         Command::Decide { call, decision, .. } if *call == item.call => Some(match decision {
             Decision::AllowOnce => "allow once",
             Decision::AllowRun => "allow for this run",
+            Decision::AllowTool => "allow the tool for this run",
+            Decision::Edit(_) => "allow as you changed it",
             Decision::Deny(_) => "deny",
         }),
         Command::Resolve { call, .. } if *call == item.call => Some("what became of it"),
         Command::Answer { call, .. } if *call == item.call => Some("your answer"),
+        Command::AllowAll { calls } if calls.iter().any(|(call, _)| *call == item.call) => {
+            Some("allow all of the list")
+        }
         Command::Decide { .. }
+        | Command::AllowAll { .. }
+        | Command::SetTrust(_)
         | Command::Resolve { .. }
         | Command::Answer { .. }
         | Command::Interject { .. }
+        | Command::Withdraw(_)
         | Command::Pause(_)
         | Command::Resume
         | Command::Cancel(_)
         | Command::Raise { .. }
         | Command::EditPlan(_)
+        | Command::Correct { .. }
         | Command::Leave => None,
     });
     about.unwrap_or("your word")

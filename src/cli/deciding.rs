@@ -1,0 +1,131 @@
+//! The words of the command line that decide: about one call, about a list of calls, with changed arguments, and how
+//! much a run does unasked.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::Ask;
+use crate::cli::Order;
+use crate::domain::approval::Decision;
+use crate::domain::id::CallId;
+use crate::domain::trust::Trust;
+
+/// Where changed arguments are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EditText {
+    /// On the command line.
+    Typed(String),
+    /// In a file.
+    File(PathBuf),
+}
+
+/// What is said of `approve` below its words.
+pub(crate) const APPROVE_HELP: &str = "\
+Examples:
+  tiller approve k7f c7 1a2b3c4d && tiller resume k7f
+  tiller approve k7f c7:1a2b3c4d c8:9f8e7d6c      all of the list, or none of it
+  tiller approve k7f c7 1a2b3c4d --edit '{\"path\":\"src/b.rs\"}'";
+
+/// What is said of `trust` below its words.
+pub(crate) const TRUST_HELP: &str = "\
+MODE:
+  plan          it reads inside the workspace; what would change anything is denied
+  ask           it reads inside the workspace; you are asked about everything else
+  auto_edit     it also changes files of the workspace
+  full_trust    you are asked only about sensitive names, what other programs run, places outside the
+                workspace, and shell lines, because there is no sandbox
+What waits for you already goes on waiting. A tighter mode takes back what was allowed and not used.
+Full trust ends when another process goes on with the run, unless run.keep_full_trust is set.";
+
+#[derive(Args)]
+pub(crate) struct DecisionWords {
+    /// The beginning of the run's name
+    #[arg(value_parser = crate::cli::values::run_prefix)]
+    run: String,
+    /// The call: c1, c2, …
+    #[arg(value_parser = crate::cli::values::call)]
+    call: CallId,
+    /// The digest that was shown with it; the decision holds for exactly those bytes
+    #[arg(value_parser = crate::cli::values::digest)]
+    digest: String,
+}
+
+impl DecisionWords {
+    pub(crate) fn ask(self, decision: Decision) -> Ask {
+        let order = Order::Decide { call: self.call, digest: self.digest, decision };
+        Ask::Order { run: self.run, order }
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct ApproveWords {
+    /// The beginning of the run's name
+    #[arg(value_parser = crate::cli::values::run_prefix)]
+    run: String,
+    /// The call and its digest, as they were shown; or a list of calls, each as CALL:DIGEST
+    #[arg(value_name = "CALL DIGEST | CALL:DIGEST", required = true)]
+    calls: Vec<String>,
+    /// Allow it with these arguments in the place of the model's: JSON, or a file that holds it
+    #[arg(long, value_name = "FILE_OR_JSON", conflicts_with_all = ["for_run", "tool"])]
+    edit: Option<String>,
+    /// Allow it, and every later call with the same arguments and the same binding, until the run ends
+    #[arg(long, conflicts_with = "tool")]
+    for_run: bool,
+    /// Allow it, and every later call of the same tool, until the run ends; what is always asked about is still asked
+    #[arg(long)]
+    tool: bool,
+}
+
+impl ApproveWords {
+    /// Errors with a sentence when the words do not name calls with their digests.
+    pub(crate) fn ask(self) -> Result<Ask, String> {
+        let order = match (self.pairs()?.as_slice(), &self.edit) {
+            ([(call, digest)], Some(edit)) => {
+                Order::Edit { call: *call, digest: digest.clone(), arguments: edit_text(edit) }
+            }
+            ([(call, digest)], None) => {
+                let decision = match (self.for_run, self.tool) {
+                    (true, _) => Decision::AllowRun,
+                    (false, true) => Decision::AllowTool,
+                    (false, false) => Decision::AllowOnce,
+                };
+                Order::Decide { call: *call, digest: digest.clone(), decision }
+            }
+            (_, _) if self.edit.is_some() || self.for_run || self.tool => {
+                return Err("--edit, --for-run and --tool are about one call; nothing was decided".to_string());
+            }
+            (pairs, _) => Order::AllowAll(pairs.to_vec()),
+        };
+        Ok(Ask::Order { run: self.run, order })
+    }
+
+    fn pairs(&self) -> Result<Vec<(CallId, String)>, String> {
+        let pair =
+            |call: &str, digest: &str| Ok((crate::cli::values::call(call)?, crate::cli::values::digest(digest)?));
+        match self.calls.as_slice() {
+            [call, digest] if !call.contains(':') && !digest.contains(':') => Ok(vec![pair(call, digest)?]),
+            calls => calls
+                .iter()
+                .map(|one| match one.split_once(':') {
+                    Some((call, digest)) => pair(call, digest),
+                    None => Err(format!(
+                        "{one} is no CALL:DIGEST; nothing was decided; `tiller show RUN` prints the lines to type"
+                    )),
+                })
+                .collect(),
+        }
+    }
+}
+
+fn edit_text(text: &str) -> EditText {
+    match text.trim_start().starts_with('{') {
+        true => EditText::Typed(text.to_string()),
+        false => EditText::File(PathBuf::from(text)),
+    }
+}
+
+/// A mode by its word.
+pub(crate) fn trust(text: &str) -> Result<Trust, String> {
+    Trust::parse(text)
+}

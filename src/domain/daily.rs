@@ -1,0 +1,203 @@
+//! The pool above all runs: what they spent and hold together in the last 24 hours (docs/ENGINE.md §8.5). A run's own
+//! pool is its child: what a run reserves is reserved here first, so many runs can't spend more than one may.
+//!
+//! Lines in, judgements out; who keeps the lines is the store's business.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::domain::budget::Limit;
+use crate::domain::budget::ReservationId;
+use crate::domain::id::ModelCallId;
+use crate::domain::id::RunId;
+use crate::domain::limits;
+use crate::domain::money::MicroUsd;
+use crate::domain::time::Timestamp;
+
+/// One line of the ledger: what became of a reservation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// When.
+    pub at: Timestamp,
+    /// Of which run.
+    pub run: RunId,
+    /// Of which model call.
+    pub call: ModelCallId,
+    /// Which attempt.
+    pub attempt: u32,
+    /// What.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// So much is set aside.
+    Held(MicroUsd),
+    /// So much was charged. The first one counts.
+    Charged(MicroUsd),
+    /// The operator says that it cost so much.
+    Corrected(MicroUsd),
+    /// The call was never made: the run's journal does not know it. Always zero.
+    Released(MicroUsd),
+}
+
+impl Line {
+    /// The reservation that it is about.
+    pub fn id(&self) -> ReservationId {
+        ReservationId { call: self.call, attempt: self.attempt }
+    }
+}
+
+/// Why all runs together may not set so much aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// What is left.
+    pub left: MicroUsd,
+    /// When it fits, if nothing else is spent.
+    pub until: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    at: Timestamp,
+    amount: MicroUsd,
+    is_open: bool,
+}
+
+/// What the lines of the ledger fold to.
+#[derive(Clone, Debug, Default)]
+pub struct Daily {
+    entries: BTreeMap<(RunId, ReservationId), Entry>,
+}
+
+impl Daily {
+    /// Takes in a line.
+    pub fn take(&mut self, line: &Line) {
+        let key = (line.run.clone(), line.id());
+        let known = self.entries.get(&key).copied();
+        let entry = |amount, is_open| Entry { at: line.at, amount, is_open };
+        let next = match (line.what, known) {
+            (What::Held(amount), Some(known)) => entry(amount.max(known.amount), known.is_open),
+            (What::Held(amount), None) => entry(amount, true),
+            // A charge whose reservation left the window counts all the same.
+            (What::Charged(amount), None | Some(Entry { is_open: true, .. })) => entry(amount, false),
+            (What::Charged(_), Some(known)) => known,
+            (What::Corrected(amount), Some(known)) => Entry { amount, is_open: false, ..known },
+            (What::Corrected(amount), None) => entry(amount, false),
+            (What::Released(_), _) => {
+                self.entries.remove(&key);
+                return;
+            }
+        };
+        self.entries.insert(key, next);
+    }
+
+    /// Whether a line still counts.
+    pub fn counts(line: &Line, now: Timestamp) -> bool {
+        now.since(line.at) < limits::DAILY_WINDOW
+    }
+
+    /// What was spent and is held in the last 24 hours.
+    pub fn spent(&self, now: Timestamp) -> MicroUsd {
+        self.live(now).fold(MicroUsd(0), |sum, entry| sum.plus(entry.amount))
+    }
+
+    /// Whether `amount` more fits under the limit.
+    pub fn admits(&self, amount: MicroUsd, limit: Limit, now: Timestamp) -> Result<(), Refused> {
+        let Limit::At(most) = limit else { return Ok(()) };
+        let spent = self.spent(now);
+        if limit.bears(spent.plus(amount).0) {
+            return Ok(());
+        }
+        let left = MicroUsd(most).minus(spent);
+        let mut leaving: Vec<Entry> = self.live(now).copied().collect();
+        leaving.sort_by_key(|entry| entry.at);
+        let mut stays = spent;
+        let mut until = now.plus(limits::DAILY_WINDOW);
+        for entry in leaving {
+            stays = stays.minus(entry.amount);
+            if limit.bears(stays.plus(amount).0) {
+                until = entry.at.plus(limits::DAILY_WINDOW);
+                break;
+            }
+        }
+        Err(Refused { left, until })
+    }
+
+    /// What a reservation of a run holds, while it is not settled.
+    pub fn held(&self, run: &RunId, id: ReservationId) -> Option<MicroUsd> {
+        self.entries.get(&(run.clone(), id)).filter(|entry| entry.is_open).map(|entry| entry.amount)
+    }
+
+    /// The reservations of a run that are not settled.
+    pub fn open_of<'a>(&'a self, run: &'a RunId) -> impl Iterator<Item = ReservationId> + 'a {
+        self.entries.iter().filter(move |((one, _), entry)| one == run && entry.is_open).map(|((_, id), _)| *id)
+    }
+
+    fn live(&self, now: Timestamp) -> impl Iterator<Item = &Entry> {
+        self.entries.values().filter(move |entry| now.since(entry.at) < limits::DAILY_WINDOW)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::time::Span;
+
+    const HOUR: u64 = 3_600_000;
+
+    fn line(at: u64, run: u8, call: u32, what: What) -> Line {
+        Line { at: Timestamp(at), run: RunId::from_entropy([run; 12]), call: ModelCallId(call), attempt: 1, what }
+    }
+
+    fn daily(lines: &[Line]) -> Daily {
+        let mut daily = Daily::default();
+        lines.iter().for_each(|line| daily.take(line));
+        daily
+    }
+
+    #[test]
+    fn what_is_charged_takes_the_place_of_what_is_held_and_only_once() {
+        let held = What::Held(MicroUsd(200));
+        let charged = |amount| What::Charged(MicroUsd(amount));
+        let rows = [
+            (vec![line(1, 1, 1, held)], 200),
+            (vec![line(1, 1, 1, held), line(2, 1, 1, charged(10))], 10),
+            (vec![line(1, 1, 1, held), line(2, 1, 1, charged(10)), line(3, 1, 1, charged(99))], 10),
+            (vec![line(1, 1, 1, held), line(2, 1, 1, charged(300))], 300),
+            (vec![line(1, 1, 1, held), line(2, 2, 1, held)], 400),
+            (vec![line(1, 1, 1, held), line(2, 1, 1, What::Released(MicroUsd(0)))], 0),
+            (vec![line(2, 1, 1, charged(10)), line(3, 1, 1, What::Corrected(MicroUsd(7)))], 7),
+            (vec![line(1, 1, 1, held), line(2, 1, 1, held)], 200),
+        ];
+        for (lines, spent) in rows {
+            assert_eq!(daily(&lines).spent(Timestamp(5)), MicroUsd(spent), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn the_window_rolls() {
+        let all = daily(&[
+            line(0, 1, 1, What::Charged(MicroUsd(70))),
+            line(HOUR, 2, 1, What::Charged(MicroUsd(20))),
+            line(2 * HOUR, 3, 1, What::Held(MicroUsd(5))),
+        ]);
+        let limit = Limit::At(100);
+        let now = Timestamp(3 * HOUR);
+        assert_eq!(all.admits(MicroUsd(5), limit, now), Ok(()));
+        let refused = |until| Err(Refused { left: MicroUsd(5), until: Timestamp(until) });
+        assert_eq!(all.admits(MicroUsd(6), limit, now), refused(24 * HOUR));
+        assert_eq!(all.admits(MicroUsd(90), limit, now), refused(25 * HOUR));
+        assert_eq!(all.admits(MicroUsd(101), limit, now), refused(27 * HOUR), "it never fits");
+        assert_eq!(all.admits(MicroUsd(75), limit, Timestamp(24 * HOUR)), Ok(()));
+        assert_eq!(all.admits(MicroUsd(u64::MAX), Limit::Unlimited, now), Ok(()));
+        // A run that is gone keeps its reservation until that leaves the window; a clock that went back keeps all.
+        assert_eq!(all.spent(Timestamp(0).plus(Span(26 * HOUR - 1))), MicroUsd(5));
+        assert_eq!(all.spent(Timestamp(26 * HOUR)), MicroUsd(0));
+    }
+}
