@@ -26,6 +26,7 @@ use crate::config::value::Value;
 use crate::config::value::from_text;
 use crate::config::value::from_toml;
 use crate::config::value::lines;
+use crate::domain::budget::Limit;
 use crate::domain::budget::Limits;
 use crate::domain::limits;
 use crate::domain::terms::Check;
@@ -295,6 +296,14 @@ impl Settings {
         all
     }
 
+    /// What all runs together may cost in 24 hours.
+    pub fn daily(&self) -> Limit {
+        match self.get(&["budget", "daily"]).map(|setting| &setting.value) {
+            Some(Value::Limit(limit)) => *limit,
+            Some(Value::Text(_) | Value::List(_) | Value::Number(_)) | None => Limit::At(limits::DAILY_COST.0),
+        }
+    }
+
     /// The checks of a run.
     pub fn checks(&self) -> Vec<Check> {
         self.list(&["run", "checks"]).iter().cloned().map(Check::Command).collect()
@@ -321,6 +330,14 @@ impl Settings {
     /// What the agent is told besides the goal.
     pub fn instructions(&self) -> &str {
         self.text(&["run", "instructions"]).unwrap_or_default()
+    }
+
+    /// The variables that hold keys of providers, as far as they are configured.
+    pub fn key_variables(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().filter_map(|(path, setting)| match (path.as_slice(), &setting.value) {
+            ([providers, _, key], Value::Text(name)) if providers == "providers" && key == "key" => Some(name.as_str()),
+            (_, Value::Text(_) | Value::List(_) | Value::Limit(_) | Value::Number(_)) => None,
+        })
     }
 
     /// Environment variables that the agent's commands see besides those they always see.

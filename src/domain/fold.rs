@@ -42,6 +42,7 @@ use crate::domain::run::Run;
 use crate::domain::run::Trouble;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
+use crate::domain::status::Warning;
 use crate::domain::terms::Terms;
 use crate::domain::tool::CallState;
 use crate::domain::tool::Probe;
@@ -190,7 +191,10 @@ impl Run {
                     self.iteration.tokens = self.iteration.tokens.saturating_add(charge.usage.total());
                 }
             }
-            Event::BudgetRaised { axis, limit, by: _ } => self.pool.raise(*axis, *limit),
+            Event::BudgetRaised { axis, limit, by: _ } => {
+                self.pool.raise(*axis, *limit);
+                self.warnings.remove(&Warning::Budget(*axis));
+            }
             Event::BudgetCorrected { id, amount, by: _ } => self.pool.correct(*id, *amount)?,
             Event::ModelCallStarted { call, attempt, digest: _, max_output, purpose } => {
                 self.start_model_call(ReservationId { call: *call, attempt: *attempt }, *max_output, *purpose, record)?;
@@ -198,6 +202,7 @@ impl Run {
             Event::ModelCallFinished { call, reply, discarded } => {
                 self.end_model_call(*call)?;
                 self.learn(reply);
+                self.count_truncated(reply);
                 self.trouble = None;
                 self.provider_waits = 0;
                 match discarded {
@@ -207,6 +212,9 @@ impl Run {
             }
             Event::ModelCallFailed { call, failure } => {
                 self.end_model_call(*call)?;
+                if failure.class == FailureClass::Degenerate {
+                    self.iteration.degenerate += 1;
+                }
                 if failure.class != FailureClass::Cancelled {
                     self.iteration.failures += 1;
                     self.trouble = Some(Trouble {

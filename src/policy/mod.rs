@@ -17,5 +17,6 @@ pub mod planning;
 pub mod progress;
 pub mod reply;
 pub mod retry;
+pub mod schema;
 pub mod spending;
 pub mod stall;

@@ -54,7 +54,10 @@ fn event(event: &Event) -> String {
         Event::ModelCallStarted { call, attempt, max_output, .. } => format!("asked {call}.{attempt} for {max_output}"),
         Event::ModelCallFinished { call, reply, discarded } => match discarded {
             Some(why) => format!("replied {call}, not used: {why}"),
-            None => format!("replied {call} {:?}, {} calls", one_line(&reply.text, 40), reply.calls.len()),
+            None => {
+                let opaque = if reply.opaque.is_empty() { "" } else { ", and what is not known" };
+                format!("replied {call} {:?}, {} calls{opaque}", one_line(&reply.text, 40), reply.calls.len())
+            }
         },
         Event::ModelCallFailed { call, failure } => format!("failed {call} {:?}", failure.class),
         Event::RetryScheduled { at, .. } => format!("retry at {}", at.0),
