@@ -121,13 +121,15 @@ impl Redactor {
             | Command::Answer { text, .. }
             | Command::Interject { text, .. }
             | Command::EditPlan(
-                PlanEdit::Add { title: text } | PlanEdit::Retitle { title: text, .. } | PlanEdit::Mark { note: text, .. },
+                PlanEdit::Add { title: text }
+                | PlanEdit::Retitle { title: text, .. }
+                | PlanEdit::Mark { note: text, .. },
             ) => self.clean(text),
             Command::Decide { decision: Decision::Edit(arguments), .. } => *arguments = self.arguments(arguments),
-            Command::Decide {
-                decision: Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool, ..
+            Command::Decide { decision: Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool, .. }
+            | Command::Resolve {
+                resolution: Resolution::NotHappened | Resolution::RunAgain | Resolution::Skip, ..
             }
-            | Command::Resolve { resolution: Resolution::NotHappened | Resolution::RunAgain | Resolution::Skip, .. }
             | Command::AllowAll { .. }
             | Command::SetTrust(_)
             | Command::Withdraw(_)

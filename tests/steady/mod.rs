@@ -68,7 +68,8 @@ impl Steady {
         let effects = self.take(Input::Command(decide, ClientId("operator".to_string())));
         assert!(matches!(effects[..], [Effect::RunTool(_)]), "{effects:?}");
         let text = format!("Wrote notes.txt, {CONTENT_BYTES} bytes.");
-        let outcome = ToolOutcome { kind: OutcomeKind::Done, bytes: text.len() as u64, text, took: Span(3), class: None };
+        let outcome =
+            ToolOutcome { kind: OutcomeKind::Done, bytes: text.len() as u64, text, took: Span(3), class: None };
         self.take(Input::Outcome(Outcome::Tool { call, outcome }));
     }
 
