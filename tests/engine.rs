@@ -14,6 +14,7 @@ use async_trait::async_trait;
 use serde_json::json;
 use tiller::domain::approval::Decision;
 use tiller::domain::budget::Limits;
+use tiller::domain::command::Cancel;
 use tiller::domain::command::Command;
 use tiller::domain::command::Pause;
 use tiller::domain::command::Policy;
@@ -112,7 +113,9 @@ impl Model for Lines {
             Some(line) => line,
             None => {
                 cancel.cancelled().await;
-                Err(failure(FailureClass::Cancelled, None))
+                let text = "half a thought".to_string();
+                let received = Received { accepted: true, bytes: 2_100, text, ..Received::default() };
+                Err(ModelFailure { received, ..failure(FailureClass::Cancelled, None) })
             }
         }
     }
@@ -463,4 +466,22 @@ async fn s_40_an_interrupt_ends_the_tool_that_runs_and_the_words_follow() {
     let place = |part: &str| talk.iter().position(|line| line.contains(part)).unwrap_or_else(|| panic!("{talk:#?}"));
     assert!(place("ended in the middle") < place("mind the gap"));
     assert!(place("not run: operator steered") < place("mind the gap"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn s_45_cancel_while_streaming() {
+    let stage = stage(vec![says("plan", &[plan()])], Manner::Ends, |_| {});
+    stage.until(|run| run.iteration.n == 2 && run.model_call.is_some()).await;
+    let begun = Instant::now();
+    stage.submit(Command::Cancel(Cancel::Graceful)).await.unwrap();
+    let run = stage.until(Run::is_ended).await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert_eq!((run.status.word(), run.pool.reserved()), ("cancelled", None));
+    assert!(run.pool.spent().0 > 110, "what came is charged: {}", run.pool.spent());
+    let told = run.transcript.entries().any(|entry| format!("{entry:?}").contains("half a thought"));
+    assert!(!told, "it is no part of the conversation");
+    let kept = stage.records().await.iter().any(|record| {
+        matches!(&record.event, Event::ModelCallFailed { failure, .. } if failure.received.text == "half a thought")
+    });
+    assert!(kept, "it is kept as a note");
 }

@@ -415,9 +415,9 @@ pub const TABLE: &[Binding] = &[
     ),
     row(Place::Pane, &[letter('P')], Action::Pause, "pause", "pause the run after the running call"),
     row(Place::Pane, &[letter('I')], Action::PauseLater, "", "pause the run at the end of this iteration"),
-    row(Place::Pane, &[letter('T')], Action::AskTrust, "trust", "say how much the run does unasked; the word is typed"),
     row(Place::Pane, &[letter('R')], Action::Resume, "resume", "resume the run"),
     row(Place::Pane, &[letter('X')], Action::AskCancel, "cancel", "cancel the run; asks first"),
+    row(Place::Pane, &[letter('T')], Action::AskTrust, "trust", "say how much the run does unasked; the word is typed"),
     row(Place::Plan, &[letter('e')], Action::AskPlan, "edit", "change the plan, in words; the agent is told"),
     row(
         Place::Activity,
@@ -437,17 +437,18 @@ pub const TABLE: &[Binding] = &[
     row(Place::Decision, &[letter('n')], Action::Decide(Choice::Deny), "deny", "deny"),
     row(
         Place::Decision,
-        &[letter('e')],
-        Action::Decide(Choice::Edit),
-        "edit",
-        "change the arguments and allow it so, once",
-    ),
-    row(
-        Place::Decision,
         &[letter('d')],
         Action::Decide(Choice::DenyWithWords),
         "deny + why",
         "deny, with words that reach the model",
+    ),
+    row(Place::Decision, &[letter('v')], Action::View, "whole", "the whole call, with sizes and line numbers"),
+    row(
+        Place::Decision,
+        &[letter('e')],
+        Action::Decide(Choice::Edit),
+        "edit",
+        "change the arguments and allow it so, once",
     ),
     row(
         Place::Decision,
@@ -457,7 +458,6 @@ pub const TABLE: &[Binding] = &[
         "allow this call and every later one of its tool until the run ends, but what is always asked about",
     ),
     row(Place::Decision, &[letter('Y')], Action::Decide(Choice::AllowList), "all read", "allow all that you have read"),
-    row(Place::Decision, &[letter('v')], Action::View, "whole", "the whole call, with sizes and line numbers"),
     row(
         Place::Outcome,
         &[letter('h')],

@@ -25,11 +25,12 @@ impl App {
         let calls: Vec<(CallId, Digest)> =
             read.iter().filter_map(|item| Some((item.call, item.digest.clone()?))).collect();
         let left = unread.len();
+        let outs = self.submit(Command::AllowAll { calls }, None);
         if left > 0 {
             let text = format!("{left} of the list were not read to their end and wait on");
             self.say(text, Role::Warning);
         }
-        self.submit(Command::AllowAll { calls }, None)
+        outs
     }
 
     /// Opens the arguments of a call, to be changed.
