@@ -86,6 +86,7 @@ pub fn terms(goal: &str) -> Terms {
             description: String::new(),
             schema: serde_json::json!({"type": "object"}),
             effect: EffectClass::WriteFile,
+            noise: tiller::domain::tool::Noise::default(),
         }],
         instructions: String::new(),
         rehearsal: false,
