@@ -125,7 +125,9 @@ impl Model for Lines {
             Some(line) => line,
             None => {
                 cancel.cancelled().await;
-                Err(failure(FailureClass::Cancelled, None))
+                let text = "half a thought".to_string();
+                let received = Received { accepted: true, bytes: 2_100, text, ..Received::default() };
+                Err(ModelFailure { received, ..failure(FailureClass::Cancelled, None) })
             }
         }
     }
@@ -742,4 +744,22 @@ async fn s_61_a_room_that_lags_loses_no_record() {
     let said = said.unwrap();
     assert!(said.starts_with("w0 w1 ") && said.trim_end().ends_with("w49999"), "{} bytes", said.len());
     assert_eq!(said.split_whitespace().count(), 50_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s_45_cancel_while_streaming() {
+    let stage = stage(vec![says("plan", &[plan()])], Manner::Ends, |_| {});
+    stage.until(|run| run.iteration.n == 2 && run.model_call.is_some()).await;
+    let begun = Instant::now();
+    stage.submit(Command::Cancel(Cancel::Graceful)).await.unwrap();
+    let run = stage.until(Run::is_ended).await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert_eq!((run.status.word(), run.pool.reserved()), ("cancelled", None));
+    assert!(run.pool.spent().0 > 110, "what came is charged: {}", run.pool.spent());
+    let told = run.transcript.entries().any(|entry| format!("{entry:?}").contains("half a thought"));
+    assert!(!told, "it is no part of the conversation");
+    let kept = stage.records().await.iter().any(|record| {
+        matches!(&record.event, Event::ModelCallFailed { failure, .. } if failure.received.text == "half a thought")
+    });
+    assert!(kept, "it is kept as a note");
 }

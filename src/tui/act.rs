@@ -196,6 +196,8 @@ impl App {
             Action::Bottom => self.scroll(|_| Move::To(Scroll::END)),
             Action::Zoom => self.zoomed = !self.zoomed,
             Action::Pause => return self.submit(Command::Pause(Pause::AfterTool), None),
+            Action::PauseLater => return self.submit(Command::Pause(Pause::AfterIteration), None),
+            Action::AskTrust => self.ask_trust(),
             Action::Resume => return self.submit(Command::Resume, None),
             Action::AskCancel => self.popups.push(Popup::Cancel),
             Action::AskRaise => self.ask_raise(),
@@ -436,12 +438,14 @@ impl App {
                     Vec::new()
                 }
             },
+            Some(Popup::Words { asks: Asks::Edit(call, digest), line }) => self.submit_edit(call, digest, line),
+            Some(Popup::Words { asks: Asks::Trust, line }) => self.submit_trust(line),
             Some(Popup::Words { asks, line }) => {
                 let text = line.text().trim().to_string();
                 let command = match asks {
                     Asks::Deny(call, digest) => Command::Decide { call, digest, decision: Decision::Deny(text) },
                     Asks::Happened(call) => Command::Resolve { call, resolution: Resolution::Happened(text) },
-                    Asks::Plan => return Vec::new(),
+                    Asks::Plan | Asks::Edit(..) | Asks::Trust => return Vec::new(),
                 };
                 self.guard.decided(self.now.ms);
                 self.submit(command, None)
@@ -515,6 +519,12 @@ impl App {
         let command = match choice {
             Choice::AllowOnce => Command::Decide { call, digest, decision: Decision::AllowOnce },
             Choice::AllowRun => Command::Decide { call, digest, decision: Decision::AllowRun },
+            Choice::AllowTool => Command::Decide { call, digest, decision: Decision::AllowTool },
+            Choice::AllowList => return self.allow_list(),
+            Choice::Edit => {
+                self.ask_edit(call, digest);
+                return Vec::new();
+            }
             Choice::Deny => Command::Decide { call, digest, decision: Decision::Deny(String::new()) },
             Choice::DenyWithWords => {
                 self.popups.push(ask(Asks::Deny(call, digest)));

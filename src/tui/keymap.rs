@@ -146,6 +146,10 @@ pub enum Action {
     Zoom,
     /// Pause the run.
     Pause,
+    /// Pause the run at the end of the iteration.
+    PauseLater,
+    /// Ask how much the run does unasked.
+    AskTrust,
     /// Resume the run.
     Resume,
     /// Ask whether to cancel the run.
@@ -185,6 +189,12 @@ pub enum Choice {
     AllowOnce,
     /// Allow identical calls in this run.
     AllowRun,
+    /// Allow the tool in this run.
+    AllowTool,
+    /// Allow all of the list.
+    AllowList,
+    /// Change the arguments and allow.
+    Edit,
     /// Deny.
     Deny,
     /// Deny with words.
@@ -203,8 +213,13 @@ impl Choice {
     /// Whether it lets something run, so that the whole of it must have been seen.
     pub fn lets_run(self) -> bool {
         match self {
-            Choice::AllowOnce | Choice::AllowRun | Choice::RunAgain => true,
-            Choice::Deny | Choice::DenyWithWords | Choice::Happened | Choice::NotHappened | Choice::Skip => false,
+            Choice::AllowOnce | Choice::AllowRun | Choice::AllowTool | Choice::AllowList | Choice::RunAgain => true,
+            Choice::Edit
+            | Choice::Deny
+            | Choice::DenyWithWords
+            | Choice::Happened
+            | Choice::NotHappened
+            | Choice::Skip => false,
         }
     }
 }
@@ -399,8 +414,10 @@ pub const TABLE: &[Binding] = &[
         "raise a limit; resumes the run if that is why it is parked",
     ),
     row(Place::Pane, &[letter('P')], Action::Pause, "pause", "pause the run after the running call"),
+    row(Place::Pane, &[letter('I')], Action::PauseLater, "", "pause the run at the end of this iteration"),
     row(Place::Pane, &[letter('R')], Action::Resume, "resume", "resume the run"),
     row(Place::Pane, &[letter('X')], Action::AskCancel, "cancel", "cancel the run; asks first"),
+    row(Place::Pane, &[letter('T')], Action::AskTrust, "trust", "say how much the run does unasked; the word is typed"),
     row(Place::Plan, &[letter('e')], Action::AskPlan, "edit", "change the plan, in words; the agent is told"),
     row(
         Place::Activity,
@@ -426,6 +443,21 @@ pub const TABLE: &[Binding] = &[
         "deny, with words that reach the model",
     ),
     row(Place::Decision, &[letter('v')], Action::View, "whole", "the whole call, with sizes and line numbers"),
+    row(
+        Place::Decision,
+        &[letter('e')],
+        Action::Decide(Choice::Edit),
+        "edit",
+        "change the arguments and allow it so, once",
+    ),
+    row(
+        Place::Decision,
+        &[letter('t')],
+        Action::Decide(Choice::AllowTool),
+        "tool",
+        "allow this call and every later one of its tool until the run ends, but what is always asked about",
+    ),
+    row(Place::Decision, &[letter('Y')], Action::Decide(Choice::AllowList), "all read", "allow all that you have read"),
     row(
         Place::Outcome,
         &[letter('h')],

@@ -276,6 +276,8 @@ impl List {
             | Action::Later
             | Action::Zoom
             | Action::Pause
+            | Action::PauseLater
+            | Action::AskTrust
             | Action::Resume
             | Action::AskCancel
             | Action::AskRaise

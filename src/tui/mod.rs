@@ -7,6 +7,7 @@ pub mod chronicle;
 pub mod composer;
 pub mod guard;
 pub mod keymap;
+pub mod leave;
 pub mod list;
 pub mod live;
 pub mod popup;

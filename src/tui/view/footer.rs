@@ -198,7 +198,7 @@ fn hidden(app: &App, screen: Rect) -> Vec<Action> {
         hidden.push(Action::Resume);
     }
     if app.run.is_ended() {
-        hidden.extend([Action::AskRaise, Action::AskCancel]);
+        hidden.extend([Action::AskRaise, Action::AskCancel, Action::AskTrust]);
     }
     if !zoom_changes(app, screen) {
         hidden.push(Action::Zoom);

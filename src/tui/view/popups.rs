@@ -39,6 +39,7 @@ use crate::tui::theme::Role;
 use crate::tui::view::cut;
 use crate::tui::view::footer::Field;
 use crate::tui::view::footer::draw_field;
+use crate::tui::view::leave;
 use crate::tui::view::piece;
 use crate::tui::view::waiting::Keys;
 use crate::tui::view::waiting::body_view;
@@ -58,7 +59,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
 }
 
 /// A box of at most this size in the middle of `area`; gives what is inside it.
-fn frame_box(frame: &mut Frame<'_>, area: Rect, size: (u16, u16), title: &str, palette: Palette) -> Rect {
+pub(crate) fn frame_box(frame: &mut Frame<'_>, area: Rect, size: (u16, u16), title: &str, palette: Palette) -> Rect {
     let (width, height) = (size.0.min(area.width), size.1.min(area.height));
     let place = Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
     frame.render_widget(Clear, place);
@@ -124,6 +125,7 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
             "The call is not run. The model is told no, and these words:",
             "what to do instead…",
         ),
+        Asks::Edit(..) | Asks::Trust => return leave::draw(frame, area, app, asks, line),
         Asks::Plan => return draw_plan_words(frame, area, app, line),
         Asks::Happened(call) => (
             format!("{call} happened"),
@@ -247,6 +249,6 @@ fn draw_cancel(frame: &mut Frame<'_>, area: Rect, app: &App) {
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
-fn sentence(text: &str, width: u16, palette: Palette) -> Line<'static> {
+pub(crate) fn sentence(text: &str, width: u16, palette: Palette) -> Line<'static> {
     Line::from(cut(vec![piece(format!(" {text}"), Role::Dim, palette)], usize::from(width)))
 }
