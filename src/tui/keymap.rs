@@ -148,6 +148,16 @@ pub enum Action {
     Pause,
     /// Resume the run.
     Resume,
+    /// Resume a stalled run and grant it new replans.
+    GrantReplans,
+    /// Say that the claim is right.
+    ConfirmClaim,
+    /// Say that the claim is wrong, and why.
+    RefuseClaim,
+    /// Take the work as it is.
+    AcceptWork,
+    /// Close the run as failed.
+    CloseFailed,
     /// Ask whether to cancel the run.
     AskCancel,
     /// Open the dialog that raises a limit.
@@ -400,6 +410,27 @@ pub const TABLE: &[Binding] = &[
     ),
     row(Place::Pane, &[letter('P')], Action::Pause, "pause", "pause the run after the running call"),
     row(Place::Pane, &[letter('R')], Action::Resume, "resume", "resume the run"),
+    row(
+        Place::Pane,
+        &[letter('N')],
+        Action::GrantReplans,
+        "new replans",
+        "resume a stalled run that has used up its replans, and grant it new ones",
+    ),
+    row(
+        Place::Pane,
+        &[letter('Y')],
+        Action::ConfirmClaim,
+        "claim is right",
+        "where a check asks you: the claim is right",
+    ),
+    row(
+        Place::Pane,
+        &[letter('W')],
+        Action::RefuseClaim,
+        "claim is wrong",
+        "where a check asks you: the claim is wrong, and why",
+    ),
     row(Place::Pane, &[letter('X')], Action::AskCancel, "cancel", "cancel the run; asks first"),
     row(Place::Plan, &[letter('e')], Action::AskPlan, "edit", "change the plan, in words; the agent is told"),
     row(
@@ -452,6 +483,14 @@ pub const TABLE: &[Binding] = &[
         "cancel",
         "cancel; a running call with outside effects may finish first",
     ),
+    row(
+        Place::Cancel,
+        &[letter('A')],
+        Action::AcceptWork,
+        "accept",
+        "of a parked run: take the work as it is; the run is completed",
+    ),
+    row(Place::Cancel, &[letter('F')], Action::CloseFailed, "failed", "of a parked run: close it as failed"),
     row(Place::Cancel, &[letter('K')], Action::CancelNow, "at once", "cancel and end what runs at once"),
     row(Place::Runs, &[key(KeyCode::Enter)], Action::OpenRun, "open", "open the run"),
     row(Place::Runs, &[letter('n')], Action::NewGoal, "new goal", "write the goal of a new run"),

@@ -277,6 +277,11 @@ impl List {
             | Action::Zoom
             | Action::Pause
             | Action::Resume
+            | Action::GrantReplans
+            | Action::ConfirmClaim
+            | Action::RefuseClaim
+            | Action::AcceptWork
+            | Action::CloseFailed
             | Action::AskCancel
             | Action::AskRaise
             | Action::AskPlan

@@ -60,6 +60,8 @@ pub enum Asks {
     Deny(CallId, Digest),
     /// What came of a call.
     Happened(CallId),
+    /// What is wrong with a claim.
+    WrongClaim,
     /// A change of the plan.
     Plan,
 }
