@@ -116,7 +116,7 @@ fn a_whole_file() {
             "a matches ^b",
             "judged by the model: good?",
             "asked of the operator: Is the goal reached?",
-            "read_file {\"path\":\"a\",\"n\":[1,true]}",
+            "read_file {\"n\":[1,true],\"path\":\"a\"}",
         ]
     );
     assert_eq!((settings.resume(), settings.instructions()), (Resume::Auto, "be brief"));
