@@ -25,6 +25,7 @@ use crate::config::keys::shown;
 use crate::config::value::Value;
 use crate::config::value::from_text;
 use crate::config::value::from_toml;
+use crate::domain::budget::Limit;
 use crate::domain::budget::Limits;
 use crate::domain::limits;
 use crate::domain::terms::Check;
@@ -296,6 +297,16 @@ impl Settings {
         all
     }
 
+    /// What all runs together may cost in 24 hours.
+    pub fn daily(&self) -> Limit {
+        match self.get(&["budget", "daily"]).map(|setting| &setting.value) {
+            Some(Value::Limit(limit)) => *limit,
+            Some(Value::Text(_) | Value::List(_) | Value::Number(_) | Value::Checks(_)) | None => {
+                Limit::At(limits::DAILY_COST.0)
+            }
+        }
+    }
+
     /// The checks of a run; where there are none and it is wanted, one that asks the operator.
     pub fn checks(&self) -> Vec<Check> {
         let written = match self.get(&["run", "checks"]).map(|setting| &setting.value) {
@@ -332,6 +343,14 @@ impl Settings {
     /// What the agent is told besides the goal.
     pub fn instructions(&self) -> &str {
         self.text(&["run", "instructions"]).unwrap_or_default()
+    }
+
+    /// The variables that hold keys of providers, as far as they are configured.
+    pub fn key_variables(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().filter_map(|(path, setting)| match (path.as_slice(), &setting.value) {
+            ([providers, _, key], Value::Text(name)) if providers == "providers" && key == "key" => Some(name.as_str()),
+            (_, Value::Text(_) | Value::List(_) | Value::Limit(_) | Value::Number(_) | Value::Checks(_)) => None,
+        })
     }
 
     /// Environment variables that the agent's commands see besides those they always see.

@@ -13,12 +13,16 @@ use reqwest::Url;
 use crate::config::ConfigError;
 use crate::config::Places;
 use crate::config::Settings;
+use crate::domain::budget::Axis;
 use crate::domain::event::OwnerMode;
 use crate::domain::limits;
 use crate::domain::model::Dialect;
 use crate::domain::model::ModelSpec;
 use crate::domain::summary::Listed;
 use crate::domain::visible::transcript;
+use crate::engine::clock::Clock;
+use crate::engine::clock::SystemClock;
+use crate::headless::lines::limit_phrase;
 use crate::launch;
 use crate::launch::Ground;
 use crate::machine;
@@ -27,6 +31,7 @@ use crate::model::http;
 use crate::rehearsal;
 use crate::store::Journal;
 use crate::store::StoreError;
+use crate::store::ledger::Ledger;
 use crate::store::look::Survey;
 use crate::store::place::Home;
 use crate::tools::guard;
@@ -58,6 +63,7 @@ pub async fn examine(places: &Places, settings: Result<&Settings, &ConfigError>)
     let mut all = vec![configuration(places, settings), state(places)];
     if let Ok(settings) = settings {
         all.extend(model(places, settings));
+        all.push(daily(places, settings));
     }
     all.extend([store(places).await, runs(places), guard(), sandbox(), terminal()]);
     all
@@ -127,6 +133,17 @@ async fn try_store(state: &Path) -> anyhow::Result<Duration> {
     let took = begun.elapsed();
     journal.close().await;
     Ok(took)
+}
+
+fn daily(places: &Places, settings: &Settings) -> Finding {
+    let limit = limit_phrase(Axis::Cost, settings.daily());
+    if !places.state.exists() {
+        return finding("daily budget", Standing::Ok, format!("nothing of {limit} is spent"));
+    }
+    match Ledger::new(places.state.clone(), settings.daily()).spent(SystemClock::start().now()) {
+        Ok(spent) => finding("daily budget", Standing::Ok, format!("{spent} of {limit} spent or held in 24 hours")),
+        Err(error) => finding("daily budget", Standing::Missing, error.to_string()),
+    }
 }
 
 /// Every journal is proven in a copy: a summary beside a store says nothing about the store.

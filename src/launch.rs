@@ -43,6 +43,7 @@ use crate::engine::clock::SystemClock;
 use crate::engine::driver;
 use crate::engine::driver::Driven;
 use crate::engine::driver::World;
+use crate::engine::redaction::Redactor;
 use crate::machine;
 use crate::model;
 use crate::model::Model;
@@ -52,7 +53,9 @@ use crate::model::script::Script;
 use crate::preflight;
 use crate::protocol::client::Client;
 use crate::rehearsal;
+use crate::secrets;
 use crate::store::Reader;
+use crate::store::ledger::Ledger;
 use crate::store::place::Home;
 use crate::store::sled::SledJournal;
 use crate::tools::Scene;
@@ -119,8 +122,15 @@ impl Ground {
         })
     }
 
+    /// What knows the secrets of this process, and of a run whose key is in the variable `more`.
+    pub fn redactor(&self, more: Option<&str>) -> anyhow::Result<Arc<Redactor>> {
+        Ok(secrets::redactor(&self.places.state, &self.settings, more)?)
+    }
+
     /// Makes a new run, durably, and drives it.
     pub async fn start(&self, id: RunId, terms: Terms) -> anyhow::Result<Seat> {
+        let redactor = self.redactor(terms.model.key_variable.as_deref())?;
+        let terms = clean(&redactor, terms)?;
         let first = machine::create(terms, Now { at: self.clock.now(), ..Now::default() });
         let journal = self.home.create(&id, std::slice::from_ref(&first)).await?;
         let run = Run::begin(id, &first)?;
@@ -155,11 +165,14 @@ impl Ground {
         let model =
             model::open(&run.terms.model).unwrap_or_else(|_| Arc::new(Unready { spec: run.terms.model.clone() }));
         let tools = Toolbox::new(self.scene(Some(&id), &workspace)?);
+        let redactor = self.redactor(run.terms.model.key_variable.as_deref())?;
         let (summary, summaries) = self.keep_summaries(&run);
         let world = World {
             model,
             tools: tools.clone(),
+            redactor,
             clock: self.clock.clone(),
+            ledger: Some(Ledger::new(self.places.state.clone(), self.settings.daily())),
             preflight: {
                 let home = self.home.clone();
                 Box::new(move |run| preflight::problems(run, &home, &tools))
@@ -259,6 +272,22 @@ async fn read(id: &RunId, reader: &dyn Reader) -> anyhow::Result<(Run, Vec<Recor
 pub fn fold(id: &RunId, records: &[Record]) -> anyhow::Result<Run> {
     Run::fold(id, records)
         .with_context(|| format!("run {id} can't be read by this version of tiller; it was not opened"))
+}
+
+/// Terms without secrets. A check has to be run as it is, so one that holds a secret is refused.
+fn clean(redactor: &Redactor, mut terms: Terms) -> anyhow::Result<Terms> {
+    for check in &terms.checks {
+        let written = serde_json::to_string(check)?;
+        anyhow::ensure!(
+            redactor.exact(&written) == written,
+            "a check holds the value of a secret variable, which would be stored; nothing was started; name the \
+             variable instead"
+        );
+    }
+    let goal = redactor.cleaned(terms.goal.as_str()).into_owned();
+    terms.goal = Goal::try_from(goal).map_err(anyhow::Error::msg)?;
+    terms.instructions = redactor.cleaned(&terms.instructions).into_owned();
+    Ok(terms)
 }
 
 /// What the model is told of the tools, wherever they will act.

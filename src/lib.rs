@@ -34,3 +34,4 @@ pub mod order;
 pub mod preflight;
 pub mod doctor;
 pub mod rooms;
+pub mod secrets;

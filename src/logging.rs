@@ -6,9 +6,11 @@
 
 use std::fs::DirBuilder;
 use std::fs::Permissions;
+use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use tracing_appender::non_blocking::NonBlockingBuilder;
 use tracing_appender::non_blocking::WorkerGuard;
@@ -20,6 +22,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::domain::limits;
+use crate::engine::redaction::Redactor;
 
 /// The variable that sets the level.
 pub const VARIABLE: &str = "TILLER_LOG";
@@ -32,7 +35,7 @@ pub struct Log {
 
 /// Starts the log in `<state>/log`, at a level by name; nothing, or an empty name, means `info`. Errors with a
 /// sentence, and then nothing is logged; the caller may go on.
-pub fn start(state: &Path, level: Option<&str>) -> Result<Log, String> {
+pub fn start(state: &Path, level: Option<&str>, redactor: Arc<Redactor>) -> Result<Log, String> {
     let level = parse_level(level.unwrap_or_default())?;
     let folder = state.join("log");
     let fail = |why: String| format!("the log in {} can't be written ({why}); nothing is logged", folder.display());
@@ -45,6 +48,7 @@ pub fn start(state: &Path, level: Option<&str>) -> Result<Log, String> {
         .build(&folder)
         .map_err(|error| fail(error.to_string()))?;
     make_files_private(&folder).map_err(|error| fail(error.to_string()))?;
+    let file = Clean { file, redactor };
     let (writer, guard) = NonBlockingBuilder::default().buffered_lines_limit(limits::LOG_LINES).finish(file);
     let others = level.min(LevelFilter::WARN);
     let filter = Targets::new().with_default(others).with_target("tiller", level);
@@ -55,6 +59,23 @@ pub fn start(state: &Path, level: Option<&str>) -> Result<Log, String> {
         .try_init()
         .map_err(|_| fail("a log was started before".to_string()))?;
     Ok(Log { _writer: guard })
+}
+
+/// A file whose lines come without secrets. A line comes in one piece.
+struct Clean {
+    file: RollingFileAppender,
+    redactor: Arc<Redactor>,
+}
+
+impl Write for Clean {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        self.file.write_all(self.redactor.cleaned(&String::from_utf8_lossy(line)).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
 }
 
 fn parse_level(name: &str) -> Result<LevelFilter, String> {

@@ -186,7 +186,8 @@ fn settings(places: &Places, options: &Options) -> Result<Settings, ConfigError>
 /// Starts the log. Without one the program still works; the person is told.
 fn log(ground: &Ground) -> Option<logging::Log> {
     let level = std::env::var(logging::VARIABLE).ok();
-    match logging::start(&ground.places.state, level.as_deref()) {
+    let started = ground.redactor(None).map_err(|error| error.to_string());
+    match started.and_then(|redactor| logging::start(&ground.places.state, level.as_deref(), redactor)) {
         Ok(log) => Some(log),
         Err(why) => {
             output::put_aside(&format!("tiller: {why}\n"));

@@ -4,8 +4,12 @@ use crate::cli::Order;
 use crate::cli::deciding::EditText;
 use crate::domain::approval::Decision;
 use crate::domain::budget::Axis;
+use crate::domain::budget::Limit;
+use crate::domain::budget::ReservationId;
 use crate::domain::command::Cancel;
 use crate::domain::command::Command;
+use crate::domain::daily::What;
+use crate::domain::event::Event;
 use crate::domain::event::OwnerMode;
 use crate::domain::id::ClientId;
 use crate::domain::limits;
@@ -21,16 +25,18 @@ use crate::launch::owner;
 use crate::machine::Input;
 use crate::machine::turn;
 use crate::store::Journal;
+use crate::store::ledger::Ledger;
 
 /// Records an order. Gives the run as it stands after it. Errors when the run is held, or refuses.
 pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::Result<Run> {
     let id = ground.home.find(prefix)?;
     let (mut run, mut journal) = ground.take(&id).await?;
     let command = command(&run, order).map_err(anyhow::Error::msg)?;
+    let redactor = ground.redactor(run.terms.model.key_variable.as_deref())?;
     let taken = Input::Recovered { owner: owner(OwnerMode::Records), problems: Vec::new() };
     let given = Input::Command(command, ClientId("command line".to_string()));
     let mut records = Vec::new();
-    for input in [taken, given] {
+    for input in [taken, given].map(|input| redactor.input(input)) {
         // The active time of a run that only records stands still.
         let active = Span(run.pool.used(Axis::Active));
         let turned = turn(&run, &input, Now { at: ground.clock.now(), active })?;
@@ -40,9 +46,22 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
     fault::batch(Side::Before, &records);
     journal.append(records.clone()).await?;
     fault::batch(Side::After, &records);
+    let corrected: Vec<(ReservationId, What)> = records.iter().filter_map(|record| correction(&record.event)).collect();
+    journal.append(records).await?;
+    if !corrected.is_empty() && !run.is_free() {
+        Ledger::new(ground.places.state.clone(), Limit::Unlimited).settle(&id, &corrected, ground.clock.now())?;
+    }
     ground.home.write_summary(&Summary::of(&run))?;
     journal.close().await;
     Ok(run)
+}
+
+/// What a record tells the ledger of all runs.
+fn correction(event: &Event) -> Option<(ReservationId, What)> {
+    match event {
+        Event::BudgetCorrected { id, amount, .. } => Some((*id, What::Corrected(*amount))),
+        _ => None,
+    }
 }
 
 fn command(run: &Run, order: Order) -> Result<Command, String> {

@@ -34,6 +34,7 @@ const ROOF: &[&str] = &[
     "archive",
     "doctor",
     "rooms",
+    "secrets",
 ];
 
 /// The floors that do no input or output and know no clock, chance or environment.

@@ -73,6 +73,11 @@ fn spec(file: &str, name: &str) -> String {
 fn nothing_is_needed() {
     let settings = Settings::merge(None, &|_| None, &Options::default()).unwrap();
     assert_eq!((settings.model(), settings.limits()), (None, Limits::default()));
+    assert_eq!(settings.daily(), Limit::At(20_000_000));
+    let daily = |text: &str| merge(text, &[], &[]).map(|settings| settings.daily());
+    assert_eq!(daily("budget.daily = '7.50'").unwrap(), Limit::At(7_500_000));
+    assert_eq!(daily("budget.daily = 'unlimited'").unwrap(), Limit::Unlimited);
+    assert!(daily("budget.daily = '0'").is_err());
     assert_eq!((settings.checks(), settings.resume(), settings.instructions()), (vec![], Resume::Ask, ""));
     assert_eq!(
         settings.required_model().unwrap_err().to_string(),

@@ -1,6 +1,6 @@
 //! The driver under paused time: append, adopt, publish, start, and nothing in another order.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::result_large_err)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::result_large_err, clippy::indexing_slicing)]
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -13,17 +13,23 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::json;
 use tiller::domain::approval::Decision;
+use tiller::domain::budget::Axis;
+use tiller::domain::budget::Limit;
 use tiller::domain::budget::Limits;
+use tiller::domain::budget::ReservationId;
+use tiller::domain::command::Cancel;
 use tiller::domain::command::Command;
 use tiller::domain::command::Pause;
 use tiller::domain::command::Policy;
 use tiller::domain::command::Refusal;
+use tiller::domain::daily::What;
 use tiller::domain::event::Event;
 use tiller::domain::event::Owner;
 use tiller::domain::event::OwnerMode;
 use tiller::domain::event::Record;
 use tiller::domain::id::CallId;
 use tiller::domain::id::ClientId;
+use tiller::domain::id::ModelCallId;
 use tiller::domain::id::RunId;
 use tiller::domain::id::Seq;
 use tiller::domain::message::Message;
@@ -37,11 +43,14 @@ use tiller::domain::model::ModelRequest;
 use tiller::domain::model::ModelSpec;
 use tiller::domain::model::Received;
 use tiller::domain::model::StopReason;
+use tiller::domain::money::MicroUsd;
 use tiller::domain::money::Price;
 use tiller::domain::money::Usage;
 use tiller::domain::run::Run;
+use tiller::domain::status::Lack;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
+use tiller::domain::summary::Summary;
 use tiller::domain::terms::Goal;
 use tiller::domain::terms::Terms;
 use tiller::domain::time::Now;
@@ -58,8 +67,10 @@ use tiller::engine::clock::Clock;
 use tiller::engine::driver;
 use tiller::engine::driver::Driven;
 use tiller::engine::driver::World;
+use tiller::engine::redaction::Redactor;
 use tiller::machine::create;
 use tiller::model::Model;
+use tiller::store::ledger::Ledger;
 use tiller::store::memory::MemoryJournal;
 use tiller::tools::Action;
 use tiller::tools::Executed;
@@ -132,7 +143,15 @@ fn says(text: &str, calls: &[(&str, serde_json::Value)]) -> Result<ModelReply, M
         .collect();
     let stop = if calls.is_empty() { StopReason::End } else { StopReason::Calls };
     let usage = Some(Usage { input: 100, output: 10, ..Usage::default() });
-    Ok(ModelReply { text: text.to_string(), reasoning: String::new(), calls, stop, usage, received_bytes: 30 })
+    Ok(ModelReply {
+        text: text.to_string(),
+        reasoning: String::new(),
+        calls,
+        opaque: Vec::new(),
+        stop,
+        usage,
+        received_bytes: 30,
+    })
 }
 
 /// A tool that counts its real executions and lasts until it is told to end, or panics.
@@ -195,26 +214,47 @@ fn stage(
     manner: Manner,
     prepare: impl FnOnce(&mut MemoryJournal),
 ) -> Stage {
-    staged(Lines { lines: Mutex::new(lines.into()), takes_ms: 0 }, manner, prepare)
+    stage_in(lines, manner, prepare, |_| {}, |world| world)
 }
 
-fn staged(model: Lines, manner: Manner, prepare: impl FnOnce(&mut MemoryJournal)) -> Stage {
+fn stage_in(
+    lines: Vec<Result<ModelReply, ModelFailure>>,
+    manner: Manner,
+    prepare: impl FnOnce(&mut MemoryJournal),
+    agree: impl FnOnce(&mut Terms),
+    furnish: impl FnOnce(World) -> World,
+) -> Stage {
+    staged(Lines { lines: Mutex::new(lines.into()), takes_ms: 0 }, manner, prepare, agree, furnish)
+}
+
+fn staged(
+    model: Lines,
+    manner: Manner,
+    prepare: impl FnOnce(&mut MemoryJournal),
+    agree: impl FnOnce(&mut Terms),
+    furnish: impl FnOnce(World) -> World,
+) -> Stage {
     let executions = Arc::new(AtomicU32::new(0));
     let nowhere = PathBuf::from("/nonexistent");
     let scene = Scene { workspace: nowhere.clone(), off_limits: vec![], program: nowhere, passed_variables: vec![] };
     let mut tools = Toolbox::new(scene);
     tools.add(Arc::new(Work { executions: executions.clone(), manner }));
-    let first = create(terms(tools.specs()), Now::default());
+    let mut terms = terms(tools.specs());
+    agree(&mut terms);
+    let first = create(terms, Now::default());
     let run = Run::begin(RunId::from_entropy([1; 12]), &first).unwrap();
     let mut journal = MemoryJournal::new(&[first]).unwrap();
     prepare(&mut journal);
     let world = World {
         model: Arc::new(model),
         tools,
+        redactor: Arc::new(Redactor::new("key".to_string().into(), [])),
         clock: Arc::new(TestClock(Instant::now())),
         preflight: Box::new(|_| Vec::new()),
+        ledger: None,
         on_change: Box::new(|_| {}),
     };
+    let world = furnish(world);
     let owner = Owner { pid: 1, host: "test".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
     Stage { driven: driver::start(run, journal, world, owner), executions }
 }
@@ -234,6 +274,7 @@ fn terms(tools: Vec<ToolSpec>) -> Terms {
             key_variable: None,
             window: 100_000,
             max_output: 1_000,
+            most_output: None,
             price: Some(Price { input: 1_000_000, cache_read: 1_000_000, cache_write: 1_000_000, output: 1_000_000 }),
         },
         tools,
@@ -419,7 +460,7 @@ async fn s_39_a_word_around_the_close_of_an_iteration_starts_one_next_iteration_
             says("", &[finish()]),
         ];
         let model = Lines { lines: Mutex::new(lines.into()), takes_ms: 10 };
-        let stage = staged(model, Manner::Ends, |_| {});
+        let stage = staged(model, Manner::Ends, |_| {}, |_| {}, |world| world);
         // A millisecond before the reply that closes the first iteration, in the same one, and after it; and in each
         // of them at another point of the driver's turn.
         tokio::time::sleep(Duration::from_millis(9 + turn % 3)).await;
@@ -462,4 +503,192 @@ async fn s_40_an_interrupt_ends_the_tool_that_runs_and_the_words_follow() {
     let place = |part: &str| talk.iter().position(|line| line.contains(part)).unwrap_or_else(|| panic!("{talk:#?}"));
     assert!(place("ended in the middle") < place("mind the gap"));
     assert!(place("not run: operator steered") < place("mind the gap"));
+}
+
+/// Real money, a dollar for a hundred thousand tokens: a call costs some cents at worst.
+fn costs(terms: &mut Terms) {
+    terms.model.dialect = Dialect::Openai;
+    terms.model.price =
+        Some(Price { input: 10_000_000, cache_read: 10_000_000, cache_write: 10_000_000, output: 10_000_000 });
+}
+
+const DAILY: Limit = Limit::At(20_000_000);
+
+fn other_run() -> (RunId, ReservationId) {
+    (RunId::from_entropy([2; 12]), ReservationId { call: ModelCallId(1), attempt: 1 })
+}
+
+#[tokio::test(start_paused = true)]
+async fn s_22_the_daily_ceiling_parks_and_the_run_goes_on_when_the_window_rolls() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::new(dir.path().to_path_buf(), DAILY);
+    let (other, id) = other_run();
+    let spent = [(id, What::Charged(MicroUsd(19_990_000)))];
+    ledger.settle(&other, &spent, Timestamp(1_000_000)).unwrap();
+    let lines = vec![says("plan", &[plan()])];
+    let with = ledger.clone();
+    let stage = stage_in(lines, Manner::Ends, |_| {}, costs, |world| World { ledger: Some(with), ..world });
+    let run = stage.until(|run| matches!(run.status, Status::Parked(ParkReason::DailyBudget { .. }))).await;
+    assert_eq!((run.pool.reserved(), run.pool.used(Axis::ModelCalls)), (None, 0), "nothing was asked");
+    assert!(!run.pool.is_exhausted(Axis::Cost), "the run's own pool is open");
+    assert!(run.lacks[0].starts_with("all runs together have $0.01 left of $20.00 in 24 hours"), "{:?}", run.lacks);
+    let refused = stage.submit(Command::Resume).await;
+    assert!(matches!(refused, Err(Refusal::ReasonNotCleared { .. })), "{refused:?}");
+    tokio::time::advance(Duration::from_secs(24 * 60 * 60)).await;
+    stage.submit(Command::Resume).await.unwrap();
+    stage.until(|run| !run.transcript.is_empty()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_turn_settles_makes_room_for_its_next_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = vec![says("plan", &[plan()]), says("", &[("work", json!({}))]), says("", &[done(), finish()])];
+    // Room for one worst case and a half: the second fits only once the first is settled.
+    let probe = stage_in(Vec::new(), Manner::Ends, |_| {}, costs, |world| world);
+    let worst = probe.until(|run| run.pool.reserved().is_some()).await.pool.reserved().unwrap().amount.0;
+    let ledger = Ledger::new(dir.path().to_path_buf(), Limit::At(worst + worst / 2));
+    let with = ledger.clone();
+    let stage = stage_in(lines, Manner::Ends, |_| {}, costs, |world| World { ledger: Some(with), ..world });
+    let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    stage.allow(&run).await;
+    let run = stage.until(Run::is_ended).await;
+    assert_eq!(run.status.word(), "completed");
+    drop(stage.driven.handle);
+    stage.driven.task.await.unwrap();
+    assert_eq!(ledger.spent(Timestamp(1_000_000)).unwrap(), run.pool.spent(), "the ledger knows what the run spent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reservation_that_the_journal_never_heard_of_is_released() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::new(dir.path().to_path_buf(), DAILY);
+    let own = RunId::from_entropy([1; 12]);
+    let lost = ReservationId { call: ModelCallId(1), attempt: 1 };
+    ledger.reserve(&own, lost, MicroUsd(20_000_000), Timestamp(1_000_000)).unwrap().unwrap();
+    let with = ledger.clone();
+    let lines = vec![says("plan", &[plan()])];
+    let stage = stage_in(lines, Manner::Ends, |_| {}, costs, |world| World { ledger: Some(with), ..world });
+    stage.until(|run| !run.transcript.is_empty()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pretended_money_does_not_touch_the_ledger() {
+    let dir = tempfile::tempdir().unwrap();
+    let with = Ledger::new(dir.path().to_path_buf(), Limit::At(1));
+    let lines = vec![says("plan", &[plan()])];
+    let stage = stage_in(lines, Manner::Ends, |_| {}, |_| {}, |world| World { ledger: Some(with), ..world });
+    stage.until(|run| !run.transcript.is_empty()).await;
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s_50_a_resume_without_what_it_needs_asks_nobody() {
+    let lacks = || vec![Lack { reason: ParkReason::Credentials, sentence: "set TEST_KEY".to_string() }];
+    let preflight = Box::new(move |_: &Run| lacks());
+    let stage = stage_in(vec![], Manner::Ends, |_| {}, |_| {}, |world| World { preflight, ..world });
+    let run = stage.until(|run| is_parked(run, &ParkReason::Credentials)).await;
+    assert_eq!((run.pool.used(Axis::ModelCalls), run.pool.used(Axis::Loops), run.pool.spent().0), (0, 0, 0));
+    let refused = stage.submit(Command::Resume).await.unwrap_err().to_string();
+    assert_eq!(refused, "the run can't go on yet: credentials; set TEST_KEY; then resume");
+    assert_eq!(stage.run().await, run);
+}
+
+/// Breaks the loop down whenever it begins to run, so many times.
+fn breaks_down(times: u32) -> impl FnOnce(World) -> World {
+    let left = AtomicU32::new(times);
+    let on_change = Box::new(move |now: &Summary| {
+        let breaks = now.status == Status::Running
+            && left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        assert!(!breaks, "the loop breaks down");
+    });
+    |world| World { on_change, ..world }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s_56_a_loop_that_breaks_down_once_starts_anew_from_the_journal() {
+    let lines = vec![says("lost", &[]), says("plan", &[plan()]), says("", &[done(), finish()])];
+    let stage = stage_in(lines, Manner::Ends, |_| {}, |_| {}, breaks_down(1));
+    let run = stage.until(Run::is_ended).await;
+    assert_eq!((run.status.word(), run.progress.recoveries), ("completed", 0));
+    assert!(run.pool.unverified() > MicroUsd(0), "the call that was lost is charged in full");
+}
+
+#[tokio::test(start_paused = true)]
+async fn s_56_a_loop_that_breaks_down_twice_is_parked_and_waits_for_the_operator() {
+    let lines = vec![says("lost", &[]), says("lost", &[]), says("lost", &[]), says("plan", &[plan()])];
+    let stage = stage_in(lines, Manner::Ends, |_| {}, |_| {}, breaks_down(3));
+    stage.until(|run| is_parked(run, &ParkReason::EnginePanic)).await;
+    assert_eq!(stage.driven.handle.halted(), None);
+    // The one who asks learns nothing, since the loop breaks down over it; the journal says what became of it.
+    let _ = stage.submit(Command::Resume).await;
+    stage.until(|run| is_parked(run, &ParkReason::EnginePanic) && run.pool.used(Axis::ModelCalls) == 3).await;
+    stage.submit(Command::Resume).await.unwrap();
+    stage.until(|run| !run.transcript.is_empty()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn s_44_what_a_leftover_task_comes_to_is_no_record() {
+    let lines = vec![says("plan", &[plan()]), says("", &[("work", json!({}))])];
+    let breaks = Arc::new(AtomicU32::new(0));
+    let clock = Arc::new(Fragile { clock: TestClock(Instant::now()), breaks: breaks.clone() });
+    let stage = stage_in(lines, Manner::Lasts, |_| {}, |_| {}, |world| World { clock, ..world });
+    let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    let (call, _) = *run.waiting().first().unwrap();
+    stage.allow(&run).await;
+    while stage.executions() == 0 {
+        tokio::task::yield_now().await;
+    }
+    breaks.store(1, Ordering::SeqCst);
+    // The loop breaks down over it, before it is a record.
+    assert!(stage.submit(Command::Interject { text: "hello".to_string(), policy: Policy::Next }).await.is_err());
+    stage.until(|run| is_parked(run, &ParkReason::OutcomeUnknown)).await;
+    let ends = stage.records().await.iter().filter(|record| is_end_of(record, call.id)).count();
+    assert_eq!((ends, stage.executions()), (0, 1), "it ran, nobody knows how far, and it is not said to have ended");
+}
+
+/// A clock that breaks down so many times.
+struct Fragile {
+    clock: TestClock,
+    breaks: Arc<AtomicU32>,
+}
+
+#[async_trait]
+impl Clock for Fragile {
+    fn now(&self) -> Timestamp {
+        let breaks = self.breaks.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        assert!(!breaks, "the loop breaks down");
+        self.clock.now()
+    }
+
+    fn mono(&self) -> Span {
+        self.clock.mono()
+    }
+
+    async fn sleep_until(&self, at: Timestamp) {
+        self.clock.sleep_until(at).await;
+    }
+}
+
+fn is_end_of(record: &Record, id: CallId) -> bool {
+    matches!(&record.event, Event::ToolCallFinished { call, .. } if *call == id)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_wait_for_the_provider_is_not_active_time() {
+    let waits = |seconds| Err(failure(FailureClass::RateLimited, Some(Span::seconds(seconds))));
+    let lines = vec![waits(600), waits(50), says("plan", &[plan()])];
+    let stage = stage(lines, Manner::Ends, |_| {});
+    let run = stage.until(|run| !run.transcript.is_empty()).await;
+    let active = run.pool.used(Axis::Active);
+    assert!((50_000..60_000).contains(&active), "{active} ms");
+}
+
+#[tokio::test(start_paused = true)]
+async fn s_52_a_cancel_during_a_wait_is_immediate() {
+    let stage = stage(vec![Err(failure(FailureClass::RateLimited, Some(Span::seconds(600))))], Manner::Ends, |_| {});
+    stage.until(|run| run.retry_at.is_some()).await;
+    let begun = Instant::now();
+    stage.submit(Command::Cancel(Cancel::Now)).await.unwrap();
+    stage.until(|run| run.status == Status::Cancelled).await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
 }

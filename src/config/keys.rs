@@ -40,6 +40,8 @@ pub enum Holds {
     Switch,
     /// A limit on an axis.
     Limit(Axis),
+    /// A limit on the cost of all runs.
+    Daily,
     /// A number of tokens.
     Tokens,
     /// Dollars per million tokens.
@@ -59,7 +61,7 @@ impl Holds {
             Holds::Resume => "\"ask\" or \"auto\"",
             Holds::Trust => "\"plan\", \"ask\", \"auto_edit\" or \"full_trust\"",
             Holds::Switch => "true or false",
-            Holds::Limit(Axis::Cost) => "dollars in quotes, \"5.00\", or \"unlimited\"",
+            Holds::Limit(Axis::Cost) | Holds::Daily => "dollars in quotes, \"5.00\", or \"unlimited\"",
             Holds::Limit(Axis::Active) => "a time in quotes, \"2h\" or \"30m\", or \"unlimited\"",
             Holds::Limit(Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens) => {
                 "a whole number from 1, or \"unlimited\""
@@ -77,6 +79,12 @@ pub const NAME: &str = "NAME";
 pub const KEYS: &[Key] = &[
     key(&["model"], Holds::Model, "none: it must be named", "The model to work with."),
     key(&["budget", "cost"], Holds::Limit(Axis::Cost), "\"5.00\"", "What a run may cost."),
+    key(
+        &["budget", "daily"],
+        Holds::Daily,
+        "\"20.00\"",
+        "What all runs of this state directory together may cost in any 24 hours.",
+    ),
     key(&["budget", "time"], Holds::Limit(Axis::Active), "\"2h\"", "How long it may be running; waiting is free."),
     key(&["budget", "iterations"], Holds::Limit(Axis::Loops), "32", "How many iterations it may take."),
     key(&["budget", "tool_calls"], Holds::Limit(Axis::ToolCalls), "300", "How many tool calls it may start."),
@@ -148,6 +156,7 @@ const fn key(path: &'static [&'static str], holds: Holds, default: &'static str,
 pub const VARIABLES: &[(&str, &[&str])] = &[
     ("TILLER_MODEL", &["model"]),
     ("TILLER_BUDGET", &["budget", "cost"]),
+    ("TILLER_DAILY_BUDGET", &["budget", "daily"]),
     ("TILLER_MAX_ITERATIONS", &["budget", "iterations"]),
 ];
 

@@ -46,11 +46,11 @@ pub(crate) fn from_toml(holds: Holds, value: &Spanned<DeValue<'_>>) -> Result<Va
         (Holds::Switch, DeValue::Boolean(on)) => Ok(Value::Text(on.to_string())),
         (Holds::Switch, other) => expected(kind(other)),
         (_, DeValue::String(text)) => from_text(holds, text),
-        (Holds::Limit(Axis::Cost) | Holds::Dollars, DeValue::Float(number)) => {
+        (Holds::Limit(Axis::Cost) | Holds::Daily | Holds::Dollars, DeValue::Float(number)) => {
             Err(format!("money is written in quotes, so that it is exact; write \"{}\"", number.as_str()))
         }
         (Holds::Limit(Axis::Active), other) => expected(kind(other)),
-        (Holds::Limit(_) | Holds::Tokens | Holds::Dollars, DeValue::Integer(number)) => {
+        (Holds::Limit(_) | Holds::Daily | Holds::Tokens | Holds::Dollars, DeValue::Integer(number)) => {
             match i64::from_str_radix(number.as_str(), number.radix()) {
                 Ok(number) => from_text(holds, &number.to_string()),
                 Err(_) => expected("a number that is too large"),
@@ -97,6 +97,7 @@ pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
         Holds::Switch if ["true", "false"].contains(&text) => Ok(Value::Text(text.to_string())),
         Holds::Switch => Err(expected()),
         Holds::Limit(axis) => axis.parse_limit(text).map(Value::Limit),
+        Holds::Daily => Axis::Cost.parse_limit(text).map(Value::Limit),
         Holds::Tokens => match text.parse() {
             Ok(tokens) if tokens > 0 => Ok(Value::Number(tokens)),
             Ok(_) | Err(_) => Err(expected()),

@@ -43,6 +43,7 @@ use crate::domain::run::Run;
 use crate::domain::run::Trouble;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
+use crate::domain::status::Warning;
 use crate::domain::terms::Terms;
 use crate::domain::tool::CallState;
 use crate::domain::tool::Probe;
@@ -191,7 +192,10 @@ impl Run {
                     self.iteration.tokens = self.iteration.tokens.saturating_add(charge.usage.total());
                 }
             }
-            Event::BudgetRaised { axis, limit, by: _ } => self.pool.raise(*axis, *limit),
+            Event::BudgetRaised { axis, limit, by: _ } => {
+                self.pool.raise(*axis, *limit);
+                self.warnings.remove(&Warning::Budget(*axis));
+            }
             Event::BudgetCorrected { id, amount, by: _ } => self.pool.correct(*id, *amount)?,
             Event::ModelCallStarted { call, attempt, digest: _, max_output, purpose } => {
                 self.start_model_call(ReservationId { call: *call, attempt: *attempt }, *max_output, *purpose, record)?;
@@ -201,6 +205,7 @@ impl Run {
                 // Requests of another shape say nothing about the next turn.
                 if purpose == Purpose::Turn && self.iteration.phase != Phase::WrapUp {
                     self.learn(reply);
+                    self.count_truncated(reply);
                 }
                 self.trouble = None;
                 self.provider_waits = 0;
@@ -212,6 +217,9 @@ impl Run {
             }
             Event::ModelCallFailed { call, failure } => {
                 let purpose = self.end_model_call(*call)?;
+                if failure.class == FailureClass::Degenerate && purpose == Purpose::Turn {
+                    self.iteration.degenerate += 1;
+                }
                 // A judge that fails makes its check fail, and is not asked again.
                 if failure.class != FailureClass::Cancelled && purpose == Purpose::Turn {
                     self.iteration.failures += 1;

@@ -5,6 +5,12 @@ use crate::domain::time::Span;
 
 /// Longest goal, in characters. Longer text belongs in a file that the goal names.
 pub const GOAL_MAX_CHARS: usize = 8_000;
+/// Shortest value of a variable that is taken for a secret, in bytes: a shorter one stands in too many texts.
+pub const SECRET_MIN_BYTES: usize = 8;
+/// End of a streamed text that is held back because it may still become a secret, in bytes.
+pub const HELD_MAX_BYTES: usize = 16 * 1024;
+/// Texts that are streamed side by side: a model call's parts and the tools that run.
+pub const STREAMS: usize = 16;
 /// Longest interjection or answer, in bytes: more would fill the context.
 pub const SAY_MAX_BYTES: usize = 64 * 1024;
 /// Interjections that may wait to be delivered: a person does not write more between two iterations.
@@ -99,6 +105,14 @@ pub const DENIALS: u32 = 3;
 pub const MALFORMED: u32 = 3;
 /// Calls with arguments of the wrong shape in a row before the run parks.
 pub const INVALID_ARGUMENTS: u32 = 5;
+/// Replies in a row that reached the output limit before the run parks.
+pub const TRUNCATED: u32 = 3;
+/// Times that a reply which went in circles is asked for again.
+pub const DEGENERATE_RETRIES: u32 = 1;
+/// The temperature of that attempt, in hundredths: 0.2 above what providers take where none is said.
+pub const TEMPERATURE_AFTER_CIRCLE_PERCENT: u32 = 120;
+/// Replies that their provider broke off to go on with, in one iteration.
+pub const PAUSES: u32 = 5;
 /// Empty replies that are asked again.
 pub const EMPTY_RESAMPLES: u32 = 2;
 /// Recoveries without progress between them before the run parks instead of crashing in a circle.
@@ -116,6 +130,8 @@ pub const RETRIES_ONCE: u32 = 2;
 pub const BACKOFF_FIRST: Span = Span::seconds(1);
 /// Longest wait before a retry inside an iteration.
 pub const BACKOFF_MAX: Span = Span::seconds(60);
+/// A wait for a provider from this length on does not count as active time.
+pub const LONG_WAIT: Span = Span::seconds(60);
 /// A provider that asks for a longer wait parks the run instead.
 pub const RETRY_AFTER_MAX: Span = Span::seconds(15 * 60);
 /// How long a run parked for its provider waits before it tries again by itself.
@@ -132,6 +148,16 @@ pub const CONCURRENT_READS: usize = 4;
 pub const ARGUMENTS_MAX_BYTES: usize = 1024 * 1024;
 /// Deepest nesting of a call's arguments.
 pub const ARGUMENTS_MAX_DEPTH: usize = 64;
+/// A piece of a streamed text that may not come again and again, in characters.
+pub const REPEAT_CHARS: usize = 50;
+/// So often it may not come; peers end a stream at the same number.
+pub const REPEAT_TIMES: usize = 10;
+/// Within so many characters.
+pub const REPEAT_WITHIN_CHARS: usize = 5_000;
+/// Content that this version does not know, kept of one reply: pieces of it.
+pub const OPAQUE_MAX: usize = 16;
+/// Longest such piece, in bytes.
+pub const OPAQUE_MAX_BYTES: usize = 4 * 1024;
 /// Longest text of one reply, in bytes; an endless stream is cut there.
 pub const REPLY_MAX_BYTES: usize = 1024 * 1024;
 /// Longest result of a call that goes into the conversation, in bytes.
@@ -276,6 +302,9 @@ pub const RUNS_REFRESH: Span = Span::seconds(3);
 
 /// Records that a client is given at once: enough to catch up fast, little enough to draw between.
 pub const RECORDS_PER_UPDATE: usize = 256;
+/// Times that the loop of a run may break down in one process before it is not started again: the first is repaired
+/// unasked, and the others were each asked for by the operator.
+pub const ENGINE_PANICS: u32 = 5;
 /// Between two attempts at a commit that failed.
 pub const STORE_RETRY_WAIT: Span = Span(700);
 

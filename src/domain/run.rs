@@ -24,10 +24,12 @@ use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::message::Transcript;
+use crate::domain::model::Dialect;
 use crate::domain::model::FailureClass;
 use crate::domain::model::Offer;
 use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
+use crate::domain::money::Price;
 use crate::domain::plan::Plan;
 use crate::domain::progress::Observation;
 use crate::domain::progress::Progress;
@@ -312,6 +314,13 @@ impl Run {
         self.status == Status::Running
     }
 
+    /// Whether its model costs nothing, or its money is pretended: the ledger of all runs does not hear of it.
+    pub fn is_free(&self) -> bool {
+        self.terms.rehearsal
+            || self.terms.model.dialect == Dialect::Scripted
+            || self.terms.model.price.is_none_or(|price| price == Price::FREE)
+    }
+
     /// Whether the run has ended.
     pub fn is_ended(&self) -> bool {
         self.status.is_end()
@@ -462,6 +471,7 @@ impl Run {
             FailureClass::Overloaded | FailureClass::Network => limits::RETRIES_OVERLOADED,
             FailureClass::StreamStalled | FailureClass::StreamBroken => limits::RETRIES_STREAM,
             FailureClass::Unknown | FailureClass::BadRequest => limits::RETRIES_ONCE,
+            FailureClass::Degenerate => return self.iteration.degenerate <= limits::DEGENERATE_RETRIES,
             FailureClass::MissingCredentials
             | FailureClass::Auth
             | FailureClass::Billing

@@ -17,6 +17,7 @@ impl Run {
     pub(crate) fn forget_stall_warnings(&mut self) {
         self.warnings.retain(|what, _| match what {
             Warning::Stall(_) => false,
+            Warning::Budget(_) => true,
         });
     }
 
@@ -34,7 +35,9 @@ impl Run {
                 ParkReason::ModelOutput => {
                     self.progress.malformed = 0;
                     self.progress.invalid = 0;
+                    self.progress.truncated = 0;
                     self.iteration.discards = 0;
+                    self.iteration.degenerate = 0;
                 }
                 ParkReason::EnginePanic => self.progress.recoveries = 0,
                 ParkReason::Confirm

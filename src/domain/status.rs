@@ -261,7 +261,7 @@ impl Finish {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
-    /// The provider rejects the conversation itself.
+    /// The provider rejects the conversation itself, or it is out of order and was not sent.
     Protocol,
     /// The operator closed it as failed.
     ClosedByOperator,
@@ -315,12 +315,15 @@ impl Detector {
 pub enum Warning {
     /// A detector is one short of firing.
     Stall(Detector),
+    /// Four fifths of a limit are used.
+    Budget(Axis),
 }
 
 impl Warning {
     /// In a few words.
     pub fn phrase(self) -> String {
         match self {
+            Warning::Budget(axis) => format!("limit of {}", axis.word()),
             Warning::Stall(detector) => format!("one short of a stall: {}", detector.phrase()),
         }
     }

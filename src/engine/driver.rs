@@ -1,9 +1,11 @@
 //! The only async loop: one task per run, one input at a time. Append, adopt, publish, start; in that order.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::sync::broadcast;
 use tokio::sync::mpsc;
 use tokio::sync::oneshot;
@@ -13,6 +15,7 @@ use tokio::task::JoinHandle;
 use crate::domain::budget::Axis;
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
+use crate::domain::event::Event;
 use crate::domain::event::Owner;
 use crate::domain::event::Record;
 use crate::domain::id::ClientId;
@@ -20,6 +23,7 @@ use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::status::Lack;
+use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::summary::Summary;
 use crate::domain::time::Now;
@@ -30,12 +34,17 @@ use crate::engine::fault;
 use crate::engine::fault::Side;
 use crate::engine::handle::Asked;
 use crate::engine::handle::Handle;
+use crate::engine::purse::Purse;
+use crate::engine::redaction::Redactor;
 use crate::engine::tasks::Tasks;
+use crate::machine::Above;
 use crate::machine::Input;
-use crate::machine::turn;
+use crate::machine::Turn;
+use crate::machine::turn_below;
 use crate::model::Model;
 use crate::store::Journal;
 use crate::store::StoreError;
+use crate::store::ledger::Ledger;
 use crate::tools::Toolbox;
 
 /// What a run is driven with.
@@ -44,10 +53,14 @@ pub struct World {
     pub model: Arc<dyn Model>,
     /// The tools.
     pub tools: Toolbox,
+    /// What takes secrets out of all that comes in.
+    pub redactor: Arc<Redactor>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// What stands against starting or going on, first things first. Asked at the start and at every resume.
     pub preflight: Box<dyn FnMut(&Run) -> Vec<Lack> + Send>,
+    /// The ledger of all runs. A run that spends nothing real does not ask it.
+    pub ledger: Option<Ledger>,
     /// Told of every change of the run worth a line in a list. Must not block for long.
     pub on_change: Box<dyn FnMut(&Summary) + Send>,
 }
@@ -70,16 +83,18 @@ pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -
     let problems = (world.preflight)(&run);
     let driver = Driver {
         active: ActiveTime { base: Span(run.pool.used(Axis::Active)), since: None },
-        tasks: Tasks::new(world.model, world.tools, deltas),
+        tasks: Tasks::new(world.model, world.tools, deltas, &world.redactor),
+        redactor: world.redactor,
         run,
         journal,
         clock: world.clock,
+        purse: Purse::new(world.ledger),
         preflight: world.preflight,
         on_change: world.on_change,
         head: head_sender,
     };
     let task = tokio::spawn(async move {
-        let (journal, result) = driver.drive(asked, Input::Recovered { owner, problems }).await;
+        let (journal, result) = driver.live(asked, owner, problems).await;
         if let Err(why) = result {
             tracing::error!(%why, "the engine stopped");
             let _ = halted.set(why);
@@ -93,41 +108,116 @@ struct Driver<J> {
     run: Run,
     journal: J,
     tasks: Tasks,
+    redactor: Arc<Redactor>,
     clock: Arc<dyn Clock>,
+    purse: Purse,
     preflight: Box<dyn FnMut(&Run) -> Vec<Lack> + Send>,
     on_change: Box<dyn FnMut(&Summary) + Send>,
     head: watch::Sender<Seq>,
     active: ActiveTime,
 }
 
+/// The name of the engine as a client of its own run.
+const OWN_CLIENT: &str = "tiller";
+
+/// Whether a run that was cut off goes on.
+#[derive(Clone, Copy, PartialEq)]
+enum GoesOn {
+    WhenTold,
+    ByItself,
+}
+
+/// Whether an input has led as far as it leads.
+#[derive(PartialEq)]
+enum Rest {
+    Done,
+    /// The loop goes on from what is durable now.
+    Further,
+}
+
 type Answer = oneshot::Sender<Result<Seq, Refusal>>;
 
 impl<J: Journal> Driver<J> {
-    /// Turns until the last hold is dropped. The error says why it stopped before.
-    async fn drive(mut self, mut inbox: mpsc::Receiver<Asked>, first: Input) -> (J, Result<(), String>) {
-        let mut result = self.take(first, None).await;
-        while result.is_ok() {
+    /// Drives until the last hold is dropped. A panic of the loop, which is a bug, starts it anew from the journal;
+    /// the first time it goes on by itself, then the run is parked (docs/ENGINE.md §14.1). The error says why it
+    /// stopped before.
+    async fn live(
+        mut self,
+        mut inbox: mpsc::Receiver<Asked>,
+        owner: Owner,
+        problems: Vec<Lack>,
+    ) -> (J, Result<(), String>) {
+        self.purse.settle_lost(&self.run, self.clock.now()).await;
+        let mut first = Input::Recovered { owner: owner.clone(), problems };
+        let mut goes_on = GoesOn::WhenTold;
+        let mut panics = 0;
+        let result = loop {
+            match AssertUnwindSafe(self.drive(&mut inbox, first, goes_on)).catch_unwind().await {
+                Ok(result) => break result,
+                Err(_) if panics >= limits::ENGINE_PANICS => {
+                    break Err("the engine broke down again and again; this is a bug of tiller; the journal is whole"
+                        .to_string());
+                }
+                Err(_) => {}
+            }
+            panics += 1;
+            tracing::error!(panics, "the loop of the run broke down; it starts anew from the journal");
+            self.tasks.clear(limits::LEAVE_PATIENCE).await;
+            if let Err(why) = self.read_again().await {
+                break Err(why);
+            }
+            goes_on = if panics == 1 { GoesOn::ByItself } else { GoesOn::WhenTold };
+            let reason = ParkReason::EnginePanic;
+            let again =
+                Lack { reason, sentence: "the loop of the run broke down twice; this is a bug of tiller".to_string() };
+            let problems = if goes_on == GoesOn::ByItself { Vec::new() } else { vec![again] };
+            first = Input::Recovered { owner: owner.clone(), problems };
+        };
+        self.tasks.clear(limits::LEAVE_PATIENCE).await;
+        (self.journal, result)
+    }
+
+    /// The state as the journal has it; nothing in memory counts after a panic.
+    async fn read_again(&mut self) -> Result<(), String> {
+        let reader = self.journal.reader();
+        let mut records = Vec::new();
+        loop {
+            let from = Seq(records.len() as u64).next();
+            let some = reader.read(from, limits::RECORDS_PER_UPDATE).await.map_err(|error| error.to_string())?;
+            if some.is_empty() {
+                break;
+            }
+            records.extend(some);
+        }
+        self.run = Run::fold(&self.run.id, &records).map_err(|broken| broken.to_string())?;
+        self.active = ActiveTime { base: Span(self.run.pool.used(Axis::Active)), since: None };
+        self.head.send_replace(self.run.seq);
+        Ok(())
+    }
+
+    /// Turns until the last hold is dropped. `goes_on` says that a run which was cut off by a panic goes on by itself.
+    async fn drive(&mut self, inbox: &mut mpsc::Receiver<Asked>, first: Input, goes_on: GoesOn) -> Result<(), String> {
+        self.take(first, None).await?;
+        if goes_on == GoesOn::ByItself && self.run.status == Status::Parked(ParkReason::Interrupted) {
+            self.take(Input::Command(Command::Resume, ClientId(OWN_CLIENT.to_string())), None).await?;
+        }
+        loop {
             let (input, answer) = tokio::select! {
                 biased;
                 asked = inbox.recv() => match asked {
                     Some(Asked { command, client, answer }) => (Input::Command(command, client), Some(answer)),
-                    None => {
-                        result = self.part().await;
-                        break;
-                    }
+                    None => return self.part().await,
                 },
                 outcome = self.tasks.next() => (Input::Outcome(outcome), None),
                 () = wait_until(&self.clock, self.run.deadline()) => (Input::Tick, None),
             };
-            result = self.take(input, answer).await;
+            self.take(input, answer).await?;
         }
-        self.tasks.stop(limits::LEAVE_PATIENCE).await;
-        (self.journal, result)
     }
 
     /// Nobody holds the run any more: it is left, and what is under way is ended and recorded, but not for ever.
     async fn part(&mut self) -> Result<(), String> {
-        self.take(Input::Command(Command::Leave, ClientId("tiller".to_string())), None).await?;
+        self.take(Input::Command(Command::Leave, ClientId(OWN_CLIENT.to_string())), None).await?;
         let patience = Duration::from_millis(limits::LEAVE_PATIENCE.0);
         let ended = async {
             while self.run.is_busy() {
@@ -141,7 +231,7 @@ impl<J: Journal> Driver<J> {
     }
 
     /// What an input comes to here: a run that is to go on without what it needs does not (docs/ENGINE.md §14.2).
-    fn looked_at(&mut self, input: Input) -> Input {
+    async fn looked_at(&mut self, input: Input) -> Input {
         let by = match &input {
             Input::Command(Command::Resume, client) => Some(client.clone()),
             Input::Tick => None,
@@ -150,20 +240,42 @@ impl<J: Journal> Driver<J> {
         if !matches!(self.run.status, Status::Parked(_)) {
             return input;
         }
-        let lacks = (self.preflight)(&self.run);
+        let mut lacks = (self.preflight)(&self.run);
+        lacks.extend(self.purse.look(&self.run, self.clock.now()).await);
         if lacks.is_empty() { input } else { Input::Unready { lacks, by } }
     }
 
-    /// One input. The error stops the run in memory; on disk it stays as it was.
+    /// One input, and what it leads to. The error stops the run in memory; on disk it stays as it was.
     async fn take(&mut self, input: Input, answer: Option<Answer>) -> Result<(), String> {
-        let input = self.looked_at(input);
+        let looked = self.looked_at(input).await;
+        let input = self.redactor.input(looked);
+        let mut rest = self.step(&input, answer).await?;
+        while rest == Rest::Further {
+            rest = self.step(&Input::Tick, None).await?;
+        }
+        Ok(())
+    }
+
+    /// One turn, as far as the ledger of all runs lets it go.
+    async fn step(&mut self, input: &Input, answer: Option<Answer>) -> Result<Rest, String> {
         let now = Now { at: self.clock.now(), active: self.active.at(self.clock.mono()) };
-        let turned = match turn(&self.run, &input, now) {
+        let mut rest = Rest::Done;
+        let mut turned = turn_below(&self.run, input, now, Above::Bears);
+        if let Ok(played) = &turned
+            && let Some(lack) = self.purse.reserve(&played.run, &played.records, now.at).await
+        {
+            // What this turn settles may make room: it is made durable first, and then asked again.
+            let settles = played.records.iter().any(|record| matches!(record.event, Event::BudgetSettled { .. }));
+            rest = if settles { Rest::Further } else { Rest::Done };
+            let above = if settles { Above::Later } else { Above::Refuses(&lack) };
+            turned = turn_below(&self.run, input, now, above);
+        }
+        let turned = match turned {
             Ok(turned) => turned,
             Err(refusal) => {
                 let halts = matches!(refusal, Refusal::Broken(_)).then(|| refusal.to_string());
                 reply(answer, Err(refusal));
-                return halts.map_or(Ok(()), Err);
+                return halts.map_or(Ok(Rest::Done), Err);
             }
         };
         if let Err(error) = self.append(&turned.records).await {
@@ -171,6 +283,18 @@ impl<J: Journal> Driver<J> {
             reply(answer, Err(Refusal::Storage(why.clone())));
             return Err(why);
         }
+        self.adopt(turned, now, answer).await;
+        Ok(rest)
+    }
+
+    /// Whether time counts as active: not while parked, and not through a long wait for the provider.
+    fn is_active(&self, now: Timestamp) -> bool {
+        let waits_long = self.run.retry_at.is_some_and(|at| at.since(now) >= limits::LONG_WAIT);
+        self.run.is_running() && !waits_long
+    }
+
+    /// Takes over a turn that is durable: adopt, publish, start.
+    async fn adopt(&mut self, turned: Turn, now: Now, answer: Option<Answer>) {
         for record in &turned.records {
             // Only what kind of thing happened: texts and arguments are in the journal, not in the log.
             tracing::debug!(run = %turned.run.id, seq = record.seq.0, event = record.event.name(), "recorded");
@@ -180,16 +304,16 @@ impl<J: Journal> Driver<J> {
         }
         let changed = turned.run.status != self.run.status || turned.run.iteration.n != self.run.iteration.n;
         self.run = turned.run;
-        self.active.turn(now.active, self.clock.mono(), self.run.is_running());
+        self.active.turn(now.active, self.clock.mono(), self.is_active(now.at));
         self.head.send_replace(self.run.seq);
         reply(answer, Ok(self.run.seq));
         for effect in turned.effects {
             self.tasks.start(effect);
         }
+        self.purse.settle(&self.run, &turned.records, now.at).await;
         if changed {
             (self.on_change)(&Summary::of(&self.run));
         }
-        Ok(())
     }
 
     /// Makes the records durable. A failing disk is tried again for a moment.

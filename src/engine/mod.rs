@@ -4,4 +4,6 @@ pub mod clock;
 pub mod driver;
 pub mod fault;
 pub mod handle;
+pub mod redaction;
+pub mod purse;
 pub mod tasks;

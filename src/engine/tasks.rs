@@ -33,6 +33,8 @@ use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
 use crate::engine::fault;
 use crate::engine::fault::Side;
+use crate::engine::redaction::Redactor;
+use crate::engine::redaction::stream;
 use crate::machine::Outcome;
 use crate::machine::effect::Effect;
 use crate::model::Model;
@@ -58,7 +60,16 @@ struct Flying {
 
 impl Tasks {
     /// No task yet.
-    pub fn new(model: Arc<dyn Model>, tools: Toolbox, deltas: broadcast::Sender<Delta>) -> Self {
+    /// What is streamed goes to `shown`, without secrets.
+    pub fn new(
+        model: Arc<dyn Model>,
+        tools: Toolbox,
+        shown: broadcast::Sender<Delta>,
+        redactor: &Arc<Redactor>,
+    ) -> Self {
+        let (deltas, raw) = broadcast::channel(limits::DELTAS);
+        tokio::spawn(stream::pass_on(redactor.clone(), raw, shown));
+        let tools = tools.behind(redactor.clone());
         Tasks { model, tools, deltas, set: JoinSet::new(), flying: Vec::new() }
     }
 
@@ -123,12 +134,15 @@ impl Tasks {
         }
     }
 
-    /// Ends all that is under way and waits until it has ended, but not for ever.
-    pub async fn stop(mut self, patience: Span) {
+    /// Ends all that is under way and waits until it has ended, but not for ever. What still comes of it is dropped: it
+    /// holds no journal.
+    pub async fn clear(&mut self, patience: Span) {
         self.end_work(Span(0));
         let all_ended = async { while self.set.join_next().await.is_some() {} };
         // What did not end in time has an unknown outcome, as after a crash.
         let _ = tokio::time::timeout(Duration::from_millis(patience.0), all_ended).await;
+        self.set = JoinSet::new();
+        self.flying.clear();
     }
 
     fn fly(&mut self, effect: EffectClass) -> CancellationToken {

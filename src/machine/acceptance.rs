@@ -17,6 +17,7 @@ use crate::policy::claim;
 use crate::policy::context;
 use crate::policy::judge;
 use crate::policy::progress;
+use crate::policy::reply;
 use crate::policy::spending;
 
 /// The next step, if there is a claim that is not judged. All other calls of the reply have ended before.
@@ -36,6 +37,10 @@ pub fn step(run: &Run) -> Option<Vec<Event>> {
 /// Makes a claim out of the `finish` call, or of one text-only turn too many.
 fn begin(run: &Run) -> Option<Vec<Event>> {
     if let Some(call) = run.open_finish() {
+        let given = serde_json::from_str(&call.arguments).unwrap_or_default();
+        if let Some(misfit) = reply::misfit(run, &call.tool, &given) {
+            return Some(vec![advance::invalid(call, misfit)]);
+        }
         return Some(match claim::read::<claim::Finish>(&call.arguments) {
             Ok(finish) => {
                 let evidence: String = finish.evidence.iter().map(|line| format!("\n- {line}")).collect();

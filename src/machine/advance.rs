@@ -12,10 +12,12 @@ use crate::domain::event::Event;
 use crate::domain::fold;
 use crate::domain::limits;
 use crate::domain::model::Purpose;
+use crate::domain::pairing;
 use crate::domain::plan::PlanSource;
 use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
 use crate::domain::status::Action;
+use crate::domain::status::Failure;
 use crate::domain::status::Fired;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
@@ -102,7 +104,11 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     if run.iteration.is_open && run.iteration.reply.is_some() {
         return close(run);
     }
-    // 7. The next iteration, or the model call of this one.
+    // 7. What is nearly used up is said, before more of it is.
+    if let Some(warned) = spending::warning(run) {
+        return vec![warned];
+    }
+    // 8. The next iteration, or the model call of this one.
     if !run.iteration.is_open {
         return open(run);
     }
@@ -384,7 +390,7 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
     if run.iteration.phase == Phase::WrapUp && failed {
         return closed(run, wrapping::verdict(run));
     }
-    if run.iteration.discards > limits::EMPTY_RESAMPLES {
+    if run.iteration.discards > limits::EMPTY_RESAMPLES || run.progress.truncated >= limits::TRUNCATED {
         return parked(ParkReason::ModelOutput);
     }
     let unanswered = run.trouble.as_ref().filter(|_| run.iteration.failures > 0 && run.retry_at.is_none());
@@ -396,6 +402,10 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
         };
     }
     let request = context::assemble(run);
+    // A conversation out of order is a bug of the engine: it fails closed, and nothing is sent.
+    if pairing::check(request.entries.iter().map(|entry| entry.as_ref())).is_err() {
+        return vec![Event::StatusChanged { status: Status::Failed(Failure::Protocol), by: None }];
+    }
     let reservation = spending::worst_case(run, &request);
     if let Some(reason) = spending::refusal(run, &reservation, request.max_output) {
         return cannot_ask(run, reason);

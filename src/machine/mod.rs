@@ -126,13 +126,29 @@ pub fn create(terms: Terms, now: Now) -> Record {
     Record { seq: Seq(1), at: now.at, active: now.active, event: Event::RunCreated { terms: Box::new(terms) } }
 }
 
+/// What the pool above the run says to the next model call (docs/ENGINE.md §8.5).
+#[derive(Clone, Copy, Debug)]
+pub enum Above<'a> {
+    /// It may be made.
+    Bears,
+    /// Not yet: what came before is to be made durable and settled first.
+    Later,
+    /// It may not.
+    Refuses(&'a Lack),
+}
+
 /// One input, to rest. On a refusal nothing changed.
 pub fn turn(run: &Run, input: &Input, now: Now) -> Result<Turn, Refusal> {
+    turn_below(run, input, now, Above::Bears)
+}
+
+/// One input, to rest, under a pool above the run that may not bear the next model call.
+pub fn turn_below(run: &Run, input: &Input, now: Now, above: Above<'_>) -> Result<Turn, Refusal> {
     let mut next = run.clone();
     let mut records = Vec::new();
     take(&mut next, respond::respond(run, input, now)?, now, &mut records)?;
     for _ in 0..limits::GROUPS_PER_TURN {
-        let group = advance::advance(&next, now);
+        let group = below(advance::advance(&next, now), above);
         if group.is_empty() {
             let mut effects: Vec<Effect> = Vec::new();
             for one in records.iter().flat_map(|record| effect::of(&next, record)) {
@@ -146,6 +162,16 @@ pub fn turn(run: &Run, input: &Input, now: Now) -> Result<Turn, Refusal> {
         take(&mut next, group, now, &mut records)?;
     }
     Err(Refusal::Broken(format!("one input led to more than {} groups of events", limits::GROUPS_PER_TURN)))
+}
+
+/// The group as the pool above the run lets it be.
+fn below(group: Vec<Event>, above: Above<'_>) -> Vec<Event> {
+    let reserves = group.iter().any(|event| matches!(event, Event::BudgetReserved { .. }));
+    match above {
+        Above::Later if reserves => Vec::new(),
+        Above::Refuses(lack) if reserves => respond::parked_for(std::slice::from_ref(lack)),
+        Above::Bears | Above::Later | Above::Refuses(_) => group,
+    }
 }
 
 /// Takes a group of events into the state, and checks what must hold after it.

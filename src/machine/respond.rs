@@ -63,14 +63,14 @@ fn recovered(run: &Run, owner: &Owner, problems: &[Lack], now: Now) -> Vec<Event
             (OwnerMode::Drives, Some(_)) => group.extend(parked_for(problems)),
             (OwnerMode::Drives, None) => group.push(status(Status::Running, None)),
         },
-        Status::Running => group.extend(interrupted(run, now)),
+        Status::Running => group.extend(interrupted(run, problems, now)),
         Status::Parked(_) | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => {}
     }
     group
 }
 
 /// What the death of a driving process means.
-fn interrupted(run: &Run, now: Now) -> Vec<Event> {
+fn interrupted(run: &Run, problems: &[Lack], now: Now) -> Vec<Event> {
     let model = run.model_call.map(|call| Finding::ModelCallLost(call.id.call));
     let tools = run.running_calls().map(|call| Finding::ToolCallLost(call.id));
     let check = run.running_check().map(Finding::CheckLost);
@@ -86,12 +86,17 @@ fn interrupted(run: &Run, now: Now) -> Vec<Event> {
         let head = after.head().filter(|_| fits).and_then(|call| after.waits(call));
         let reason = match head {
             Some(waits) => waits.reason(),
-            None if after.progress.recoveries > limits::RECOVERIES => ParkReason::EnginePanic,
+            None if after.progress.recoveries > limits::RECOVERIES || broke_down(problems) => ParkReason::EnginePanic,
             None => ParkReason::Interrupted,
         };
         group.push(status(Status::Parked(reason), None));
     }
     group
+}
+
+/// Whether the loop itself is what stands against going on.
+fn broke_down(problems: &[Lack]) -> bool {
+    problems.iter().any(|lack| lack.reason == ParkReason::EnginePanic)
 }
 
 pub(crate) fn status(status: Status, by: Option<&ClientId>) -> Event {
@@ -277,7 +282,7 @@ fn resume(run: &Run, client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
 fn unready(run: &Run, lacks: &[Lack], client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
     let mut group = resume(run, client)?;
     match lacks.first() {
-        Some(Lack { reason, sentence }) if run.status == Status::Parked(reason.clone()) => {
+        Some(Lack { reason, sentence }) if is_parked_for(run, reason) => {
             let remedy = format!("{sentence}; then resume");
             return Err(Refusal::ReasonNotCleared { reason: reason.clone(), remedy });
         }
@@ -286,8 +291,16 @@ fn unready(run: &Run, lacks: &[Lack], client: Option<&ClientId>) -> Result<Vec<E
     Ok(group)
 }
 
+/// Whether the run is parked for this already; numbers may have moved.
+fn is_parked_for(run: &Run, reason: &ParkReason) -> bool {
+    match &run.status {
+        Status::Parked(now) => std::mem::discriminant(now) == std::mem::discriminant(reason),
+        Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => false,
+    }
+}
+
 /// What is missing, and the change of status for the first of it; nothing when nothing is.
-fn parked_for(lacks: &[Lack]) -> Vec<Event> {
+pub(crate) fn parked_for(lacks: &[Lack]) -> Vec<Event> {
     let Some(first) = lacks.first() else { return Vec::new() };
     let sentences = lacks.iter().map(|lack| lack.sentence.clone()).collect();
     vec![Event::PreflightFailed { lacks: sentences }, status(Status::Parked(first.reason.clone()), None)]

@@ -13,6 +13,7 @@ use crate::domain::model::ModelRequest;
 use crate::domain::model::Purpose;
 use crate::domain::run::Run;
 use crate::domain::status::Phase;
+use crate::domain::status::Warning;
 use crate::domain::text::sha256_hex;
 use crate::policy::judge;
 use crate::policy::replan;
@@ -54,7 +55,11 @@ pub fn in_flight(run: &Run) -> Option<ModelRequest> {
 
 /// A short hash of what is asked, for the record. The conversation only grows, so its length stands for it.
 pub fn digest(request: &ModelRequest) -> String {
-    let text = format!("{}\0{}\0{}\0{}", request.system, request.entries.len(), request.closing, request.max_output);
+    let mut text =
+        format!("{}\0{}\0{}\0{}", request.system, request.entries.len(), request.closing, request.max_output);
+    if let Some(percent) = request.temperature_percent {
+        text.push_str(&format!("\0{percent}"));
+    }
     sha256_hex(text.as_bytes())[..16].to_string()
 }
 
@@ -70,6 +75,7 @@ fn request(run: &Run, call: ModelCallId, attempt: u32, phase: Phase) -> ModelReq
         system: system(run),
         entries: run.transcript.entries().cloned().collect(),
         closing: closing(run, phase),
+        temperature_percent: (run.iteration.degenerate > 0).then_some(limits::TEMPERATURE_AFTER_CIRCLE_PERCENT),
         offer: if is_wrap_up { Arc::default() } else { run.offer.clone() },
         max_output: if is_wrap_up { run.terms.model.max_output.min(limits::WRAP_UP_TOKENS) } else { most },
     }
@@ -116,6 +122,13 @@ fn closing(run: &Run, phase: Phase) -> String {
     if let Some(diagnosis) = run.diagnosis.as_ref().filter(|_| phase == Phase::Replan) {
         parts.push(replan::brief(run, diagnosis));
     }
+    if run.progress.truncated > 0 && run.iteration.discards == 0 {
+        parts.push(
+            "Your last turn was cut off at the limit of a reply, and no call in it was made. Go on where it stopped, in \
+             smaller steps."
+                .to_string(),
+        );
+    }
     parts.extend(nudge(run));
     parts.extend(run.progress.faults.keys().filter(|tool| run.progress.is_disabled(tool)).map(|tool| {
         format!(
@@ -123,7 +136,7 @@ fn closing(run: &Run, phase: Phase) -> String {
             limits::TOOL_FAULTS
         )
     }));
-    parts.extend(run.warnings.values().cloned());
+    parts.extend(run.warnings.iter().filter(|(what, _)| is_told(**what)).map(|(_, text)| text.clone()));
     parts.extend(notices(run));
     parts.push(task.trim().to_string());
     parts.join("\n\n")
@@ -141,6 +154,14 @@ fn nudge(run: &Run) -> Option<String> {
         "Your last turn called no tool. Call a tool to go on, or finish if the goal is reached; {next} will be taken as \
          the claim that it is."
     ))
+}
+
+/// Whether a warning is the model's business. That of a limit is the operator's; the model is told at nine tenths.
+fn is_told(warning: Warning) -> bool {
+    match warning {
+        Warning::Stall(_) => true,
+        Warning::Budget(_) => false,
+    }
 }
 
 /// Limits of which nine tenths are used.

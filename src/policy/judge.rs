@@ -73,6 +73,7 @@ pub fn request(run: &Run, index: usize, call: ModelCallId) -> ModelRequest {
         closing,
         offer: Arc::default(),
         max_output: run.terms.model.max_output.min(limits::JUDGE_TOKENS),
+        temperature_percent: None,
     }
 }
 
@@ -140,6 +141,7 @@ mod tests {
                 text: text.to_string(),
                 reasoning: String::new(),
                 calls: Vec::new(),
+                opaque: Vec::new(),
                 stop: StopReason::End,
                 usage: None,
                 received_bytes: 0,

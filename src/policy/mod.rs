@@ -19,6 +19,7 @@ pub mod progress;
 pub mod replan;
 pub mod reply;
 pub mod retry;
+pub mod schema;
 pub mod spending;
 pub mod stall;
 pub mod wrapping;

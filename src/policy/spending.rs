@@ -1,13 +1,16 @@
 //! What a request can cost at worst, and whether the budget bears it (docs/ENGINE.md §8.3).
 
 use crate::domain::budget::Axis;
+use crate::domain::budget::Limit;
 use crate::domain::budget::Reservation;
 use crate::domain::budget::ReservationId;
+use crate::domain::event::Event;
 use crate::domain::model::ModelRequest;
 use crate::domain::money::Price;
 use crate::domain::money::tokens_of_bytes;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
+use crate::domain::status::Warning;
 use crate::policy::context;
 use crate::policy::judge;
 
@@ -64,6 +67,22 @@ pub fn raising(run: &Run, axis: Axis) -> String {
 pub fn exhausted(run: &Run, worst: &Reservation) -> Vec<Axis> {
     let refused: Vec<Axis> = run.pool.refuses(worst.amount, worst.tokens).collect();
     Axis::ALL.into_iter().filter(|axis| run.pool.is_exhausted(*axis) || refused.contains(axis)).collect()
+}
+
+/// A limit of which four fifths are used, once for each axis and limit (docs/ENGINE.md §8.1).
+pub fn warning(run: &Run) -> Option<Event> {
+    let near = |axis: &Axis| match run.pool.limits().on(*axis) {
+        Limit::At(most) => run.pool.used(*axis) >= most - most / 5 && !run.pool.is_exhausted(*axis),
+        Limit::Unlimited => false,
+    };
+    let is_new = |axis: &Axis| !run.warnings.contains_key(&Warning::Budget(*axis));
+    let axis = Axis::ALL.into_iter().filter(near).find(is_new)?;
+    let of = match run.pool.limits().on(axis) {
+        Limit::At(most) => axis.show(most),
+        Limit::Unlimited => return None,
+    };
+    let text = format!("{} of {of} are used", axis.show(run.pool.used(axis)));
+    Some(Event::Warned { what: Warning::Budget(axis), text })
 }
 
 /// Input tokens of a request of so many bytes: the last report plus what was added since, or three bytes a token.

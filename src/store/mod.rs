@@ -3,8 +3,9 @@
 //! `place.rs` is the way in: the state directory and the runs in it. `sled.rs` is a journal on disk, `memory.rs` one
 //! in memory with the same contract (docs/JOURNAL.md, "On disk"). This file must not do input or output.
 
-pub mod look;
+pub mod key;
 pub mod ledger;
+pub mod look;
 pub mod memory;
 pub mod place;
 pub mod repair;

@@ -138,17 +138,39 @@ impl Executed {
     }
 }
 
+/// Takes out of facts and of texts what may not be shown or stored.
+pub trait Veil: Send + Sync {
+    /// What a call would touch, as it may be shown. The same facts give the same.
+    fn facts(&self, facts: Facts) -> Facts;
+    /// A text, as it may be shown.
+    fn text(&self, text: String) -> String;
+}
+
+/// Shows all.
+struct NoVeil;
+
+impl Veil for NoVeil {
+    fn facts(&self, facts: Facts) -> Facts {
+        facts
+    }
+
+    fn text(&self, text: String) -> String {
+        text
+    }
+}
+
 /// The tools of a run.
 #[derive(Clone)]
 pub struct Toolbox {
     tools: BTreeMap<String, Arc<dyn Tool>>,
     scene: Scene,
+    veil: Arc<dyn Veil>,
 }
 
 impl Toolbox {
     /// The six tools, at work in this scene.
     pub fn new(scene: Scene) -> Self {
-        let mut toolbox = Toolbox { tools: BTreeMap::new(), scene };
+        let mut toolbox = Toolbox { tools: BTreeMap::new(), scene, veil: Arc::new(NoVeil) };
         toolbox.add(Arc::new(read_file::ReadFile));
         toolbox.add(Arc::new(list_dir::ListDir));
         toolbox.add(Arc::new(search_files::SearchFiles));
@@ -156,6 +178,12 @@ impl Toolbox {
         toolbox.add(Arc::new(edit_file::EditFile));
         toolbox.add(Arc::new(shell::Shell));
         toolbox
+    }
+
+    /// The same tools, with all that they find out and give behind a veil.
+    pub fn behind(mut self, veil: Arc<dyn Veil>) -> Self {
+        self.veil = veil;
+        self
     }
 
     /// Adds a tool; one of the same name is replaced.
@@ -181,13 +209,13 @@ impl Toolbox {
     pub async fn prepare(&self, call: &ToolCall) -> Facts {
         match self.prepared(&call.tool, &call.arguments).await {
             Ok(prepared) => prepared.facts,
-            Err(problem) => Facts {
+            Err(problem) => self.veil.facts(Facts {
                 title: one_line(&call.arguments, TITLE_MAX_CHARS),
                 reach: "can't be run".to_string(),
                 preview: excerpt(&call.arguments, REFUSED_PREVIEW_BYTES),
                 problem: Some(problem),
                 ..Facts::default()
-            },
+            }),
         }
     }
 
@@ -210,6 +238,8 @@ impl Toolbox {
         match run.unwrap_or_else(|_| Executed::broken()) {
             Executed::Drifted(text) => Executed::Drifted(text),
             Executed::Ended(mut outcome) => {
+                // Before it is cut: half a secret would not be known any more.
+                outcome.text = self.veil.text(outcome.text);
                 outcome.took = Span(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
                 if outcome.text.len() > limits::RESULT_MAX_BYTES {
                     outcome.text = excerpt(&outcome.text, limits::RESULT_MAX_BYTES - CUT_LINE_BYTES);
@@ -282,7 +312,7 @@ impl Toolbox {
         };
         let (scene, arguments) = (self.scene.clone(), arguments.to_string());
         let work = spawn_blocking(move || found.prepare(&scene, &arguments));
-        let prepared = match timeout(wait(limits::TOOL_TIMEOUT), work).await {
+        let mut prepared = match timeout(wait(limits::TOOL_TIMEOUT), work).await {
             Ok(Ok(prepared)) => prepared?,
             Ok(Err(_)) => {
                 let broken = arguments::problem(ProblemKind::Impossible, BROKEN);
@@ -297,6 +327,7 @@ impl Toolbox {
             let text = "The change is too long for a person to read. Nothing was done; make it in smaller steps.";
             return Err(arguments::problem(ProblemKind::Refused, text));
         }
+        prepared.facts = self.veil.facts(prepared.facts);
         Ok(prepared)
     }
 }

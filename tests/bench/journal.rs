@@ -20,6 +20,7 @@ use stats_alloc::Region;
 use stats_alloc::StatsAlloc;
 use steady::Steady;
 use steady::noise;
+use tiller::domain::command::Policy;
 use tiller::domain::event::Event;
 use tiller::domain::event::Owner;
 use tiller::domain::event::OwnerMode;
@@ -82,7 +83,7 @@ async fn commits(sheet: &mut Sheet) {
     let (mut by_store, mut by_hand) = (Vec::new(), Vec::new());
     for number in 1..=COMMITS {
         let (id, by) = (InterjectionId(u32::try_from(number).unwrap()), ClientId("bench".to_string()));
-        let event = Event::InterjectionQueued { id, text: noise(number, TEXT_BYTES), by };
+        let event = Event::InterjectionQueued { id, text: noise(number, TEXT_BYTES), by, policy: Policy::Next };
         let seq = Seq(first.len() as u64 + number);
         let record = Record { seq, at: Timestamp(number), active: Span(0), event };
         let mut line = serde_json::to_vec(&record).unwrap();

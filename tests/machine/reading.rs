@@ -4,7 +4,7 @@
 //! - `reply PART | PART`: the model answers. Parts: `"text"` (`\n` breaks a line), `read P`, `write P TEXT`,
 //!   `shell LINE`, `touch P`, `todos TODO, TODO` and `patch …` (`id=title`, `+` done, `*` in progress, `!` dropped without a note), `finish
 //!   TEXT`, `finish-without ID,ID TEXT`, `ask TEXT`, `note TEXT`, `raw TOOL JSON`; `as WIRE: PART`; `stop=…`,
-//!   `usage=IN/OUT`, `usage=none`, `bytes=N`. A usage of 1000/100 is reported unless said otherwise.
+//!   `usage=IN/OUT`, `usage=none`, `bytes=N`, `opaque=JSON`. A usage of 1000/100 is reported unless said otherwise.
 //! - `fail CLASS [accepted] [usage=IN/OUT] [bytes=N] [retry=SECONDS]`: it does not.
 //! - `prepared [cN=outside|impossible|changed|refused|invalid|secret]`: what the calls would touch.
 //! - `done|failed|timedout|cancelled cN TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
@@ -106,16 +106,17 @@ pub const COMMANDS: &[&str] = &[
 /// A dollar for a million tokens in, ten out.
 const PRICE: Price = Price { input: 1_000_000, cache_read: 100_000, cache_write: 1_000_000, output: 10_000_000 };
 
-/// `checks=a;b wrap-up=on output=… loops=3 cost=… tokens=… tool-calls=… time=… model-calls=… window=…`
+/// `checks=a;b wrap-up=on output=… most-output=… loops=3 cost=… tokens=… tool-calls=… time=… model-calls=… window=…`
 pub fn terms(text: &str) -> Terms {
     let (mut limits, mut checks, mut window) = (Limits::default(), Vec::new(), 1_000_000);
-    let (mut wrap_up, mut max_output) = (false, 1_000);
+    let (mut wrap_up, mut max_output, mut most_output) = (false, 1_000, None);
     let (mut trust, mut keep_full_trust) = (Trust::Ask, false);
     for (key, value) in text.split_whitespace().filter_map(|word| word.split_once('=')) {
         match key {
             "checks" => checks = value.split(';').map(check).collect(),
             "trust" => trust = Trust::parse(value).unwrap(),
             "keep-full-trust" => keep_full_trust = value == "true",
+            "most-output" => most_output = Some(value.parse().unwrap()),
             "window" => window = value.parse().unwrap(),
             "output" => max_output = value.parse().unwrap(),
             "wrap-up" => wrap_up = value == "on",
@@ -136,11 +137,12 @@ pub fn terms(text: &str) -> Terms {
             model: "sim".to_string(),
             key_variable: Some("SIM_KEY".to_string()),
             window,
+            most_output,
             max_output,
             price: Some(PRICE),
         },
         tools: vec![
-            tool("read_file", EffectClass::Read),
+            ToolSpec { schema: reading_schema(), ..tool("read_file", EffectClass::Read) },
             tool("write_file", EffectClass::WriteFile),
             tool("touch", EffectClass::Idempotent),
             tool("shell", EffectClass::External),
@@ -150,6 +152,10 @@ pub fn terms(text: &str) -> Terms {
         trust,
         keep_full_trust,
     }
+}
+
+fn reading_schema() -> Value {
+    json!({"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}, "context": {}}, "additionalProperties": false})
 }
 
 /// `exists:PATH`, `judge`, `confirm`, `tool:NAME`; anything else is a shell line.
@@ -354,6 +360,7 @@ fn reply(text: &str) -> ModelReply {
         text: String::new(),
         reasoning: String::new(),
         calls: Vec::new(),
+        opaque: Vec::new(),
         stop: StopReason::End,
         usage: usage("1000/100"),
         received_bytes: 300,
@@ -365,9 +372,11 @@ fn reply(text: &str) -> ModelReply {
         }
         match part.split_once('=').unwrap_or((part, "")) {
             ("stop", "length") => reply.stop = StopReason::Length,
+            ("stop", "paused") => reply.stop = StopReason::Paused,
             ("stop", "refused") => reply.stop = StopReason::Refused,
             ("stop", other) => reply.stop = StopReason::Other(other.to_string()),
             ("usage", of) => reply.usage = usage(of),
+            ("opaque", of) => reply.opaque.push(of.to_string()),
             ("bytes", of) => reply.received_bytes = of.parse().unwrap(),
             _ => reply.calls.push(asked(part)),
         }

@@ -104,11 +104,11 @@ fn money(app: &App) -> Vec<Piece<'static>> {
         }
         Some(_) => {
             spans.push(piece(dollars(spent), Role::Strong, app.palette));
-            let of = match pool.limits().on(Axis::Cost) {
-                Limit::At(limit) => format!(" of {}", dollars(MicroUsd(limit))),
-                Limit::Unlimited => ", no limit".to_string(),
+            let (of, role) = match pool.limits().on(Axis::Cost) {
+                Limit::At(limit) => (format!(" of {}", dollars(MicroUsd(limit))), Role::Text),
+                Limit::Unlimited => (" of unlimited".to_string(), Role::Bad),
             };
-            spans.push(piece(of, Role::Text, app.palette));
+            spans.push(piece(of, role, app.palette));
         }
     }
     spans
@@ -221,9 +221,13 @@ fn share(app: &App, axis: Axis) -> Vec<Piece<'static>> {
     };
     let most = match app.run.pool.limits().on(axis) {
         Limit::At(limit) => show(limit),
-        Limit::Unlimited => "∞".to_string(),
+        Limit::Unlimited => "unlimited".to_string(),
     };
     let percent = percent(app, axis).unwrap_or(0);
-    let role = if percent >= WARN_PERCENT { level(percent) } else { Role::Dim };
+    let role = match app.run.pool.limits().on(axis) {
+        Limit::Unlimited => Role::Bad,
+        Limit::At(_) if percent >= WARN_PERCENT => level(percent),
+        Limit::At(_) => Role::Dim,
+    };
     vec![piece(format!(" {}{name} {}/{most} ", warning(percent), show(used(app, axis))), role, app.palette)]
 }

@@ -1,0 +1,328 @@
+//! The one place where secrets are taken out of what comes in: of every input before it can become a record, of what
+//! tools find out and give, of scraps on their way to a screen, of the log (docs/ENGINE.md §11.4).
+//!
+//! Known values are found plainly and in their usual encodings, then what looks like a secret. It reads no variable and
+//! no file: the roof hands in the values. What it finds is never said in any message.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use secrecy::ExposeSecret;
+use secrecy::SecretString;
+use serde_json::Value;
+
+use crate::domain::approval::Decision;
+use crate::domain::approval::Resolution;
+use crate::domain::command::Command;
+use crate::domain::command::PlanEdit;
+use crate::domain::limits;
+use crate::domain::mark::mark;
+use crate::domain::model::ModelReply;
+use crate::domain::text::sha256_hex;
+use crate::domain::tool::Facts;
+use crate::engine::redaction::encodings::Needle;
+use crate::machine::Input;
+use crate::machine::Outcome;
+use crate::tools::Veil;
+
+pub mod encodings;
+pub mod patterns;
+pub mod stream;
+
+/// A part of a known value that stands beside a cut counts from so many bytes on.
+const PART_BYTES: usize = 8;
+
+/// What knows the secrets.
+pub struct Redactor {
+    /// The key of the hashes in marks, in hexadecimal.
+    key: SecretString,
+    known: Vec<Known>,
+}
+
+/// A known value.
+struct Known {
+    /// Its mark.
+    mark: String,
+    /// All ways to write it that are looked for.
+    needles: Vec<Needle>,
+}
+
+/// A piece of a text that is taken out.
+struct Found {
+    range: Range<usize>,
+    mark: String,
+}
+
+impl Redactor {
+    /// Knows these values, each by the name of what holds it. `key` is secret, and the same for every process.
+    pub fn new(key: SecretString, values: impl IntoIterator<Item = (String, SecretString)>) -> Redactor {
+        let mut redactor = Redactor { key, known: Vec::new() };
+        for (name, value) in values {
+            if value.expose_secret().len() >= limits::SECRET_MIN_BYTES {
+                let mark = mark(&name, &redactor.hash(value.expose_secret()));
+                redactor.known.push(Known { mark, needles: encodings::of(value.expose_secret()) });
+            }
+        }
+        redactor
+    }
+
+    /// A text without secrets.
+    pub fn cleaned<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut found = self.find_known(text);
+        found.extend(patterns::find(text).into_iter().map(|(kind, range)| {
+            let secret = text.get(range.clone()).unwrap_or_default();
+            Found { mark: mark(kind, &self.hash(secret)), range }
+        }));
+        replace(text, found)
+    }
+
+    /// A text without known values; what only looks like a secret stays.
+    pub fn exact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        replace(text, self.find_known(text))
+    }
+
+    /// Arguments of a call. They stay as they are, byte for byte, unless they hold a known value; then the mark in them
+    /// keeps the call from running.
+    pub fn arguments(&self, arguments: &str) -> String {
+        let exact = self.exact(arguments);
+        if let Ok(value) = serde_json::from_str::<Value>(&exact)
+            && let Some(mark) = self.mark_within(&value)
+        {
+            // It is written with escapes, which hide it in the raw text.
+            return serde_json::json!({ "secret": mark }).to_string();
+        }
+        exact.into_owned()
+    }
+
+    /// What a call would touch, as it may be shown and stored. What is bound are hashes and places, and stays.
+    fn clean_facts(&self, mut facts: Facts) -> Facts {
+        for text in [&mut facts.title, &mut facts.reach, &mut facts.preview] {
+            self.clean(text);
+        }
+        if let Some(problem) = &mut facts.problem {
+            self.clean(&mut problem.text);
+        }
+        facts
+    }
+
+    /// An input as the machine may see it.
+    pub fn input(&self, input: Input) -> Input {
+        match input {
+            Input::Command(command, client) => Input::Command(self.command(command), client),
+            Input::Outcome(outcome) => Input::Outcome(self.outcome(outcome)),
+            Input::Recovered { .. } | Input::Unready { .. } | Input::Tick => input,
+        }
+    }
+
+    fn command(&self, mut command: Command) -> Command {
+        match &mut command {
+            Command::Decide { decision: Decision::Deny(text), .. }
+            | Command::Resolve { resolution: Resolution::Happened(text), .. }
+            | Command::Answer { text, .. }
+            | Command::Confirm { text, .. }
+            | Command::Interject { text, .. }
+            | Command::EditPlan(
+                PlanEdit::Add { title: text }
+                | PlanEdit::Retitle { title: text, .. }
+                | PlanEdit::Mark { note: text, .. },
+            ) => self.clean(text),
+            Command::Decide { decision: Decision::Edit(arguments), .. } => *arguments = self.arguments(arguments),
+            Command::Decide { decision: Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool, .. }
+            | Command::Resolve {
+                resolution: Resolution::NotHappened | Resolution::RunAgain | Resolution::Skip, ..
+            }
+            | Command::AllowAll { .. }
+            | Command::SetTrust(_)
+            | Command::Withdraw(_)
+            | Command::Pause(_)
+            | Command::Resume
+            | Command::GrantReplans
+            | Command::Accept
+            | Command::Close
+            | Command::Cancel(_)
+            | Command::Raise { .. }
+            | Command::EditPlan(PlanEdit::Move { .. })
+            | Command::Correct { .. }
+            | Command::Leave => {}
+        }
+        command
+    }
+
+    fn outcome(&self, mut outcome: Outcome) -> Outcome {
+        match &mut outcome {
+            Outcome::Model { result: Ok(reply), .. } => self.reply(reply),
+            Outcome::Model { result: Err(failure), .. } => {
+                self.clean(&mut failure.message);
+                self.clean(&mut failure.received.text);
+            }
+            Outcome::Prepared(calls) => {
+                for (_, facts) in calls {
+                    *facts = self.clean_facts(std::mem::take(facts));
+                }
+            }
+            Outcome::Tool { outcome, .. } => self.clean(&mut outcome.text),
+            Outcome::Drifted { why, .. } => self.clean(why),
+            Outcome::Check { detail, .. } => self.clean(detail),
+            Outcome::CheckEnded { .. } | Outcome::Probed { .. } => {}
+        }
+        outcome
+    }
+
+    fn reply(&self, reply: &mut ModelReply) {
+        self.clean(&mut reply.text);
+        self.clean(&mut reply.reasoning);
+        for call in &mut reply.calls {
+            call.arguments = self.arguments(&call.arguments);
+            self.clean(&mut call.name);
+            self.clean(&mut call.id);
+        }
+    }
+
+    fn clean(&self, text: &mut String) {
+        if let Cow::Owned(clean) = self.cleaned(text) {
+            *text = clean;
+        }
+    }
+
+    /// Whether a text ends in what may be the beginning of a known value, and where that begins.
+    pub(crate) fn begins_known(&self, text: &str) -> Option<usize> {
+        let needles = self.known.iter().flat_map(|known| &known.needles);
+        needles.filter_map(|needle| needle.begun_at_end(text)).min()
+    }
+
+    /// A place in a text, moved to the front of the known value that it cuts.
+    pub(crate) fn outside_known(&self, text: &str, place: usize) -> usize {
+        let cut = |found: &Found| found.range.start < place && place < found.range.end;
+        self.find_known(text).into_iter().filter(cut).map(|found| found.range.start).min().unwrap_or(place)
+    }
+
+    fn find_known(&self, text: &str) -> Vec<Found> {
+        let mut found = Vec::new();
+        if self.known.is_empty() {
+            return found;
+        }
+        let squeezed = encodings::Squeezed::of(text);
+        for known in &self.known {
+            let whole = known.needles.iter().flat_map(|needle| needle.find(text, &squeezed));
+            let parts = known.needles.iter().flat_map(|needle| needle.parts_at_cuts(text, PART_BYTES));
+            found.extend(whole.chain(parts).map(|range| Found { range, mark: known.mark.clone() }));
+        }
+        found
+    }
+
+    /// The mark of the first known value in any text inside a value.
+    fn mark_within(&self, value: &Value) -> Option<String> {
+        match value {
+            Value::String(text) => self.find_known(text).into_iter().next().map(|found| found.mark),
+            Value::Array(items) => items.iter().find_map(|item| self.mark_within(item)),
+            Value::Object(fields) => fields.iter().find_map(|(name, field)| {
+                let named = self.find_known(name).into_iter().next().map(|found| found.mark);
+                named.or_else(|| self.mark_within(field))
+            }),
+            Value::Null | Value::Bool(_) | Value::Number(_) => None,
+        }
+    }
+
+    fn hash(&self, secret: &str) -> String {
+        let keyed = format!("{}\0{secret}", self.key.expose_secret());
+        sha256_hex(keyed.as_bytes()).chars().take(8).collect()
+    }
+}
+
+impl Veil for Redactor {
+    fn facts(&self, facts: Facts) -> Facts {
+        self.clean_facts(facts)
+    }
+
+    fn text(&self, mut text: String) -> String {
+        self.clean(&mut text);
+        text
+    }
+}
+
+/// The text with marks in the place of what was found. Pieces that touch become one.
+fn replace(text: &str, mut found: Vec<Found>) -> Cow<'_, str> {
+    if found.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    found.sort_by_key(|one| (one.range.start, std::cmp::Reverse(one.range.end)));
+    let mut clean = String::with_capacity(text.len());
+    let mut done = 0;
+    let mut last_end = 0;
+    for one in found {
+        if one.range.start >= last_end {
+            clean.push_str(text.get(done..one.range.start).unwrap_or_default());
+            clean.push_str(&one.mark);
+        }
+        last_end = last_end.max(one.range.end);
+        done = last_end;
+    }
+    clean.push_str(text.get(done..).unwrap_or_default());
+    Cow::Owned(clean)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+
+    const SECRET: &str = "hunter2/Hunter2+é\"x";
+
+    fn redactor() -> Redactor {
+        Redactor::new("key".to_string().into(), [("DB_PASSWORD".to_string(), SECRET.to_string().into())])
+    }
+
+    fn check(text: &str, expected: &str) {
+        let clean = redactor().cleaned(text).into_owned();
+        let mark = mark("DB_PASSWORD", &redactor().hash(SECRET));
+        assert_eq!(clean.replace(&mark, "§"), expected, "{text}");
+        assert_eq!(redactor().cleaned(&clean), clean, "once is enough");
+    }
+
+    #[test]
+    fn known_values_are_found_in_their_encodings() {
+        check(&format!("a {SECRET} b"), "a § b");
+        check(&format!("{SECRET}{SECRET}"), "§§");
+        check("a 68756e746572322f48756e746572322bc3a92278 b", "a § b");
+        check("a 68756E746572322F48756E746572322BC3A92278 b", "a § b");
+        check("a aHVudGVyMi9IdW50ZXIyK8OpIng= b", "a § b");
+        check("wrapped aHVudGVyMi9IdW50\nZXIyK8OpIng=", "wrapped §");
+        check("hunter2%2FHunter2%2B%C3%A9%22x", "§");
+        check("hunter2%2fHunter2%2b%c3%a9%22x", "§");
+        check(r#"{"a":"hunter2/Hunter2+é\"x"}"#, r#"{"a":"§"}"#);
+        check("nothing here", "nothing here");
+    }
+
+    #[test]
+    fn a_value_within_other_base64_is_found() {
+        for before in ["", "u", "us", "use"] {
+            let text = encodings::base64(format!("{before}{SECRET}:more").as_bytes());
+            let clean = redactor().cleaned(&text).into_owned();
+            assert!(clean.contains("[redacted:DB_PASSWORD:"), "{before}: {clean}");
+        }
+    }
+
+    #[test]
+    fn a_part_beside_a_cut_is_taken_out() {
+        check(&format!("a {}\n[… 9 bytes left out …]\nb", &SECRET[..10]), "a §\n[… 9 bytes left out …]\nb");
+        check(&format!("a\n[… 9 bytes left out …]\n{} b", &SECRET[9..]), "a\n[… 9 bytes left out …]\n§ b");
+    }
+
+    #[test]
+    fn arguments_stay_exact_unless_they_hold_a_known_value() {
+        let redactor = redactor();
+        let fixture = r#"{"content":"sk-abcdefghijklmnopqrstuvwxyz0123"}"#;
+        assert_eq!(redactor.arguments(fixture), fixture);
+        assert!(redactor.cleaned(fixture).contains("[redacted:provider-key:"));
+        for holds in [r#"{"a":"hunter2/Hunter2+é\"x"}"#, r#"{"a":["hunter2\/Hunter2+\u00e9\"x"]}"#] {
+            let clean = redactor.arguments(holds);
+            assert!(crate::domain::mark::holds_mark(&clean) && !clean.contains("unter2"), "{clean}");
+        }
+    }
+
+    #[test]
+    fn short_values_are_no_secrets() {
+        let redactor = Redactor::new("key".to_string().into(), [("A_KEY".to_string(), "true".to_string().into())]);
+        assert_eq!(redactor.cleaned("it is true"), "it is true");
+    }
+}

@@ -1,0 +1,156 @@
+//! What looks like a secret although nobody knows it: keys of providers, bearer tokens, private keys, passwords in URLs.
+
+use std::ops::Range;
+
+/// How keys of providers begin.
+const PREFIXES: &[&str] = &[
+    "sk-",
+    "sk_live_",
+    "sk_test_",
+    "rk_live_",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "ghu_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "AKIA",
+    "AIza",
+    "hf_",
+    "gsk_",
+    "xai-",
+];
+/// Shortest key or token, in bytes; shorter ones are words.
+const TOKEN_MIN_BYTES: usize = 20;
+const BEGIN: &str = "-----BEGIN ";
+const PRIVATE: &str = "PRIVATE KEY-----";
+const END: &str = "-----END ";
+
+/// What was found in a text: its kind, and where it stands.
+pub fn find(text: &str) -> Vec<(&'static str, Range<usize>)> {
+    let mut found = private_keys(text);
+    found.extend(tokens(text));
+    found.extend(url_passwords(text));
+    found
+}
+
+/// Whether a private key has begun in a text and not ended, and where.
+pub fn open_private_key(text: &str) -> Option<usize> {
+    let start = text.rfind(BEGIN)?;
+    let rest = text.get(start..)?;
+    // Until its first line is whole it may become one.
+    let may_be = rest.contains(PRIVATE) || !rest.contains('\n');
+    (may_be && !rest.contains(END)).then_some(start)
+}
+
+fn private_keys(text: &str) -> Vec<(&'static str, Range<usize>)> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(start) = text.get(from..).and_then(|rest| rest.find(BEGIN)).map(|place| from + place) {
+        let rest = text.get(start..).unwrap_or_default();
+        let name = rest.get(BEGIN.len()..).unwrap_or_default();
+        let is_private =
+            name.find(PRIVATE).is_some_and(|end| !name.get(..end).unwrap_or_default().contains(['-', '\n']));
+        if !is_private {
+            from = start + BEGIN.len();
+            continue;
+        }
+        // The end line, or the end of the text where it has none.
+        let end = rest
+            .find(END)
+            .and_then(|place| Some(place + END.len() + rest.get(place + END.len()..)?.find("-----")? + "-----".len()))
+            .unwrap_or(rest.len());
+        found.push(("private-key", start..start + end));
+        from = start + end;
+    }
+    found
+}
+
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
+}
+
+/// Keys by their beginning, and what follows the word bearer.
+fn tokens(text: &str) -> Vec<(&'static str, Range<usize>)> {
+    let mut found = Vec::new();
+    let bytes = text.as_bytes();
+    let mut place = 0;
+    while place < bytes.len() {
+        let length = bytes.iter().skip(place).take_while(|byte| is_token_byte(**byte)).count();
+        let token = text.get(place..place + length).unwrap_or_default();
+        let has_digit = token.bytes().any(|byte| byte.is_ascii_digit());
+        if length >= TOKEN_MIN_BYTES && has_digit && PREFIXES.iter().any(|prefix| token.starts_with(prefix)) {
+            found.push(("provider-key", place..place + length));
+        } else if token.eq_ignore_ascii_case("bearer") {
+            let start = place + length + blanks(bytes, place + length);
+            let is_bearer = |byte: &u8| is_token_byte(*byte) || b".~+/=".contains(byte);
+            let end = start + bytes.iter().skip(start).take_while(|byte| is_bearer(byte)).count();
+            if start > place + length && end - start >= TOKEN_MIN_BYTES {
+                found.push(("bearer-token", start..end));
+            }
+        }
+        place += length.max(1);
+    }
+    found
+}
+
+fn blanks(bytes: &[u8], from: usize) -> usize {
+    bytes.iter().skip(from).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+}
+
+fn url_passwords(text: &str) -> Vec<(&'static str, Range<usize>)> {
+    let mut found = Vec::new();
+    for (place, sign) in text.match_indices("://") {
+        let start = place + sign.len();
+        let rest = text.get(start..).unwrap_or_default();
+        let ends = |one: char| one.is_whitespace() || "/?#\"'<>`".contains(one);
+        let authority = rest.split(ends).next().unwrap_or_default();
+        let Some((user, _)) = authority.rsplit_once('@') else { continue };
+        let Some((name, password)) = user.split_once(':') else { continue };
+        // What stands for a password is none.
+        let stands_for_one = password.is_empty() || password.starts_with(['$', '{', '[', '*']);
+        if !stands_for_one {
+            let from = start + name.len() + 1;
+            found.push(("url-password", from..from + password.len()));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[(&str, &str)]) {
+        let found: Vec<(&str, &str)> =
+            find(text).into_iter().map(|(kind, range)| (kind, text.get(range).unwrap_or("?"))).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn what_looks_like_a_secret() {
+        let key = "sk-proj-abcdefghijklmnop1234";
+        check(&format!("key={key}, x"), &[("provider-key", key)]);
+        let bearer = format!("{key}.");
+        check(&format!("Authorization: Bearer {bearer}"), &[("bearer-token", &bearer), ("provider-key", key)]);
+        check("authorization: bearer abc.def/ghi+jkl==mnopqrstuv", &[("bearer-token", "abc.def/ghi+jkl==mnopqrstuv")]);
+        check("postgres://me:pa:ss@host/db http://host:80/a@b", &[("url-password", "pa:ss")]);
+        check("https://me:$PASSWORD@host", &[]);
+        check("a task-abcdefghijklmnopqrstu1 and sk-learn-is-a-python-library, bearer of news", &[]);
+        check("-----BEGIN PUBLIC KEY-----\nabc\n-----END PUBLIC KEY-----", &[]);
+        let block = "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----";
+        check(&format!("x\n{block}\ny"), &[("private-key", block)]);
+        check("x -----BEGIN PRIVATE KEY-----\nabc", &[("private-key", "-----BEGIN PRIVATE KEY-----\nabc")]);
+        check("é-----BEGIN ", &[]);
+    }
+
+    #[test]
+    fn a_private_key_may_go_on() {
+        assert_eq!(open_private_key("a -----BEGIN RSA PRI"), Some(2));
+        assert_eq!(open_private_key("-----BEGIN PRIVATE KEY-----\nabc"), Some(0));
+        assert_eq!(open_private_key("-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----"), None);
+        assert_eq!(open_private_key("-----BEGIN CERTIFICATE-----\nabc"), None);
+    }
+}

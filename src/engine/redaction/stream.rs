@@ -1,0 +1,121 @@
+//! Text that comes in scraps: what may still become a secret is held back until it is clear. For screens only; the
+//! record of the whole text is made apart.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::domain::limits;
+use crate::domain::model::Delta;
+use crate::domain::model::DeltaSource;
+use crate::engine::redaction::Redactor;
+use crate::engine::redaction::patterns;
+
+/// Passes on scraps, clean, until nobody can send any more.
+pub async fn pass_on(redactor: Arc<Redactor>, mut from: broadcast::Receiver<Delta>, to: broadcast::Sender<Delta>) {
+    let mut streams: Vec<(DeltaSource, Held)> = Vec::new();
+    loop {
+        match from.recv().await {
+            Ok(Delta { source, text }) => {
+                let place = streams.iter().position(|(one, _)| *one == source).unwrap_or_else(|| {
+                    if streams.len() >= limits::STREAMS {
+                        streams.remove(0);
+                    }
+                    streams.push((source, Held::default()));
+                    streams.len() - 1
+                });
+                let Some((_, held)) = streams.get_mut(place) else { continue };
+                let text = held.feed(&redactor, &text);
+                if !text.is_empty() {
+                    // Nobody may be looking.
+                    let _ = to.send(Delta { source, text });
+                }
+            }
+            // Scraps were lost; what was held belongs to them.
+            Err(RecvError::Lagged(_)) => streams.clear(),
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+/// The end of a text that may still become a secret.
+#[derive(Default)]
+pub struct Held {
+    text: String,
+    /// A private key was too long to be held; its rest is dropped.
+    within_key: bool,
+}
+
+impl Held {
+    /// Takes a scrap and gives what is clear by now, clean.
+    pub fn feed(&mut self, redactor: &Redactor, scrap: &str) -> String {
+        self.text.push_str(scrap);
+        if self.within_key {
+            let Some(end) = self.text.find("-----END ") else {
+                let kept = self.text.ceil_char_boundary(self.text.len().saturating_sub("-----END ".len()));
+                self.text.drain(..kept);
+                return String::new();
+            };
+            self.text.drain(..end);
+            self.within_key = false;
+        }
+        let clear = self.clear(redactor);
+        let rest = self.text.split_off(clear);
+        let out = std::mem::replace(&mut self.text, rest);
+        if self.text.len() > limits::HELD_MAX_BYTES {
+            self.within_key = patterns::open_private_key(&self.text).is_some();
+            let held = std::mem::take(&mut self.text);
+            return format!("{}{}", redactor.cleaned(&out), redactor.cleaned(&held));
+        }
+        redactor.cleaned(&out).into_owned()
+    }
+
+    /// How much of the text can't become part of a secret any more, in bytes.
+    fn clear(&self, redactor: &Redactor) -> usize {
+        let word = last_word(&self.text);
+        let before = self.text.get(..word).unwrap_or_default();
+        let previous = last_word(before.trim_end());
+        let is_bearer = before.get(previous..).is_some_and(|text| text.trim_end().eq_ignore_ascii_case("bearer"));
+        let word = if is_bearer { previous } else { word };
+        let key = patterns::open_private_key(&self.text).unwrap_or(self.text.len());
+        let known = redactor.begins_known(&self.text).unwrap_or(self.text.len());
+        redactor.outside_known(&self.text, word.min(key).min(known))
+    }
+}
+
+/// Where the last word of a text begins; its end where it ends in whitespace.
+fn last_word(text: &str) -> usize {
+    text.char_indices().rev().find(|(_, one)| one.is_whitespace()).map_or(0, |(place, one)| place + one.len_utf8())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        let redactor = Redactor::new(
+            "k".to_string().into(),
+            [("PASSPHRASE".to_string(), "correct horse battery".to_string().into())],
+        );
+        for size in 1..12 {
+            let mut held = Held::default();
+            let chars: Vec<char> = text.chars().collect();
+            let scraps = chars.chunks(size).map(|scrap| scrap.iter().collect::<String>());
+            let out: String = scraps.map(|scrap| held.feed(&redactor, &scrap)).collect();
+            assert!(out.starts_with(expected), "{size}: {out}");
+            for secret in ["horse", "Y29ycmVj", "abcdefgh", "MIIEvQ", "0123456789"] {
+                assert!(!out.contains(secret), "{size}: {out}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_of_a_secret_comes_out_however_it_is_cut() {
+        check("say correct horse battery now\n", "say [redacted:PASSPHRASE:");
+        check("so Y29ycmVjdCBob3JzZSBiYXR0ZXJ5 now\n", "so [redacted:PASSPHRASE:");
+        check("Bearer abcdefghijklmnop0123456789 now\n", "Bearer [redacted:bearer-token:");
+        check("a -----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY----- b\n", "a [redacted:private-key:");
+        check("plain words come at once\n", "plain words come at once");
+    }
+}
