@@ -89,6 +89,9 @@ impl App {
             Some(action) if key.kind == KeyEventKind::Repeat && !may_repeat(action) => Vec::new(),
             Some(Action::CancelGently) => self.cancel(Cancel::Graceful),
             Some(Action::CancelNow) => self.cancel(Cancel::Now),
+            Some(Action::AcceptWork) => self.end_run(Command::Accept),
+            Some(Action::CloseFailed) => self.end_run(Command::Close),
+            Some(Action::ConfirmClaim) => self.confirm_claim(),
             Some(action) => {
                 self.guard.disturb(self.now.ms);
                 self.act(action)
@@ -199,6 +202,11 @@ impl App {
             Action::PauseLater => return self.submit(Command::Pause(Pause::AfterIteration), None),
             Action::AskTrust => self.ask_trust(),
             Action::Resume => return self.submit(Command::Resume, None),
+            Action::GrantReplans => return self.submit(Command::GrantReplans, None),
+            Action::RefuseClaim if self.run.confirming().is_some() => {
+                self.popups.push(Popup::Words { asks: Asks::WrongClaim, line: Composer::default() });
+            }
+            Action::RefuseClaim => self.say("no check asks for your word", Role::Dim),
             Action::AskCancel => self.popups.push(Popup::Cancel),
             Action::AskRaise => self.ask_raise(),
             Action::AskPlan => {
@@ -211,6 +219,9 @@ impl App {
             Action::PreviousAxis => self.turn_axis(Axis::ALL.len() - 1),
             Action::CancelGently
             | Action::CancelNow
+            | Action::AcceptWork
+            | Action::CloseFailed
+            | Action::ConfirmClaim
             | Action::Decide(_)
             | Action::OpenRun
             | Action::NewGoal
@@ -444,6 +455,7 @@ impl App {
                 let text = line.text().trim().to_string();
                 let command = match asks {
                     Asks::Deny(call, digest) => Command::Decide { call, digest, decision: Decision::Deny(text) },
+                    Asks::WrongClaim => Command::Confirm { confirmed: false, text },
                     Asks::Happened(call) => Command::Resolve { call, resolution: Resolution::Happened(text) },
                     Asks::Plan | Asks::Edit(..) | Asks::Trust => return Vec::new(),
                 };

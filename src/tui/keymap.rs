@@ -152,6 +152,16 @@ pub enum Action {
     AskTrust,
     /// Resume the run.
     Resume,
+    /// Resume a stalled run and grant it new replans.
+    GrantReplans,
+    /// Say that the claim is right.
+    ConfirmClaim,
+    /// Say that the claim is wrong, and why.
+    RefuseClaim,
+    /// Take the work as it is.
+    AcceptWork,
+    /// Close the run as failed.
+    CloseFailed,
     /// Ask whether to cancel the run.
     AskCancel,
     /// Open the dialog that raises a limit.
@@ -416,6 +426,9 @@ pub const TABLE: &[Binding] = &[
     row(Place::Pane, &[letter('P')], Action::Pause, "pause", "pause the run after the running call"),
     row(Place::Pane, &[letter('I')], Action::PauseLater, "", "pause the run at the end of this iteration"),
     row(Place::Pane, &[letter('R')], Action::Resume, "resume", "resume the run"),
+    row(Place::Pane, &[letter('N')], Action::GrantReplans, "new replans", "resume a stalled run with new replans"),
+    row(Place::Pane, &[letter('Y')], Action::ConfirmClaim, "claim right", "where a check asks you: yes"),
+    row(Place::Pane, &[letter('W')], Action::RefuseClaim, "claim wrong", "where a check asks you: no, and why"),
     row(Place::Pane, &[letter('X')], Action::AskCancel, "cancel", "cancel the run; asks first"),
     row(Place::Pane, &[letter('T')], Action::AskTrust, "trust", "say how much the run does unasked; the word is typed"),
     row(Place::Plan, &[letter('e')], Action::AskPlan, "edit", "change the plan, in words; the agent is told"),
@@ -484,6 +497,8 @@ pub const TABLE: &[Binding] = &[
         "cancel",
         "cancel; a running call with outside effects may finish first",
     ),
+    row(Place::Cancel, &[letter('A')], Action::AcceptWork, "accept", "take the work of a parked run as it is"),
+    row(Place::Cancel, &[letter('F')], Action::CloseFailed, "failed", "close a parked run as failed"),
     row(Place::Cancel, &[letter('K')], Action::CancelNow, "at once", "cancel and end what runs at once"),
     row(Place::Runs, &[key(KeyCode::Enter)], Action::OpenRun, "open", "open the run"),
     row(Place::Runs, &[letter('n')], Action::NewGoal, "new goal", "write the goal of a new run"),

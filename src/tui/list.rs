@@ -279,6 +279,11 @@ impl List {
             | Action::PauseLater
             | Action::AskTrust
             | Action::Resume
+            | Action::GrantReplans
+            | Action::ConfirmClaim
+            | Action::RefuseClaim
+            | Action::AcceptWork
+            | Action::CloseFailed
             | Action::AskCancel
             | Action::AskRaise
             | Action::AskPlan

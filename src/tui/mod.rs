@@ -19,6 +19,7 @@ pub mod text;
 pub mod theme;
 pub mod view;
 pub mod waiting;
+pub mod word;
 
 use std::io;
 use std::time::Duration;

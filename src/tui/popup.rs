@@ -64,6 +64,8 @@ pub enum Asks {
     Trust,
     /// What came of a call.
     Happened(CallId),
+    /// What is wrong with a claim.
+    WrongClaim,
     /// A change of the plan.
     Plan,
 }
