@@ -9,7 +9,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::CommandFactory;
 use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
@@ -18,21 +17,26 @@ use crate::cli::archive::Archive;
 use crate::cli::deciding::ApproveWords;
 use crate::cli::deciding::DecisionWords;
 use crate::cli::deciding::EditText;
+pub mod told;
+
+use crate::cli::told::WhenTold;
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::PlanEdit;
+use crate::domain::command::Policy;
 use crate::domain::id::CallId;
-use crate::domain::id::RUN_ID_ALPHABET;
-use crate::domain::id::RUN_ID_LENGTH;
+use crate::domain::id::InterjectionId;
 use crate::domain::money::MicroUsd;
 use crate::domain::terms::Goal;
 use crate::domain::trust::Trust;
 use crate::policy::plan_edit;
 
 pub mod deciding;
+pub mod goal;
+pub mod values;
 
 /// What was asked for on the command line.
 #[derive(Clone, Debug, PartialEq)]
@@ -177,7 +181,14 @@ pub enum Order {
         resolution: Resolution,
     },
     /// Say something to the agent.
-    Say(String),
+    Say {
+        /// What is said.
+        text: String,
+        /// When it is told.
+        policy: Policy,
+    },
+    /// Take back what was said and is not told yet.
+    Withdraw(InterjectionId),
     /// Set a limit.
     Raise {
         /// On this axis.
@@ -215,7 +226,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Ask, Stop>
     })?;
     match line.word {
         Some(word) => word.ask(),
-        None => bare(&line.goal, line.options.read()),
+        None => goal::bare(&line.goal, line.options.read()),
     }
     .map_err(|sentence| Stop::Usage(format!("error: {sentence}\n")))
 }
@@ -293,10 +304,10 @@ struct OptionWords {
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// What the run may cost, in dollars, or `unlimited`
-    #[arg(long, value_name = "DOLLARS", value_parser = cost)]
+    #[arg(long, value_name = "DOLLARS", value_parser = values::cost)]
     budget: Option<Limit>,
     /// How many iterations the run may take, or `unlimited`
-    #[arg(long, value_name = "N", value_parser = iterations)]
+    #[arg(long, value_name = "N", value_parser = values::iterations)]
     max_iterations: Option<Limit>,
     /// A shell line that must succeed before the goal counts as reached; may be given several times
     #[arg(long = "check", value_name = "CMD")]
@@ -369,7 +380,7 @@ enum Word {
     /// Go on with a run that is parked or was interrupted
     Resume {
         /// The beginning of its name; may be left out where only one run waits
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: Option<String>,
         /// The run that was touched last
         #[arg(long, conflicts_with = "run")]
@@ -385,7 +396,7 @@ enum Word {
     /// Show a run in full: its plan, its spend, and all of what waits for you
     Show {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
         #[command(flatten)]
         form: FormWords,
@@ -412,7 +423,7 @@ enum Word {
     #[command(after_help = deciding::TRUST_HELP)]
     Trust {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
         /// plan, ask, auto_edit or full_trust
         #[arg(value_parser = deciding::trust)]
@@ -430,7 +441,7 @@ enum Word {
     /// Answer the question that a parked run waits for
     Answer {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
         /// The answer
         text: String,
@@ -439,10 +450,10 @@ enum Word {
     #[command(after_help = RESOLVE_HELP)]
     Resolve {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
         /// The call: c1, c2, …
-        #[arg(value_parser = call)]
+        #[arg(value_parser = values::call)]
         call: CallId,
         /// What you know
         what: Known,
@@ -452,19 +463,31 @@ enum Word {
     /// Say something to the agent of a parked run; it is told when the run goes on
     Say {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
         /// What is said
         text: String,
+        #[command(flatten)]
+        when: WhenTold,
+    },
+    /// Take back something that you said and the agent was not told yet
+    #[command(after_help = "Example: tiller withdraw k7f i2; `tiller show k7f` lists what waits to be told")]
+    Withdraw {
+        /// The beginning of the run's name
+        #[arg(value_parser = values::run_prefix)]
+        run: String,
+        /// What was said: i1, i2, …
+        #[arg(value_parser = values::interjection)]
+        id: InterjectionId,
     },
     /// Set a limit of a parked run
     #[command(after_help = RAISE_HELP)]
     Raise {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
         /// What is limited
-        #[arg(value_parser = axis)]
+        #[arg(value_parser = values::axis)]
         axis: Axis,
         /// The new limit
         limit: String,
@@ -473,7 +496,7 @@ enum Word {
     #[command(after_help = PLAN_HELP)]
     Plan {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
         /// The change; nothing shows the plan with all that waits
         #[arg(value_name = "CHANGE", trailing_var_arg = true)]
@@ -483,19 +506,19 @@ enum Word {
     #[command(after_help = "Example: tiller correct k7f m3.1 0.02; `tiller show k7f` lists the charges in doubt")]
     Correct {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
         /// The model call and its attempt, as shown: m3.1
-        #[arg(value_parser = reservation)]
+        #[arg(value_parser = values::reservation)]
         call: ReservationId,
         /// What it cost, in dollars
-        #[arg(value_parser = dollars)]
+        #[arg(value_parser = values::dollars)]
         amount: MicroUsd,
     },
     /// End a run for good
     Cancel {
         /// The beginning of its name
-        #[arg(value_parser = run_prefix)]
+        #[arg(value_parser = values::run_prefix)]
         run: String,
     },
 }
@@ -516,7 +539,7 @@ impl Word {
     fn ask(self) -> Result<Ask, String> {
         let order = |run: String, order: Order| Ask::Order { run, order };
         Ok(match self {
-            Word::Run { goal, options } => start(&goal, options.read())?,
+            Word::Run { goal, options } => goal::start(&goal, options.read())?,
             Word::Resume { run, last, output } => {
                 let named = run.map_or(Which::Only, Which::Named);
                 Ask::Resume { which: if last { Which::Last } else { named }, output: output.read() }
@@ -533,7 +556,8 @@ impl Word {
             Word::Resolve { run, call, what, text } => {
                 order(run, Order::Resolve { call, resolution: resolution(what, text)? })
             }
-            Word::Say { run, text } => order(run, Order::Say(text)),
+            Word::Say { run, text, when } => order(run, Order::Say { text, policy: when.policy() }),
+            Word::Withdraw { run, id } => order(run, Order::Withdraw(id)),
             Word::Raise { run, axis, limit } => order(run, Order::Raise { axis, limit: axis.parse_limit(&limit)? }),
             Word::Plan { run, words } if words.is_empty() => Ask::Show { run, form: Form::Text },
             Word::Plan { run, words } => {
@@ -556,96 +580,4 @@ fn resolution(what: Known, text: Option<String>) -> Result<Resolution, String> {
             Err("only `happened` takes a text; nothing was sent; leave the text out, or use `tiller say`".to_string())
         }
     }
-}
-
-/// The meaning of a line without a command.
-fn bare(words: &[String], options: Options) -> Result<Ask, String> {
-    let Some(first) = words.first() else {
-        return match options.output {
-            Output::Fitting => Ok(Ask::Open(options)),
-            Output::Plain | Output::Json => {
-                Err("--plain and --json need a goal; nothing was started; say what is to be reached".to_string())
-            }
-        };
-    };
-    if let Some(command) = near_command(first) {
-        return Err(format!(
-            "`{first}` is not a command; nothing was started; if you meant the command, type `tiller {command}`; if \
-             it is your goal, type `tiller run {first}`"
-        ));
-    }
-    if words.len() > 1 {
-        return Err(format!(
-            "the goal came as {} arguments; nothing was started; put it in quotes: tiller \"{} …\"",
-            words.len(),
-            first
-        ));
-    }
-    start(first, options)
-}
-
-/// The command that a single word is nearly: one slip away, or two where the word is long enough that two slips
-/// still leave most of it.
-fn near_command(word: &str) -> Option<String> {
-    if word.contains(char::is_whitespace) {
-        return None;
-    }
-    let slips = if word.chars().count() >= 5 { 2 } else { 1 };
-    Line::command()
-        .get_subcommands()
-        .map(|command| command.get_name())
-        .chain(["help"])
-        .map(|name| (strsim::osa_distance(&word.to_lowercase(), name), name))
-        .filter(|(distance, _)| *distance <= slips)
-        .min()
-        .map(|(_, name)| name.to_string())
-}
-
-fn start(goal: &str, options: Options) -> Result<Ask, String> {
-    let goal = match goal {
-        "-" => GoalText::StandardInput,
-        typed => GoalText::Typed(Goal::try_from(typed.to_string())?),
-    };
-    Ok(Ask::Start { goal, options })
-}
-
-fn cost(text: &str) -> Result<Limit, String> {
-    Axis::Cost.parse_limit(text)
-}
-
-fn iterations(text: &str) -> Result<Limit, String> {
-    Axis::Loops.parse_limit(text)
-}
-
-fn axis(word: &str) -> Result<Axis, String> {
-    Axis::parse(word).ok_or_else(|| format!("the axes are {}", Axis::ALL.map(Axis::word).join(", ")))
-}
-
-pub(crate) fn call(text: &str) -> Result<CallId, String> {
-    CallId::parse(text).ok_or_else(|| "calls are named c1, c2, …; `tiller show RUN` lists those that wait".to_string())
-}
-
-fn reservation(text: &str) -> Result<ReservationId, String> {
-    ReservationId::parse(text)
-        .ok_or_else(|| "a model call is named m1.1, m2.1 …; `tiller show RUN` lists them".to_string())
-}
-
-fn dollars(text: &str) -> Result<MicroUsd, String> {
-    MicroUsd::parse_dollars(text).ok_or_else(|| "write dollars, such as 0.02 or 1.50".to_string())
-}
-
-pub(crate) fn digest(text: &str) -> Result<String, String> {
-    let fits = (8..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if fits {
-        Ok(text.to_lowercase())
-    } else {
-        Err("a digest is 8 to 64 of the characters 0-9 and a-f; `tiller show RUN` prints it beside the call"
-            .to_string())
-    }
-}
-
-pub(crate) fn run_prefix(text: &str) -> Result<String, String> {
-    let text = text.to_lowercase();
-    let fits = (1..=RUN_ID_LENGTH).contains(&text.len()) && text.bytes().all(|byte| RUN_ID_ALPHABET.contains(&byte));
-    if fits { Ok(text) } else { Err("no run has a name like this; `tiller runs` lists them".to_string()) }
 }

@@ -17,6 +17,8 @@ use crate::domain::run::Run;
 use crate::domain::summary::Summary;
 use crate::domain::time::Now;
 use crate::domain::time::Span;
+use crate::engine::fault;
+use crate::engine::fault::Side;
 use crate::headless::orders;
 use crate::launch::Ground;
 use crate::launch::owner;
@@ -41,7 +43,9 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
         run = turned.run;
     }
     let corrected: Vec<(ReservationId, What)> = records.iter().filter_map(|record| correction(&record.event)).collect();
-    journal.append(records).await?;
+    fault::batch(Side::Before, &records);
+    journal.append(records.clone()).await?;
+    fault::batch(Side::After, &records);
     if !corrected.is_empty() && !run.is_free() {
         Ledger::new(ground.places.state.clone(), Limit::Unlimited).settle(&id, &corrected, ground.clock.now())?;
     }
@@ -68,7 +72,8 @@ fn command(run: &Run, order: Order) -> Result<Command, String> {
         Order::Trust(trust) => Ok(Command::SetTrust(trust)),
         Order::Answer(text) => orders::answer(run, text),
         Order::Resolve { call, resolution } => orders::resolve(run, call, resolution),
-        Order::Say(text) => Ok(Command::Interject { text }),
+        Order::Say { text, policy } => Ok(Command::Interject { text, policy }),
+        Order::Withdraw(id) => Ok(Command::Withdraw(id)),
         Order::Raise { axis, limit } => Ok(Command::Raise { axis, limit }),
         Order::Plan(edit) => Ok(Command::EditPlan(edit)),
         Order::Correct { id, amount } => Ok(Command::Correct { id, amount }),

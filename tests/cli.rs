@@ -125,7 +125,11 @@ fn orders() {
     check(&["resolve", "k7f", "c7", "not"], &order("Resolve { call: CallId(7), resolution: NotHappened }"));
     check(&["resolve", "k7f", "c7", "again"], &order("Resolve { call: CallId(7), resolution: RunAgain }"));
     check(&["resolve", "k7f", "c7", "skip"], &order("Resolve { call: CallId(7), resolution: Skip }"));
-    check(&["say", "k7f", "look at the log"], &order("Say(\"look at the log\")"));
+    check(&["say", "k7f", "look at the log"], &order("Say { text: \"look at the log\", policy: Next }"));
+    check(&["say", "k7f", "stop", "--now"], &order("Say { text: \"stop\", policy: SteerNow }"));
+    check(&["say", "k7f", "stop", "--interrupt"], &order("Say { text: \"stop\", policy: Interrupt }"));
+    check(&["say", "k7f", "more", "--after"], &order("Say { text: \"more\", policy: AfterDone }"));
+    check(&["withdraw", "k7f", "i2"], &order("Withdraw(InterjectionId(2))"));
     check(&["raise", "k7f", "cost", "7.5"], &order("Raise { axis: Cost, limit: At(7500000) }"));
     check(&["raise", "k7f", "time", "1h30m"], &order("Raise { axis: Active, limit: At(5400000) }"));
     check(&["raise", "k7f", "iterations", "64"], &order("Raise { axis: Loops, limit: At(64) }"));

@@ -20,6 +20,7 @@ use tiller::domain::budget::ReservationId;
 use tiller::domain::command::Cancel;
 use tiller::domain::command::Command;
 use tiller::domain::command::Pause;
+use tiller::domain::command::Policy;
 use tiller::domain::command::Refusal;
 use tiller::domain::daily::What;
 use tiller::domain::event::Event;
@@ -31,6 +32,7 @@ use tiller::domain::id::ClientId;
 use tiller::domain::id::ModelCallId;
 use tiller::domain::id::RunId;
 use tiller::domain::id::Seq;
+use tiller::domain::message::Message;
 use tiller::domain::model::AskedCall;
 use tiller::domain::model::Delta;
 use tiller::domain::model::Dialect;
@@ -56,6 +58,7 @@ use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Facts;
+use tiller::domain::tool::Noise;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::Problem;
 use tiller::domain::tool::ToolSpec;
@@ -98,7 +101,11 @@ impl Clock for TestClock {
 }
 
 /// A model that says what it was told to say, in order, and nothing after that until it is cancelled.
-struct Lines(Mutex<VecDeque<Result<ModelReply, ModelFailure>>>);
+struct Lines {
+    lines: Mutex<VecDeque<Result<ModelReply, ModelFailure>>>,
+    /// How long each of them takes, in milliseconds.
+    takes_ms: u64,
+}
 
 #[async_trait]
 impl Model for Lines {
@@ -108,7 +115,8 @@ impl Model for Lines {
         _deltas: broadcast::Sender<Delta>,
         cancel: CancellationToken,
     ) -> Result<ModelReply, ModelFailure> {
-        let line = self.0.lock().unwrap().pop_front();
+        tokio::time::sleep(Duration::from_millis(self.takes_ms)).await;
+        let line = self.lines.lock().unwrap().pop_front();
         match line {
             Some(line) => line,
             None => {
@@ -157,6 +165,7 @@ impl Tool for Work {
             description: String::new(),
             schema: json!({}),
             effect: EffectClass::External,
+            noise: Noise::default(),
         }
     }
 
@@ -196,11 +205,25 @@ fn stage(
     manner: Manner,
     prepare: impl FnOnce(&mut MemoryJournal),
 ) -> Stage {
-    stage_in(lines, manner, prepare, |_| {}, |world| world)
+    staged(Lines { lines: Mutex::new(lines.into()), takes_ms: 0 }, manner, prepare)
+}
+
+fn staged(model: Lines, manner: Manner, prepare: impl FnOnce(&mut MemoryJournal)) -> Stage {
+    set_up(model, manner, prepare, |_| {}, |world| world)
 }
 
 fn stage_in(
     lines: Vec<Result<ModelReply, ModelFailure>>,
+    manner: Manner,
+    prepare: impl FnOnce(&mut MemoryJournal),
+    agree: impl FnOnce(&mut Terms),
+    furnish: impl FnOnce(World) -> World,
+) -> Stage {
+    set_up(Lines { lines: Mutex::new(lines.into()), takes_ms: 0 }, manner, prepare, agree, furnish)
+}
+
+fn set_up(
+    model: Lines,
     manner: Manner,
     prepare: impl FnOnce(&mut MemoryJournal),
     agree: impl FnOnce(&mut Terms),
@@ -218,7 +241,7 @@ fn stage_in(
     let mut journal = MemoryJournal::new(&[first]).unwrap();
     prepare(&mut journal);
     let world = World {
-        model: Arc::new(Lines(Mutex::new(lines.into()))),
+        model: Arc::new(model),
         tools,
         clock: Arc::new(TestClock(Instant::now())),
         preflight: Box::new(|_| Vec::new()),
@@ -549,7 +572,7 @@ async fn s_44_what_a_leftover_task_comes_to_is_no_record() {
     }
     breaks.store(1, Ordering::SeqCst);
     // The loop breaks down over it, before it is a record.
-    assert!(stage.submit(Command::Interject { text: "hello".to_string() }).await.is_err());
+    assert!(stage.submit(Command::Pause(Pause::AfterTool)).await.is_err());
     stage.until(|run| is_parked(run, &ParkReason::OutcomeUnknown)).await;
     let ends = stage.records().await.iter().filter(|record| is_end_of(record, call.id)).count();
     assert_eq!((ends, stage.executions()), (0, 1), "it ran, nobody knows how far, and it is not said to have ended");
@@ -600,4 +623,64 @@ async fn s_52_a_cancel_during_a_wait_is_immediate() {
     stage.submit(Command::Cancel(Cancel::Now)).await.unwrap();
     stage.until(|run| run.status == Status::Cancelled).await;
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+}
+
+/// Every event of a journal by its name.
+fn names(records: &[Record]) -> Vec<&'static str> {
+    records.iter().map(|record| record.event.name()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn s_39_a_word_around_the_close_of_an_iteration_starts_one_next_iteration_and_is_told_once() {
+    for turn in 0..1_000_u64 {
+        let lines = vec![
+            says("plan", &[plan()]),
+            says("", &[("note", json!({"text": "on the way"}))]),
+            says("", &[done(), finish()]),
+            says("", &[finish()]),
+        ];
+        let model = Lines { lines: Mutex::new(lines.into()), takes_ms: 10 };
+        let stage = staged(model, Manner::Ends, |_| {});
+        // A millisecond before the reply that closes the first iteration, in the same one, and after it; and in each
+        // of them at another point of the driver's turn.
+        tokio::time::sleep(Duration::from_millis(9 + turn % 3)).await;
+        for _ in 0..turn / 3 % 12 {
+            tokio::task::yield_now().await;
+        }
+        let word = Command::Interject { text: "mind the gap".to_string(), policy: Policy::Next };
+        stage.submit(word).await.unwrap();
+        let run = stage.until(Run::is_ended).await;
+        let records = stage.records().await;
+        let names = names(&records);
+        let count = |name: &str| names.iter().filter(|one| **one == name).count();
+        assert_eq!(count("interjection_delivered"), 1);
+        assert_eq!(count("iteration_started"), count("iteration_closed"));
+        assert_eq!(count("iteration_started"), count("model_call_started"), "each iteration asks once: {names:?}");
+        let place = names.iter().position(|name| *name == "interjection_delivered").unwrap();
+        assert_eq!(names[place - 1], "iteration_started", "it comes with the start of an iteration");
+        assert_eq!(run.transcript.entries().filter(|entry| is_word(&entry.message)).count(), 1);
+    }
+}
+
+fn is_word(message: &Message) -> bool {
+    matches!(message, Message::Operator { text, .. } if text == "mind the gap")
+}
+
+#[tokio::test(start_paused = true)]
+async fn s_40_an_interrupt_ends_the_tool_that_runs_and_the_words_follow() {
+    let batch = [("work", json!({"n": 1})), ("work", json!({"n": 2})), ("note", json!({"text": "three"}))];
+    let lines = vec![says("plan", &[plan()]), says("", &batch), says("", &[done(), finish()])];
+    let stage = stage(lines, Manner::Lasts, |_| {});
+    let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    stage.allow(&run).await;
+    let run = stage.until(|run| run.running_calls().next().is_some()).await;
+    assert!(run.waiting().iter().any(|(call, _)| call.id == CallId(3)), "the second waits for a decision");
+    let word = Command::Interject { text: "mind the gap".to_string(), policy: Policy::Interrupt };
+    stage.submit(word).await.unwrap();
+    let run = stage.until(Run::is_ended).await;
+    assert_eq!((run.status.word(), stage.executions()), ("completed", 1), "the second never ran");
+    let talk: Vec<String> = run.transcript.entries().map(|entry| format!("{:?}", entry.message)).collect();
+    let place = |part: &str| talk.iter().position(|line| line.contains(part)).unwrap_or_else(|| panic!("{talk:#?}"));
+    assert!(place("ended in the middle") < place("mind the gap"));
+    assert!(place("not run: operator steered") < place("mind the gap"));
 }

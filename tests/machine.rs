@@ -115,3 +115,8 @@ fn trouble() {
 fn commands() {
     check("commands");
 }
+
+#[test]
+fn interjections() {
+    check("interjections");
+}

@@ -33,6 +33,7 @@ use tiller::domain::status::Phase;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
 use tiller::domain::tool::EffectClass;
+use tiller::domain::tool::Noise;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::ProblemKind;
 use tiller::domain::tool::ToolSpec;
@@ -188,6 +189,7 @@ async fn tools(model: &OpenAi) {
         description: "Reads a file".to_string(),
         schema: json!({ "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] }),
         effect: EffectClass::Read,
+        noise: Noise::default(),
     }];
     let request =
         ModelRequest { offer: Arc::new(Offer::new(tools)), ..request("Read the file check.sh with your tool.", 128) };

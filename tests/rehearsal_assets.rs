@@ -321,7 +321,7 @@ impl Engine {
         let signed = signature(&one.tool, &one.arguments);
         let (kind, text) = self.gate(one, arguments, &signed, observation);
         let result = sha256_hex(text.as_bytes());
-        let seen = CallResult { call: signed, result, title: String::new() };
+        let seen = CallResult { call: signed, result, title: String::new(), class: None };
         let ran = matches!(kind, OutcomeKind::Done | OutcomeKind::Failed);
         observation.novel |= ran && !self.progress.has_seen(&seen);
         observation.outcomes.push(seen);

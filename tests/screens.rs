@@ -24,6 +24,7 @@ use tiller::domain::approval::Decision;
 use tiller::domain::budget::Axis;
 use tiller::domain::budget::Basis;
 use tiller::domain::budget::Limit;
+use tiller::domain::command::Policy;
 use tiller::domain::event::ClaimVerdict;
 use tiller::domain::event::Event;
 use tiller::domain::event::Finding;
@@ -326,7 +327,12 @@ fn what_is_said_is_sent_and_then_queued() {
         show.press(KeyCode::Enter);
         show.next(|story| {
             let text = "and keep the old name".to_string();
-            story.event(Event::InterjectionQueued { id: InterjectionId(1), text, by: ClientId("screen".to_string()) });
+            story.event(Event::InterjectionQueued {
+                id: InterjectionId(1),
+                text,
+                by: ClientId("screen".to_string()),
+                policy: Policy::Next,
+            });
         });
     });
 }

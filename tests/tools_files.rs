@@ -51,6 +51,7 @@ fn call(tool: &str, arguments: serde_json::Value, effect: EffectClass) -> ToolCa
         facts: None,
         allowed: Some(By::Operator(ClientId("test".to_string()))),
         edited: None,
+        error: None,
         attempts: 1,
         since: Timestamp(0),
     }

@@ -85,6 +85,7 @@ impl Bench {
             facts: None,
             allowed: Some(By::Operator(ClientId("test".to_string()))),
             edited: None,
+            error: None,
             attempts: 1,
             since: Timestamp(0),
         };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use crate::cli::run_prefix;
+use crate::cli::values::run_prefix;
 
 /// What can be done with journals as they lie on the disk.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]

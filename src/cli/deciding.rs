@@ -41,13 +41,13 @@ Full trust ends when another process goes on with the run, unless run.keep_full_
 #[derive(Args)]
 pub(crate) struct DecisionWords {
     /// The beginning of the run's name
-    #[arg(value_parser = crate::cli::run_prefix)]
+    #[arg(value_parser = crate::cli::values::run_prefix)]
     run: String,
     /// The call: c1, c2, …
-    #[arg(value_parser = crate::cli::call)]
+    #[arg(value_parser = crate::cli::values::call)]
     call: CallId,
     /// The digest that was shown with it; the decision holds for exactly those bytes
-    #[arg(value_parser = crate::cli::digest)]
+    #[arg(value_parser = crate::cli::values::digest)]
     digest: String,
 }
 
@@ -61,7 +61,7 @@ impl DecisionWords {
 #[derive(Args)]
 pub(crate) struct ApproveWords {
     /// The beginning of the run's name
-    #[arg(value_parser = crate::cli::run_prefix)]
+    #[arg(value_parser = crate::cli::values::run_prefix)]
     run: String,
     /// The call and its digest, as they were shown; or a list of calls, each as CALL:DIGEST
     #[arg(value_name = "CALL DIGEST | CALL:DIGEST", required = true)]
@@ -101,7 +101,8 @@ impl ApproveWords {
     }
 
     fn pairs(&self) -> Result<Vec<(CallId, String)>, String> {
-        let pair = |call: &str, digest: &str| Ok((crate::cli::call(call)?, crate::cli::digest(digest)?));
+        let pair =
+            |call: &str, digest: &str| Ok((crate::cli::values::call(call)?, crate::cli::values::digest(digest)?));
         match self.calls.as_slice() {
             [call, digest] if !call.contains(':') && !digest.contains(':') => Ok(vec![pair(call, digest)?]),
             calls => calls

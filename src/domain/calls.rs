@@ -11,6 +11,7 @@ use crate::domain::message::ToolUse;
 use crate::domain::run::Run;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
+use crate::domain::tool::ErrorClass;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
@@ -40,6 +41,7 @@ impl Run {
             facts: None,
             allowed: None,
             edited: None,
+            error: None,
             attempts: 0,
             since: record.at,
         };
@@ -86,6 +88,7 @@ impl Run {
             return Err(format!("{call} has a result but never ran"));
         }
         one.state = CallState::Closed(outcome.kind);
+        one.error = outcome.class;
         one.since = record.at;
         let is_plan = one.tool == control::UPDATE_PLAN;
         let message = Message::ToolResult {
@@ -96,6 +99,10 @@ impl Run {
             bytes: outcome.bytes,
             took: outcome.took,
         };
+        let broke = (outcome.class == Some(ErrorClass::Fault)).then(|| one.tool.clone());
+        if let Some(tool) = broke {
+            *self.progress.faults.entry(tool).or_default() += 1;
+        }
         self.answer(message, record);
         match outcome.kind {
             OutcomeKind::NotRun(ProblemKind::Malformed | ProblemKind::UnknownTool) => self.progress.malformed += 1,

@@ -11,6 +11,7 @@ use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::budget::ReservationId;
 use crate::domain::id::CallId;
+use crate::domain::id::InterjectionId;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::TodoId;
@@ -53,11 +54,15 @@ pub enum Command {
         /// The answer.
         text: String,
     },
-    /// Say something to the agent; it is told at the start of the next iteration.
+    /// Say something to the agent; it is told at the start of an iteration.
     Interject {
         /// What is said.
         text: String,
+        /// When it is told.
+        policy: Policy,
     },
+    /// Take back something that was said and is not told yet.
+    Withdraw(InterjectionId),
     /// Stop durably.
     Pause(Pause),
     /// Go on.
@@ -117,6 +122,49 @@ pub enum PlanEdit {
     },
 }
 
+/// When the agent is told what was said (docs/ENGINE.md §12.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// At the start of the next iteration.
+    #[default]
+    Next,
+    /// As soon as what runs has ended; the rest of the reply's calls are not started.
+    SteerNow,
+    /// At once: what runs is ended, the rest is not started.
+    Interrupt,
+    /// When the run would end, or park because its claims were rejected; it goes on instead.
+    AfterDone,
+}
+
+impl Policy {
+    /// All of them, in the order in which a screen offers them.
+    pub const ALL: [Policy; 4] = [Policy::Next, Policy::SteerNow, Policy::Interrupt, Policy::AfterDone];
+
+    /// When the agent is told, in a few words.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Policy::Next => "told at the next iteration",
+            Policy::SteerNow => "told now: the rest of the calls is not run",
+            Policy::Interrupt => "told at once: what runs is ended",
+            Policy::AfterDone => "told when the run would end",
+        }
+    }
+
+    /// Whether the rest of the reply's calls is not started for it.
+    pub fn steers(self) -> bool {
+        match self {
+            Policy::SteerNow | Policy::Interrupt => true,
+            Policy::Next | Policy::AfterDone => false,
+        }
+    }
+
+    /// Whether it is the usual one, which its record does not mention.
+    pub fn is_next(&self) -> bool {
+        *self == Policy::Next
+    }
+}
+
 /// When a pause takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -166,6 +214,8 @@ impl Control {
 pub enum Refusal {
     /// The run has ended.
     Ended(Status),
+    /// The run has ended, so nothing can be said to its agent.
+    EndedUnsaid(Status),
     /// The run must be running for this.
     NotRunning(Status),
     /// The run must be parked for this.
@@ -193,6 +243,10 @@ pub enum Refusal {
     TooLong,
     /// Too many interjections wait.
     TooMany,
+    /// Nothing of this name was ever said.
+    NeverSaid(InterjectionId),
+    /// The agent was told already.
+    AlreadyDelivered(InterjectionId),
     /// The new limit is zero, or lies below what is spent.
     BadLimit(String),
     /// The edit does not fit the plan.
@@ -211,6 +265,11 @@ impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Ended(status) => write!(out, "the run has ended ({}); start a new one to go on", status.phrase()),
+            Refusal::EndedUnsaid(status) => write!(
+                out,
+                "the run has ended ({}); nothing was sent; a fork from its end can begin with this text: `tiller fork`",
+                status.phrase()
+            ),
             Refusal::NotRunning(status) => write!(out, "the run is not running: it is {}", status.phrase()),
             Refusal::NotParked(status) => write!(out, "the run is not parked: it is {}", status.phrase()),
             Refusal::ReasonNotCleared { reason, remedy } => {
@@ -235,6 +294,10 @@ impl fmt::Display for Refusal {
                     "{} messages wait already; nothing was sent; resume the run first",
                     limits::INTERJECTIONS_MAX
                 )
+            }
+            Refusal::NeverSaid(id) => write!(out, "nothing was said under the name {id}; nothing was taken back"),
+            Refusal::AlreadyDelivered(id) => {
+                write!(out, "the agent was told {id} already; nothing was taken back; say something else to correct it")
             }
             Refusal::BadLimit(why) => write!(out, "{why}; the limit was not changed"),
             Refusal::BadPlan(why) => write!(out, "{why}; the plan was not changed"),

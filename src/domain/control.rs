@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::domain::limits;
 use crate::domain::tool::EffectClass;
+use crate::domain::tool::Noise;
 use crate::domain::tool::ToolSpec;
 
 /// Replaces or patches the plan.
@@ -73,6 +74,7 @@ fn written() -> Vec<ToolSpec> {
         description: description.to_string(),
         schema,
         effect: EffectClass::Control,
+        noise: Noise::default(),
     };
     vec![
         of(

@@ -12,6 +12,7 @@ use crate::domain::budget::Limit;
 use crate::domain::budget::Reservation;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::Control;
+use crate::domain::command::Policy;
 use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
 use crate::domain::id::InterjectionId;
@@ -108,11 +109,21 @@ pub enum Event {
         text: String,
         /// Through this client.
         by: ClientId,
+        /// When the agent is told.
+        #[serde(default, skip_serializing_if = "Policy::is_next")]
+        policy: Policy,
     },
     /// It became part of the conversation.
     InterjectionDelivered {
         /// Its id.
         id: InterjectionId,
+    },
+    /// The operator took it back before that.
+    InterjectionWithdrawn {
+        /// Its id.
+        id: InterjectionId,
+        /// Through this client.
+        by: ClientId,
     },
     /// The worst case of a model call was set aside.
     BudgetReserved {
@@ -365,6 +376,7 @@ impl Event {
             Event::IterationStarted { .. } => "iteration_started",
             Event::InterjectionQueued { .. } => "interjection_queued",
             Event::InterjectionDelivered { .. } => "interjection_delivered",
+            Event::InterjectionWithdrawn { .. } => "interjection_withdrawn",
             Event::BudgetReserved { .. } => "budget_reserved",
             Event::BudgetSettled { .. } => "budget_settled",
             Event::BudgetRaised { .. } => "budget_raised",
@@ -458,7 +470,7 @@ mod tests {
         let by = ClientId("c".to_string());
         let events = [
             Event::Recovered { findings: Vec::new() },
-            Event::InterjectionQueued { id, text: String::new(), by },
+            Event::InterjectionQueued { id, text: String::new(), by, policy: Policy::Next },
             Event::CheckStarted { index: 0 },
         ];
         for event in events {

@@ -10,6 +10,7 @@ use crate::domain::approval::Resolution;
 use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
 use crate::domain::calls::Stage;
+use crate::domain::command::Policy;
 use crate::domain::control;
 use crate::domain::event::Event;
 use crate::domain::event::Finding;
@@ -173,11 +174,15 @@ impl Run {
             Event::Recovered { findings } => self.recover(findings)?,
             Event::PreflightFailed { lacks } => self.lacks = lacks.clone(),
             Event::IterationStarted { n, phase } => self.start_iteration(*n, *phase, record)?,
-            Event::InterjectionQueued { id, text, by: _ } => {
+            Event::InterjectionQueued { id, text, by: _, policy } => {
                 self.next.interjection = id.next();
-                self.interjections.push(Interjection { id: *id, text: text.clone(), at: record.at });
+                let one = Interjection { id: *id, text: text.clone(), at: record.at, policy: *policy };
+                self.interjections.push(one);
             }
             Event::InterjectionDelivered { id } => self.deliver(*id, record)?,
+            Event::InterjectionWithdrawn { id, by: _ } => {
+                self.take_interjection(*id)?;
+            }
             Event::BudgetReserved { reservation } => self.pool.reserve(*reservation)?,
             Event::BudgetSettled { id, charge } => {
                 if self.pool.charge(*id).is_none() {
@@ -330,21 +335,28 @@ impl Run {
     }
 
     fn deliver(&mut self, id: InterjectionId, record: &Record) -> Result<(), String> {
-        let Some(place) = self.interjections.iter().position(|one| one.id == id) else {
-            return Err(format!("{id} does not wait"));
-        };
-        let text = self.interjections.remove(place).text;
-        self.say(Message::Operator { id, text }, record);
+        let one = self.take_interjection(id)?;
+        self.say(Message::Operator { id, text: one.text }, record);
         self.iteration.interjected = true;
         self.reset_windows();
         self.progress.denials = 0;
+        // The claims were about the work before this.
+        if one.policy == Policy::AfterDone {
+            self.progress.claims = 0;
+        }
         Ok(())
+    }
+
+    fn take_interjection(&mut self, id: InterjectionId) -> Result<Interjection, String> {
+        let place = self.interjections.iter().position(|one| one.id == id);
+        place.map(|place| self.interjections.remove(place)).ok_or_else(|| format!("{id} does not wait"))
     }
 
     fn close_iteration(&mut self, record: &Record) {
         self.iteration.is_open = false;
         let seen = self.iteration.observation.clone().unwrap_or_default();
-        if self.iteration.phase == Phase::Replan {
+        // A replan that was interrupted before its reply was none.
+        if self.iteration.phase == Phase::Replan && self.iteration.reply.is_some() {
             self.progress.replans += 1;
             self.progress.ineffective = if seen.movement.is_structural() { 0 } else { self.progress.ineffective + 1 };
             self.reset_windows();

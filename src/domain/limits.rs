@@ -59,6 +59,20 @@ pub const DECOMPOSE_ATTEMPTS: u32 = 2;
 pub const STALL_WINDOW: u32 = 3;
 /// The same call with the same result in a row before a stall.
 pub const STALL_REPEATS: u32 = 3;
+/// The same call in a row, whatever it gives, before a stall: what is waited for may take a while.
+pub const POLLS: u32 = 10;
+/// Longest cycle of iterations that is looked for.
+pub const CYCLE_PERIOD_MAX: usize = 4;
+/// Full rounds of a cycle before a stall.
+pub const CYCLE_PERIODS: usize = 3;
+/// Text-only turns with the same text in a row before a stall.
+pub const SAME_TEXTS: u32 = 3;
+/// Iterations without a moved todo or a new content before a stall, whatever else was new.
+pub const UNMOVED: u32 = 12;
+/// Errors of one class in a row before the run parks: the third identical refusal will not be the last.
+pub const ERRORS_OF_A_CLASS: u32 = 3;
+/// How often a tool may break before it is not used any more in the run.
+pub const TOOL_FAULTS: u32 = 3;
 /// Iterations whose only progress is a never-seen call and result.
 pub const NOVELTY_ALLOWANCE: u32 = 6;
 /// Replans of a run: enough to change course, not to wander.

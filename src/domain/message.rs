@@ -129,6 +129,14 @@ impl Transcript {
         })
     }
 
+    /// Whether the operator's words of this id are part of it.
+    pub fn has_operator(&self, wanted: InterjectionId) -> bool {
+        self.entries().any(|entry| match &entry.message {
+            Message::Operator { id, .. } => *id == wanted,
+            Message::Assistant { .. } | Message::Engine { .. } | Message::ToolResult { .. } => false,
+        })
+    }
+
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.0.len()

@@ -35,3 +35,4 @@ pub mod time;
 pub mod tool;
 pub mod trust;
 pub mod visible;
+pub mod windows;

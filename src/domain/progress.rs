@@ -9,6 +9,13 @@ use serde::Serialize;
 
 use crate::domain::limits;
 use crate::domain::plan::Movement;
+use crate::domain::tool::ErrorClass;
+use crate::domain::windows;
+use crate::domain::windows::Errors;
+use crate::domain::windows::Poll;
+use crate::domain::windows::Repeat;
+use crate::domain::windows::SameText;
+use crate::domain::windows::Step;
 
 /// What an iteration showed (docs/ENGINE.md §7.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +24,9 @@ pub struct Observation {
     pub outcomes: Vec<CallResult>,
     /// The reply had text and no call.
     pub text_only: bool,
+    /// Hash of that text, whitespace collapsed; empty for any other reply.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text_hash: String,
     /// How the plan moved within the iteration.
     pub movement: Movement,
     /// `path@hash` of files written with a content that this run never wrote before.
@@ -27,6 +37,10 @@ pub struct Observation {
     pub interjected: bool,
     /// Some call and result were never seen before.
     pub novel: bool,
+    /// All that was done was the same call again, and it gave something new: how long that may go on is for P to say,
+    /// not for N.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub polling: bool,
     /// Whether the iteration counts as progress (docs/ENGINE.md §7.2).
     pub progress: bool,
 }
@@ -34,21 +48,15 @@ pub struct Observation {
 /// A work call and its result, as the detectors see them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallResult {
-    /// Signature of the call: tool and exact arguments.
+    /// Signature of the call: tool and arguments, without what is presentational.
     pub call: String,
-    /// Hash of its result.
+    /// Hash of its result, without what means nothing.
     pub result: String,
     /// What the call is about, for the diagnosis.
     pub title: String,
-}
-
-/// The same call with the same result, in a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Repeat {
-    /// The call and its result.
-    pub what: CallResult,
-    /// How often in a row.
-    pub count: u32,
+    /// The class of its error, where the system named one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<ErrorClass>,
 }
 
 /// The detector windows and counters of a run.
@@ -56,8 +64,18 @@ pub struct Repeat {
 pub struct Progress {
     /// Iterations in a row without progress.
     pub idle: u32,
+    /// Iterations in a row without a todo that moved and without a new content.
+    pub unmoved: u32,
     /// The call that is being repeated.
     pub repeat: Option<Repeat>,
+    /// The call that is made again and again, whatever it gives.
+    pub poll: Option<Poll>,
+    /// Errors of one class in a row.
+    pub errors: Option<Errors>,
+    /// The last iterations with work calls.
+    pub steps: Vec<Step>,
+    /// The text that is being repeated.
+    pub same_text: Option<SameText>,
     /// Iterations in a row whose only progress was novelty.
     pub novelty: u32,
     /// Pairs of call and result that were seen.
@@ -84,6 +102,8 @@ pub struct Progress {
     pub malformed: u32,
     /// Calls with wrong arguments in a row.
     pub invalid: u32,
+    /// How often each tool broke.
+    pub faults: BTreeMap<String, u32>,
     /// Recoveries since the last progress.
     pub recoveries: u32,
 }
@@ -92,27 +112,28 @@ impl Progress {
     /// Takes an observation into the windows.
     pub fn take(&mut self, seen: &Observation) {
         for outcome in &seen.outcomes {
-            self.repeat = Some(match self.repeat.take() {
-                Some(before) if before.what.call == outcome.call && before.what.result == outcome.result => {
-                    Repeat { count: before.count.saturating_add(1), ..before }
-                }
-                Some(_) | None => Repeat { what: outcome.clone(), count: 1 },
-            });
+            self.repeat = Some(windows::repeat(self.repeat.take(), outcome));
+            self.poll = Some(windows::poll(self.poll.take(), outcome));
+            self.errors = windows::errors(self.errors, outcome);
             self.seen.insert_mut(pair(outcome));
         }
         for effect in &seen.effects {
             self.written.insert_mut(effect.clone());
         }
         self.passed.extend(&seen.checks_newly_passing);
+        windows::step(&mut self.steps, &seen.outcomes);
+        self.same_text = seen.text_only.then(|| windows::same_text(self.same_text.take(), &seen.text_hash));
         self.text_only = if seen.text_only { self.text_only.saturating_add(1) } else { 0 };
         let strong = seen.movement.forward > 0 || !seen.effects.is_empty() || !seen.checks_newly_passing.is_empty();
         self.novelty = if seen.novel && !strong { self.novelty.saturating_add(1) } else { 0 };
+        let moves = seen.movement.is_structural() || seen.movement.forward > 0 || !seen.effects.is_empty();
+        self.unmoved = if moves || seen.interjected { 0 } else { self.unmoved.saturating_add(1) };
         if seen.progress {
             self.idle = 0;
             self.recoveries = 0;
         } else if seen.interjected {
             self.idle = 0;
-        } else {
+        } else if !seen.polling {
             self.idle = self.idle.saturating_add(1);
         }
     }
@@ -127,12 +148,23 @@ impl Progress {
         self.novelty < limits::NOVELTY_ALLOWANCE
     }
 
-    /// Empties the windows that a replan, an interjection or the operator's resume empties.
+    /// Whether a tool broke so often that it is not used any more.
+    pub fn is_disabled(&self, tool: &str) -> bool {
+        self.faults.get(tool).is_some_and(|count| *count >= limits::TOOL_FAULTS)
+    }
+
+    /// Empties the windows that a replan, an interjection or the operator's resume of a stall empties: N, W and C. The
+    /// others go on, and end when the model does something else.
     pub fn reset_windows(&mut self) {
         self.idle = 0;
-        self.repeat = None;
-        self.text_only = 0;
+        self.unmoved = 0;
+        self.steps.clear();
     }
+}
+
+/// Whether a switch is off, which its record does not mention.
+fn is_false(switch: &bool) -> bool {
+    !switch
 }
 
 fn pair(outcome: &CallResult) -> String {

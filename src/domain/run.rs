@@ -12,6 +12,7 @@ use rpds::VectorSync;
 use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::Control;
+use crate::domain::command::Policy;
 use crate::domain::control;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Owner;
@@ -234,6 +235,8 @@ pub struct Interjection {
     pub text: String,
     /// When.
     pub at: Timestamp,
+    /// When the model is told.
+    pub policy: Policy,
 }
 
 /// A closed iteration in one line.
@@ -409,6 +412,16 @@ impl Run {
             (CallState::OutcomeUnknown { probed }, EffectClass::WriteFile) => !probed,
             _ => false,
         }
+    }
+
+    /// Whether the operator said something that the rest of the reply's calls are not started for.
+    pub fn is_steered(&self) -> bool {
+        self.interjections.iter().any(|one| one.policy.steers())
+    }
+
+    /// Whether the operator said something that the model must be told before the run may end.
+    pub fn must_hear(&self) -> bool {
+        self.interjections.iter().any(|one| one.policy != Policy::AfterDone)
     }
 
     /// When the driver must look at the run again without an input.

@@ -31,6 +31,7 @@ impl Run {
                     self.reset_windows();
                 }
                 ParkReason::Verification => self.progress.claims = 0,
+                ParkReason::Escalated(_) => self.progress.errors = None,
                 ParkReason::DenyBreaker => self.progress.denials = 0,
                 ParkReason::ModelOutput => {
                     self.progress.malformed = 0;

@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::domain::budget::Axis;
 use crate::domain::money::MicroUsd;
 use crate::domain::time::Timestamp;
+use crate::domain::tool::ErrorClass;
 
 /// What an iteration is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +91,8 @@ pub enum ParkReason {
     OutcomeUnknown,
     /// The model asked something.
     Question,
+    /// The same error of the system came again and again: only the operator can help.
+    Escalated(ErrorClass),
     /// The operator denied several calls in a row.
     DenyBreaker,
     /// A limit is reached.
@@ -154,6 +157,7 @@ impl ParkReason {
             ParkReason::Approval => "waiting for approval",
             ParkReason::OutcomeUnknown => "outcome unknown",
             ParkReason::Question => "question",
+            ParkReason::Escalated(class) => return format!("blocked ({})", class.phrase()),
             ParkReason::DenyBreaker => "denied several times",
             ParkReason::Budget(axis) => return format!("budget ({})", axis.word()),
             ParkReason::DailyBudget { left, .. } => return format!("daily budget ({left} left)"),
@@ -186,6 +190,7 @@ impl ParkReason {
             ParkReason::Approval => "allow or deny the call that waits",
             ParkReason::OutcomeUnknown => "say what became of the call: it happened, it did not, run it again, skip it",
             ParkReason::Question => "answer the question",
+            ParkReason::Escalated(_) => "see to what the last calls lack, or say what to do instead, then resume",
             ParkReason::DenyBreaker => "say what to do instead, then resume",
             ParkReason::Budget(_) => "raise the limit, then resume; nothing is redone",
             ParkReason::DailyBudget { .. } => {
@@ -267,6 +272,14 @@ pub enum Detector {
     NoProgress,
     /// R: the same call with the same result.
     Repeat,
+    /// P: the same call again and again, with changing results.
+    Polling,
+    /// C: the same few iterations in a circle.
+    Cycle,
+    /// M: the same text again.
+    SameText,
+    /// W: no todo moved and nothing new was written, for long.
+    Unmoved,
 }
 
 impl Detector {
@@ -275,6 +288,10 @@ impl Detector {
         match self {
             Detector::NoProgress => "no progress",
             Detector::Repeat => "the same call, the same result",
+            Detector::Polling => "the same call again and again",
+            Detector::Cycle => "going in a circle",
+            Detector::SameText => "the same text again",
+            Detector::Unmoved => "no todo moved",
         }
     }
 }
@@ -305,6 +322,12 @@ impl Warning {
 pub enum Fired {
     /// The goal.
     Finish(Finish),
+    /// A pause that was asked for meanwhile.
+    Paused,
+    /// The operator left meanwhile.
+    Shutdown,
+    /// The same error, again and again.
+    Escalated(ErrorClass),
     /// The operator denied too often.
     DenyBreaker,
     /// Claims were rejected too often.
@@ -324,6 +347,9 @@ impl Fired {
     pub fn phrase(&self) -> String {
         match self {
             Fired::Finish(finish) => finish.phrase().to_string(),
+            Fired::Paused => ParkReason::Paused.phrase(),
+            Fired::Shutdown => ParkReason::Shutdown.phrase(),
+            Fired::Escalated(class) => ParkReason::Escalated(*class).phrase(),
             Fired::DenyBreaker => ParkReason::DenyBreaker.phrase(),
             Fired::Verification => ParkReason::Verification.phrase(),
             Fired::Budget(axis) => ParkReason::Budget(*axis).phrase(),

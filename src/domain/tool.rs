@@ -23,6 +23,28 @@ pub struct ToolSpec {
     pub schema: Value,
     /// What a call may change, and so what is done when its outcome is unknown.
     pub effect: EffectClass,
+    /// What the detectors look past when they compare its calls.
+    #[serde(default, skip_serializing_if = "Noise::is_none")]
+    pub noise: Noise,
+}
+
+/// What differs between two calls of a tool, or between two results, and means nothing (docs/ENGINE.md §7.1).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Noise {
+    /// Names of arguments that change only how a result is shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub presentational: Vec<String>,
+    /// Whether results hold colours, times, lengths of time, process numbers and temporary paths, as the output of
+    /// programs does.
+    #[serde(default)]
+    pub is_output: bool,
+}
+
+impl Noise {
+    /// Whether the tool has none, which its record does not mention.
+    pub fn is_none(&self) -> bool {
+        *self == Noise::default()
+    }
 }
 
 /// What a call may change (docs/ENGINE.md §1).
@@ -86,6 +108,58 @@ pub struct Problem {
     pub kind: ProblemKind,
     /// The sentence for the model.
     pub text: String,
+    /// What the system said, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<ErrorClass>,
+}
+
+impl Problem {
+    /// A problem that the system said nothing about.
+    pub fn new(kind: ProblemKind, text: impl Into<String>) -> Self {
+        Problem { kind, text: text.into(), class: None }
+    }
+
+    /// The same problem, of this class.
+    pub fn of_class(self, class: Option<ErrorClass>) -> Self {
+        Problem { class, ..self }
+    }
+}
+
+/// Kinds of errors that a tool tells apart by a code of the system, never by words (docs/ENGINE.md §7.3, B; §14.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    /// The system does not allow it.
+    Permission,
+    /// What the call names is not there.
+    NotFound,
+    /// The machine can't do it: no such program, not supported.
+    Capability,
+    /// Somebody else wants to know who asks.
+    Auth,
+    /// The tool itself broke: a fault of tiller.
+    Fault,
+}
+
+impl ErrorClass {
+    /// In a few words.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            ErrorClass::Permission => "not allowed by the system",
+            ErrorClass::NotFound => "not found",
+            ErrorClass::Capability => "not possible on this machine",
+            ErrorClass::Auth => "not authorised",
+            ErrorClass::Fault => "the tool broke",
+        }
+    }
+
+    /// Whether only the operator can help when it comes again and again.
+    pub fn blocks(self) -> bool {
+        match self {
+            ErrorClass::Permission | ErrorClass::NotFound | ErrorClass::Capability | ErrorClass::Auth => true,
+            ErrorClass::Fault => false,
+        }
+    }
 }
 
 /// Kinds of calls that can't be run (docs/ENGINE.md §14.1).
@@ -121,13 +195,21 @@ pub struct ToolOutcome {
     /// How long it ran.
     #[serde(default)]
     pub took: Span,
+    /// What the system said, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<ErrorClass>,
 }
 
 impl ToolOutcome {
     /// An outcome of a call that nothing ran for.
     pub fn not_run(kind: OutcomeKind, text: impl Into<String>) -> Self {
         let text = text.into();
-        ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(0) }
+        ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(0), class: None }
+    }
+
+    /// The same outcome, of this class.
+    pub fn of_class(self, class: Option<ErrorClass>) -> Self {
+        ToolOutcome { class, ..self }
     }
 }
 
@@ -200,6 +282,8 @@ pub struct ToolCall {
     pub allowed: Option<By>,
     /// What the operator changed of its arguments, if they did.
     pub edited: Option<Edited>,
+    /// What the system said of its error, once it has ended.
+    pub error: Option<ErrorClass>,
     /// How often it was started.
     pub attempts: u32,
     /// When its state last changed.

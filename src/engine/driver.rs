@@ -30,6 +30,8 @@ use crate::domain::time::Now;
 use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
 use crate::engine::clock::Clock;
+use crate::engine::fault;
+use crate::engine::fault::Side;
 use crate::engine::handle::Asked;
 use crate::engine::handle::Handle;
 use crate::engine::purse::Purse;
@@ -315,8 +317,12 @@ impl<J: Journal> Driver<J> {
         }
         let mut failures = 0;
         loop {
+            fault::batch(Side::Before, records);
             match self.journal.append(records.to_vec()).await {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    fault::batch(Side::After, records);
+                    return Ok(());
+                }
                 Err(error) => {
                     failures += 1;
                     tracing::warn!(%error, failures, "the journal could not be written");

@@ -19,6 +19,7 @@ use crate::domain::model::Received;
 use crate::domain::terms::Check;
 use crate::domain::time::Span;
 use crate::domain::tool::EffectClass;
+use crate::domain::tool::ErrorClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::Permit;
@@ -27,6 +28,8 @@ use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
+use crate::engine::fault;
+use crate::engine::fault::Side;
 use crate::machine::Outcome;
 use crate::machine::effect::Effect;
 use crate::model::Model;
@@ -73,7 +76,8 @@ impl Tasks {
                 let cancel = self.fly(permit.call().effect);
                 let reins = Reins { deltas: self.deltas.clone(), cancel };
                 let call = permit.call().id;
-                let failed = ToolOutcome::not_run(OutcomeKind::Failed, "the tool broke down; this is a bug of tiller");
+                let failed = ToolOutcome::not_run(OutcomeKind::Failed, "the tool broke down; this is a bug of tiller")
+                    .of_class(Some(ErrorClass::Fault));
                 self.spawn(execute(self.tools.clone(), *permit, reins), move || Outcome::Tool {
                     call,
                     outcome: failed,
@@ -169,7 +173,7 @@ async fn prepare(tools: Toolbox, calls: Vec<ToolCall>) -> Outcome {
 
 fn unprepared(call: CallId) -> (CallId, Facts) {
     let text = "what the call would touch could not be found out; nothing was run; this is a bug of tiller".to_string();
-    (call, Facts { problem: Some(Problem { kind: ProblemKind::Impossible, text }), ..Facts::default() })
+    (call, Facts { problem: Some(Problem::new(ProblemKind::Impossible, text)), ..Facts::default() })
 }
 
 async fn ask(
@@ -192,7 +196,11 @@ fn broke() -> Box<ModelFailure> {
 
 async fn execute(tools: Toolbox, permit: Permit, reins: Reins) -> Outcome {
     let call = permit.call().id;
-    match tools.execute(permit, reins).await {
+    fault::tool(Side::Before);
+    fault::during_tool(&reins.deltas);
+    let executed = tools.execute(permit, reins).await;
+    fault::tool(Side::After);
+    match executed {
         Executed::Ended(outcome) => Outcome::Tool { call, outcome },
         Executed::Drifted(why) => Outcome::Drifted { call, why },
     }

@@ -155,7 +155,7 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
             let lost: Vec<String> = findings.iter().map(lost).collect();
             Line { outcome: Some(if lost.is_empty() { "nothing was lost".into() } else { lost.join(", ") }), ..start }
         }
-        Event::InterjectionQueued { id, text, by: client } => {
+        Event::InterjectionQueued { id, text, by: client, policy: _ } => {
             Line { outcome: Some(id.to_string()), text: told(text), ..by(client) }
         }
         Event::BudgetSettled { id, charge } => Line {

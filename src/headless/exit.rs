@@ -38,6 +38,7 @@ fn parked(reason: &ParkReason) -> u8 {
         | ParkReason::PriceUnknown => CONFIGURATION,
         ParkReason::OutcomeUnknown
         | ParkReason::Question
+        | ParkReason::Escalated(_)
         | ParkReason::DenyBreaker
         | ParkReason::ContextExhausted
         | ParkReason::ModelOutput

@@ -44,6 +44,7 @@ use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
+use crate::domain::tool::Noise;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::Probe;
 use crate::domain::tool::ToolCall;
@@ -187,7 +188,7 @@ impl Desk {
             }
             Effect::RunTool(permit) => {
                 let text = "made\n".to_string();
-                let outcome = ToolOutcome { kind: OutcomeKind::Done, bytes: 5, text, took: Span(1_500) };
+                let outcome = ToolOutcome { kind: OutcomeKind::Done, bytes: 5, text, took: Span(1_500), class: None };
                 Some(Outcome::Tool { call: permit.call().id, outcome })
             }
             Effect::RunCheck { index, .. } => Some(Outcome::Check { index, passed: true, detail: String::new() }),
@@ -222,6 +223,7 @@ fn terms() -> Terms {
         description: "Runs a command.".to_string(),
         schema: json!({"type": "object"}),
         effect: EffectClass::External,
+        noise: Noise::default(),
     };
     Terms {
         goal: Goal::try_from("make it".to_string()).unwrap(),

@@ -47,10 +47,11 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::Recovered { findings } => recovered(findings),
         Event::PreflightFailed { lacks } => lacking(lacks),
         Event::IterationStarted { n, phase } => format!("[iteration {n}] {}\n", phase.word()),
-        Event::InterjectionQueued { id, text, by: _ } => {
-            format!("[you] {id}, told at the next iteration\n{}", block(text))
+        Event::InterjectionQueued { id, text, by: _, policy } => {
+            format!("[you] {id}, {}\n{}", policy.phrase(), block(text))
         }
         Event::InterjectionDelivered { id } => format!("[you] {id} was told\n"),
+        Event::InterjectionWithdrawn { id, by: _ } => format!("[you] {id} was taken back\n"),
         Event::BudgetSettled { id, charge } => match charge.basis {
             Basis::Unverified => format!("[spend] {} of {} can't be verified and counts\n", charge.amount, id.call),
             Basis::Reported | Basis::NotAccepted | Basis::Partial | Basis::Estimated => String::new(),
@@ -328,6 +329,7 @@ mod tests {
     use super::*;
     use crate::domain::approval::Decision;
     use crate::domain::command::Command;
+    use crate::domain::command::Policy;
     use crate::domain::id::CallId;
     use crate::headless::fixture::Desk;
     use crate::headless::fixture::asks_for;
@@ -352,7 +354,7 @@ mod tests {
         desk.recover();
         let digest = desk.run.calls[&CallId(2)].digest().unwrap();
         let decision = Decision::AllowOnce;
-        desk.order(Command::Interject { text: "mind\nthe gap".to_string() });
+        desk.order(Command::Interject { text: "mind\nthe gap".to_string(), policy: Policy::Next });
         desk.order(Command::Decide { call: CallId(2), digest: digest.clone(), decision });
         let expected = include_str!("../../tests/fixtures/plain.txt").replace("DIGEST", digest.short());
         assert_eq!(told(&desk), expected);

@@ -109,9 +109,13 @@ pub fn further(run: &Run) -> Vec<String> {
     lines.extend(all_at_once(run));
     match reason {
         Some(ParkReason::Budget(axis)) => lines.push(spending::raising(run, *axis)),
-        Some(ParkReason::Stalled(_) | ParkReason::Verification | ParkReason::DenyBreaker | ParkReason::Refused) => {
-            lines.push(format!("tiller say {id} \"what to do\""))
-        }
+        Some(
+            ParkReason::Stalled(_)
+            | ParkReason::Verification
+            | ParkReason::Escalated(_)
+            | ParkReason::DenyBreaker
+            | ParkReason::Refused,
+        ) => lines.push(format!("tiller say {id} \"what to do\"")),
         Some(
             ParkReason::Approval
             | ParkReason::OutcomeUnknown

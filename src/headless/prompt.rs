@@ -10,6 +10,7 @@ use std::time::Instant;
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::command::Command;
+use crate::domain::command::Policy;
 use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::domain::run::Run;
@@ -94,7 +95,7 @@ impl Prompt {
             ("d", why) => self.decide(Decision::Deny(why.to_string())),
             ("v", "") => self.show(now),
             ("", _) | (_, "") => self.again("that is none of these; nothing was decided"),
-            _ => Meaning::Command(Command::Interject { text: line.to_string() }),
+            _ => Meaning::Command(said(line)),
         }
     }
 
@@ -109,7 +110,7 @@ impl Prompt {
             ("s", "") => resolved(Resolution::Skip),
             ("v", "") => self.show(now),
             ("", _) | (_, "") => self.again("that is none of these; nothing was decided"),
-            _ => Meaning::Command(Command::Interject { text: line.to_string() }),
+            _ => Meaning::Command(said(line)),
         }
     }
 
@@ -137,8 +138,12 @@ pub fn read_unasked(line: &str) -> Meaning {
     match line.chars().count() {
         0 => Meaning::Nothing,
         1 => Meaning::Reply("nothing waits for a decision; nothing was sent\n".to_string()),
-        _ => Meaning::Command(Command::Interject { text: line.to_string() }),
+        _ => Meaning::Command(said(line)),
     }
+}
+
+fn said(line: &str) -> Command {
+    Command::Interject { text: line.to_string(), policy: Policy::Next }
 }
 
 /// The whole of a call that waits, behind the gutter.
@@ -225,7 +230,7 @@ mod tests {
                 Meaning::Command(Command::Decide { call: CallId(2), decision, .. }) => format!("{decision:?}"),
                 Meaning::Command(Command::Resolve { call: CallId(2), resolution }) => format!("{resolution:?}"),
                 Meaning::Command(Command::Answer { call: CallId(2), text }) => format!("answer {text}"),
-                Meaning::Command(Command::Interject { text }) => format!("say {text}"),
+                Meaning::Command(Command::Interject { text, .. }) => format!("say {text}"),
                 Meaning::Command(other) => panic!("{other:?}"),
                 Meaning::Reply(text) => text.lines().next().unwrap_or_default().to_string(),
                 Meaning::Nothing => "nothing".to_string(),
@@ -320,6 +325,6 @@ mod tests {
     fn unasked_words_are_for_the_agent() {
         assert_eq!(read_unasked(" "), Meaning::Nothing);
         assert!(matches!(read_unasked("y"), Meaning::Reply(_)));
-        assert_eq!(read_unasked("go on "), Meaning::Command(Command::Interject { text: "go on".to_string() }));
+        assert_eq!(read_unasked("go on "), Meaning::Command(said("go on")));
     }
 }

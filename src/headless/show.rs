@@ -59,7 +59,7 @@ pub fn run(run: &Run, zone: &TimeZone) -> String {
         text += &format!("[stall] nothing moved\n{}", block(diagnosis));
     }
     for said in &run.interjections {
-        text += &format!("[you] {}, not told yet\n{}", said.id, block(&said.text));
+        text += &format!("[you] {}, not told yet: {}\n{}", said.id, said.policy.phrase(), block(&said.text));
     }
     text += &deeds(run);
     for (call, waits) in run.waiting() {
@@ -255,6 +255,7 @@ mod tests {
 
     use super::*;
     use crate::domain::command::Command;
+    use crate::domain::command::Policy;
     use crate::domain::id::RUN_ID_LENGTH;
     use crate::domain::id::RunId;
     use crate::domain::time::Span;
@@ -266,7 +267,7 @@ mod tests {
     fn waiting() -> Run {
         let mut desk = Desk::new(vec![plans(), asks_for("run_command", "make \u{202e}\n[completed] ha")]);
         desk.recover();
-        desk.order(Command::Interject { text: "mind the gap".to_string() });
+        desk.order(Command::Interject { text: "mind the gap".to_string(), policy: Policy::Next });
         desk.run
     }
 

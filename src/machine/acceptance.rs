@@ -6,6 +6,7 @@ use crate::domain::limits;
 use crate::domain::run::Claim;
 use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
+use crate::domain::status::Phase;
 use crate::domain::text::excerpt;
 use crate::domain::tool::ToolCall;
 use crate::machine::advance;
@@ -35,12 +36,15 @@ fn begin(run: &Run) -> Option<Vec<Event>> {
                 let claimed =
                     Event::DoneClaimed { call: Some(call.id), summary: format!("{}{evidence}", finish.summary) };
                 // A claim that will be postponed changes nothing.
-                let is_judged = run.interjections.is_empty();
+                let is_judged = !run.must_hear();
                 let dropped = claim::without_not_needed(&run.plan, &finish).filter(|_| is_judged);
                 [claimed].into_iter().chain(dropped.map(Event::planned)).collect()
             }
             Err(error) => vec![advance::invalid(call, error)],
         });
+    }
+    if run.iteration.phase == Phase::Replan {
+        return None;
     }
     let reply = run.iteration.reply.as_ref()?;
     let one_too_many = progress::is_text_only(run) && run.progress.text_only >= limits::NUDGES && !reply.is_refusal;
@@ -48,7 +52,7 @@ fn begin(run: &Run) -> Option<Vec<Event>> {
 }
 
 fn go_on(run: &Run, made: &Claim, passed: usize) -> Vec<Event> {
-    if !run.interjections.is_empty() {
+    if run.must_hear() {
         let text = "not judged: the operator has spoken; their words come next.";
         return judged(run, made, ClaimVerdict::Postponed, text.to_string());
     }

@@ -30,9 +30,11 @@ use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::acceptance;
+use crate::machine::steer;
 use crate::policy::claim;
 use crate::policy::context;
 use crate::policy::ending;
+use crate::policy::ending::Noticed;
 use crate::policy::permission;
 use crate::policy::permission::Judgement;
 use crate::policy::planning;
@@ -40,6 +42,7 @@ use crate::policy::progress;
 use crate::policy::reply;
 use crate::policy::retry;
 use crate::policy::spending;
+use crate::policy::stall;
 
 /// The next group of events.
 pub fn advance(run: &Run, now: Now) -> Vec<Event> {
@@ -55,6 +58,9 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     if !run.is_running() || !run.is_driven() {
         return Vec::new();
     }
+    if let Some(group) = steer::step(run) {
+        return group;
+    }
     // 2. All calls of a reply are prepared together, then judged together, before any of them runs.
     if run.unprepared().next().is_some() {
         return Vec::new();
@@ -69,7 +75,13 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     if let Some(call) = startable(run) {
         return vec![Event::ToolCallStarted { call: call.id, attempt: call.attempts + 1 }];
     }
-    if run.is_busy() || run.retry_at.is_some_and(|at| now.at < at) {
+    if run.is_busy() {
+        return Vec::new();
+    }
+    if steer::is_interrupted(run) {
+        return close(run);
+    }
+    if run.retry_at.is_some_and(|at| now.at < at) {
         return Vec::new();
     }
     // 4. What only a person can clear parks the run; the iteration stays open.
@@ -203,7 +215,7 @@ fn judge_all(run: &Run) -> Option<Vec<Event>> {
 }
 
 fn not_run(call: &ToolCall, problem: Problem) -> Event {
-    let outcome = ToolOutcome::not_run(OutcomeKind::NotRun(problem.kind), problem.text);
+    let outcome = ToolOutcome::not_run(OutcomeKind::NotRun(problem.kind), problem.text).of_class(problem.class);
     Event::ToolCallFinished { call: call.id, outcome }
 }
 
@@ -247,7 +259,7 @@ pub fn done(call: &ToolCall, text: String) -> Event {
 
 /// The result of a control call whose arguments do not fit.
 pub fn invalid(call: &ToolCall, text: String) -> Event {
-    not_run(call, Problem { kind: ProblemKind::InvalidArguments, text })
+    not_run(call, Problem::new(ProblemKind::InvalidArguments, text))
 }
 
 /// The next call that may start: the first open one, or a read that follows only running reads.
@@ -270,11 +282,21 @@ fn startable(run: &Run) -> Option<&ToolCall> {
 
 /// Observes, judges and closes the iteration.
 fn close(run: &Run) -> Vec<Event> {
-    let seen = progress::observe(run);
+    let mut seen = progress::observe(run);
+    // Steered, the iteration shows nothing about the agent.
+    seen.interjected |= run.is_steered();
     let mut after = run.progress.clone();
     after.take(&seen);
-    let stalled = progress::stall(run, &seen, &after);
-    let verdict = ending::verdict(run, &after, stalled.as_ref().map(|(detector, _)| *detector));
+    let mut stalled = stall::stalls(run, &seen, &after);
+    if run.is_steered() {
+        stalled.clear();
+    }
+    let noticed = Noticed {
+        blocked: stall::blocked(run, &seen),
+        stalled: stalled.iter().map(|(detector, _)| *detector).collect(),
+    };
+    let verdict = steer::prolonged(run, ending::verdict(run, &after, &noticed));
+    let warnings = stall::warnings(run, &seen, &after);
     let mut group = Vec::new();
     if run.iteration.phase == Phase::Decompose
         && run.plan.source == PlanSource::Seed
@@ -284,10 +306,12 @@ fn close(run: &Run) -> Vec<Event> {
     }
     group.push(Event::ProgressObserved { observation: Box::new(seen) });
     if verdict.action == Action::Continue {
-        let warning = progress::warning(&after);
-        group.extend(warning.map(|(detector, text)| Event::Warned { what: Warning::Stall(detector), text }));
+        group.extend(
+            warnings.into_iter().map(|(detector, text)| Event::Warned { what: Warning::Stall(detector), text }),
+        );
     }
-    group.extend(stalled.map(|(detector, diagnosis)| Event::StallDetected { detector, diagnosis }));
+    // The first says most; the others are named in the verdict.
+    group.extend(stalled.into_iter().next().map(|(detector, diagnosis)| Event::StallDetected { detector, diagnosis }));
     group.push(Event::IterationClosed { n: run.iteration.n, verdict: verdict.clone() });
     group.extend(status_after(&verdict).map(|status| Event::StatusChanged { status, by: None }));
     group
@@ -312,7 +336,7 @@ fn open(run: &Run) -> Vec<Event> {
         None => {}
     }
     let started = Event::IterationStarted { n: run.iteration.n + 1, phase };
-    let delivered = run.interjections.iter().map(|one| Event::InterjectionDelivered { id: one.id });
+    let delivered = steer::due(run).map(|one| Event::InterjectionDelivered { id: one.id });
     [started].into_iter().chain(delivered).collect()
 }
 

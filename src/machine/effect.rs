@@ -4,6 +4,7 @@
 use crate::domain::approval::Decision;
 use crate::domain::command::Cancel;
 use crate::domain::command::Control;
+use crate::domain::command::Policy;
 use crate::domain::event::Event;
 use crate::domain::event::OwnerMode;
 use crate::domain::event::Record;
@@ -68,6 +69,7 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
             check.map(|check| Effect::RunCheck { index: *index, check }).into_iter().collect()
         }
         Event::ControlRequested { control, .. } => end_work(*control).into_iter().collect(),
+        Event::InterjectionQueued { policy: Policy::Interrupt, .. } => vec![Effect::EndWork { grace: Span(0) }],
         Event::OwnerAcquired { owner } => match owner.mode {
             OwnerMode::Drives => prepare(run).into_iter().chain(probes(run)).collect(),
             OwnerMode::Records => Vec::new(),
@@ -79,6 +81,7 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         | Event::IterationStarted { .. }
         | Event::InterjectionQueued { .. }
         | Event::InterjectionDelivered { .. }
+        | Event::InterjectionWithdrawn { .. }
         | Event::BudgetReserved { .. }
         | Event::BudgetSettled { .. }
         | Event::BudgetRaised { .. }

@@ -11,6 +11,7 @@ pub mod effect;
 pub mod outcome;
 pub mod respond;
 pub mod trusting;
+pub mod steer;
 
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;

@@ -7,6 +7,7 @@ use crate::domain::budget::ReservationId;
 use crate::domain::command::Command;
 use crate::domain::command::Control;
 use crate::domain::command::PlanEdit;
+use crate::domain::command::Policy;
 use crate::domain::command::Refusal;
 use crate::domain::control;
 use crate::domain::event::Event;
@@ -15,6 +16,7 @@ use crate::domain::event::Owner;
 use crate::domain::event::OwnerMode;
 use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
+use crate::domain::id::InterjectionId;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::run::Run;
@@ -29,6 +31,7 @@ use crate::machine::Input;
 use crate::machine::adopt;
 use crate::machine::deciding;
 use crate::machine::outcome;
+use crate::machine::steer;
 use crate::machine::trusting;
 use crate::policy::charge;
 use crate::policy::context;
@@ -108,7 +111,9 @@ fn tick(run: &Run, now: Now) -> Vec<Event> {
 fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, Refusal> {
     if run.is_ended() {
         let asks_nothing = *command == Command::Leave;
-        return if asks_nothing { Ok(Vec::new()) } else { Err(Refusal::Ended(run.status.clone())) };
+        let says = matches!(command, Command::Interject { .. });
+        let refusal = if says { Refusal::EndedUnsaid } else { Refusal::Ended };
+        return if asks_nothing { Ok(Vec::new()) } else { Err(refusal(run.status.clone())) };
     }
     match command {
         Command::Decide { call, digest, decision } => deciding::decide(run, *call, digest, decision, client),
@@ -116,7 +121,8 @@ fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, R
         Command::SetTrust(trust) => Ok(trusting::set(run, *trust, client)),
         Command::Resolve { call, resolution } => resolve(run, *call, resolution, client),
         Command::Answer { call, text } => answer(run, *call, text, client),
-        Command::Interject { text } => interject(run, text, client),
+        Command::Interject { text, policy } => interject(run, text, *policy, client),
+        Command::Withdraw(id) => withdraw(run, *id, client),
         Command::Pause(_) if !run.is_running() => Err(Refusal::NotRunning(run.status.clone())),
         Command::Pause(pause) => Ok(request(run, Control::Pause(*pause), client)),
         Command::Resume => resume(run, Some(client)),
@@ -185,12 +191,23 @@ fn edit_plan(run: &Run, edit: &PlanEdit, client: &ClientId) -> Result<Vec<Event>
     Ok(vec![Event::PlanUpdated { plan, by: Some(client.clone()), told }])
 }
 
-fn interject(run: &Run, text: &str, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+fn interject(run: &Run, text: &str, policy: Policy, client: &ClientId) -> Result<Vec<Event>, Refusal> {
     if run.interjections.len() >= limits::INTERJECTIONS_MAX {
         return Err(Refusal::TooMany);
     }
     let text = said(text, Empty::Refused)?;
-    Ok(vec![Event::InterjectionQueued { id: run.next.interjection, text, by: client.clone() }])
+    Ok(vec![Event::InterjectionQueued { id: run.next.interjection, text, by: client.clone(), policy }])
+}
+
+/// Takes back what was said, unless the model was told. Taken back twice is taken back.
+fn withdraw(run: &Run, id: InterjectionId, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    if run.interjections.iter().any(|one| one.id == id) {
+        return Ok(vec![Event::InterjectionWithdrawn { id, by: client.clone() }]);
+    }
+    if id >= run.next.interjection || id < InterjectionId(1) {
+        return Err(Refusal::NeverSaid(id));
+    }
+    if run.transcript.has_operator(id) { Err(Refusal::AlreadyDelivered(id)) } else { Ok(Vec::new()) }
 }
 
 /// Whether a text may be empty.
@@ -216,8 +233,10 @@ fn resume(run: &Run, client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
     let Status::Parked(reason) = &run.status else { return Err(Refusal::NotParked(run.status.clone())) };
     let not_cleared = match reason {
         ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question => {
-            // What waits by now may be something else; then the loop parks the run for that.
-            run.head().and_then(|call| run.waits(call)).is_some_and(|waits| waits.reason() == *reason)
+            // What waits by now may be something else; then the loop parks the run for that. What a word of the
+            // operator keeps from being run needs no decision any more.
+            let head = run.head().filter(|call| !steer::is_kept_from_running(run, call));
+            head.and_then(|call| run.waits(call)).is_some_and(|waits| waits.reason() == *reason)
         }
         ParkReason::Budget(axis) => run.pool.is_exhausted(*axis) || !bears_next(run, *axis),
         ParkReason::ContextExhausted | ParkReason::PriceUnknown => true,
@@ -225,6 +244,7 @@ fn resume(run: &Run, client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
         | ParkReason::DailyBudget { .. }
         | ParkReason::NotReady
         | ParkReason::Unexplained
+        | ParkReason::Escalated(_)
         | ParkReason::Stalled(_)
         | ParkReason::Verification
         | ParkReason::ModelOutput

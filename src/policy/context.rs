@@ -6,6 +6,7 @@
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::id::ModelCallId;
+use crate::domain::limits;
 use crate::domain::model::ModelRequest;
 use crate::domain::model::Purpose;
 use crate::domain::run::Run;
@@ -92,13 +93,13 @@ fn closing(run: &Run, phase: Phase) -> String {
     if let Some(diagnosis) = run.diagnosis.as_ref().filter(|_| phase == Phase::Replan) {
         parts.push(format!("What was noticed: {diagnosis}"));
     }
-    if run.progress.text_only > 0 {
-        parts.push(
-            "Your last turn called no tool. Call a tool to go on, or finish if the goal is reached; another turn of mere \
-             text will be taken as the claim that it is."
-                .to_string(),
-        );
-    }
+    parts.extend(nudge(run));
+    parts.extend(run.progress.faults.keys().filter(|tool| run.progress.is_disabled(tool)).map(|tool| {
+        format!(
+            "The tool {tool} broke {} times and is not used any more in this run. Do without it.",
+            limits::TOOL_FAULTS
+        )
+    }));
     parts.extend(run.warnings.iter().filter(|(what, _)| is_told(**what)).map(|(_, text)| text.clone()));
     parts.extend(notices(run));
     parts.push(task.trim().to_string());
@@ -111,6 +112,20 @@ fn is_told(warning: Warning) -> bool {
         Warning::Stall(_) => true,
         Warning::Budget(_) => false,
     }
+}
+
+/// What is said after a turn that called no tool.
+fn nudge(run: &Run) -> Option<String> {
+    let turns = run.progress.text_only;
+    if turns == 0 {
+        return None;
+    }
+    let next =
+        if turns < limits::NUDGES { "one turn of mere text after the next" } else { "another turn of mere text" };
+    Some(format!(
+        "Your last turn called no tool. Call a tool to go on, or finish if the goal is reached; {next} will be taken as \
+         the claim that it is."
+    ))
 }
 
 /// Limits of which nine tenths are used.

@@ -1,5 +1,6 @@
 //! Is the run over, and why: the verdict on an iteration, with every axis that was true (docs/ENGINE.md §5).
 
+use crate::domain::command::Control;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::limits;
 use crate::domain::progress::Progress;
@@ -12,15 +13,27 @@ use crate::domain::status::Fired;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
 use crate::domain::status::Verdict;
+use crate::domain::tool::ErrorClass;
 use crate::policy::context;
 use crate::policy::spending;
 
-/// The verdict on the open iteration. `after` are the detector windows with the iteration taken in, `stalled` what
-/// they say. Cancel, pause and what waits for a person outrank it and are honoured before.
-pub fn verdict(run: &Run, after: &Progress, stalled: Option<Detector>) -> Verdict {
+/// What the detectors say of the open iteration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Noticed {
+    /// An error that came too often in a row.
+    pub blocked: Option<ErrorClass>,
+    /// Every detector that fires, the most telling first.
+    pub stalled: Vec<Detector>,
+}
+
+/// The verdict on the open iteration. `after` are the detector windows with the iteration taken in, `noticed` what
+/// they say. Cancel and what waits for a person outrank it and are honoured before.
+pub fn verdict(run: &Run, after: &Progress, noticed: &Noticed) -> Verdict {
     // In the order of precedence: the first one that is true decides.
     let mut fired = Vec::new();
     fired.extend(finish(run).map(Fired::Finish));
+    fired.extend(run.control.and_then(stop));
+    fired.extend(noticed.blocked.map(Fired::Escalated));
     fired.extend((after.denials >= limits::DENIALS).then_some(Fired::DenyBreaker));
     fired.extend((after.claims >= limits::CLAIMS).then_some(Fired::Verification));
     let worst = spending::worst_case(run, &context::assemble(run));
@@ -28,7 +41,7 @@ pub fn verdict(run: &Run, after: &Progress, stalled: Option<Detector>) -> Verdic
     let unusable = after.malformed >= limits::MALFORMED || after.invalid >= limits::INVALID_ARGUMENTS;
     fired.extend(unusable.then_some(Fired::ModelOutput));
     fired.extend(run.iteration.reply.as_ref().is_some_and(|reply| reply.is_refusal).then_some(Fired::Refused));
-    fired.extend(stalled.map(Fired::Stalled));
+    fired.extend(noticed.stalled.iter().copied().map(Fired::Stalled));
     let action = fired.first().map_or(Action::Continue, |first| action(run, after, first));
     Verdict { action, fired }
 }
@@ -48,9 +61,21 @@ fn finish(run: &Run) -> Option<Finish> {
     }
 }
 
+/// A pause or a leave that is recorded while a claim is being accepted; a cancel is honoured before there is a verdict.
+fn stop(control: Control) -> Option<Fired> {
+    match control {
+        Control::Pause(_) => Some(Fired::Paused),
+        Control::Leave => Some(Fired::Shutdown),
+        Control::Cancel(_) => None,
+    }
+}
+
 fn action(run: &Run, after: &Progress, first: &Fired) -> Action {
     match first {
         Fired::Finish(finish) => Action::Complete(*finish),
+        Fired::Paused => Action::Park(ParkReason::Paused),
+        Fired::Shutdown => Action::Park(ParkReason::Shutdown),
+        Fired::Escalated(class) => Action::Park(ParkReason::Escalated(*class)),
         Fired::DenyBreaker => Action::Park(ParkReason::DenyBreaker),
         Fired::Verification => Action::Park(ParkReason::Verification),
         Fired::Budget(axis) => Action::Park(ParkReason::Budget(*axis)),

@@ -104,7 +104,7 @@ fn over_budget(case: &Case<'_>) -> Option<Judgement> {
     let is_over = case.call.attempts == 0 && left.is_some_and(|left| left <= case.taken);
     is_over.then(|| {
         let text = "over the run's limit of tool calls; this call was not run".to_string();
-        Judgement::NotRun(Problem { kind: ProblemKind::OverBudget, text })
+        Judgement::NotRun(Problem::new(ProblemKind::OverBudget, text))
     })
 }
 

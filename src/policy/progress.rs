@@ -1,18 +1,18 @@
-//! Did the iteration move anything, and is the run stalled (docs/ENGINE.md §7).
+//! What the open iteration showed, and whether it moved anything (docs/ENGINE.md §7.1, §7.2).
 
-use crate::domain::limits;
 use crate::domain::message::Message;
 use crate::domain::progress::CallResult;
 use crate::domain::progress::Observation;
-use crate::domain::progress::Progress;
 use crate::domain::run::Run;
-use crate::domain::status::Detector;
 use crate::domain::status::Phase;
 use crate::domain::text::sha256_hex;
+use crate::domain::tool;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
+use crate::domain::tool::Noise;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::ToolCall;
+use crate::policy::noise;
 
 /// What the open iteration showed.
 pub fn observe(run: &Run) -> Observation {
@@ -25,8 +25,12 @@ pub fn observe(run: &Run) -> Observation {
     let novel = results.iter().any(|(result, ran)| *ran && !run.progress.has_seen(result));
     let planned = run.iteration.phase != Phase::Pursue && movement.is_structural();
     let moved = movement.forward > 0 || planned || !effects.is_empty() || !checks_newly_passing.is_empty();
+    let polled = run.progress.poll.as_ref();
+    let repeats_poll = results.iter().all(|(result, _)| polled.is_some_and(|poll| poll.call == result.call));
     Observation {
         text_only: is_text_only(run),
+        text_hash: text_hash(run),
+        polling: !moved && novel && repeats_poll,
         interjected: run.iteration.interjected,
         progress: moved || (novel && run.progress.novelty_counts()),
         outcomes: results.into_iter().map(|(result, _)| result).collect(),
@@ -43,36 +47,11 @@ pub fn is_text_only(run: &Run) -> bool {
     run.iteration.calls.is_empty() && is_whole && !run.iteration.planned_in_text
 }
 
-/// Whether the run is stalled, given the windows after the open iteration, and why in a sentence.
-pub fn stall(run: &Run, seen: &Observation, after: &Progress) -> Option<(Detector, String)> {
-    if run.iteration.phase == Phase::Replan {
-        // Its record empties the windows, so only the replan itself is judged.
-        let in_vain = !seen.movement.is_structural() && after.ineffective + 1 >= limits::REPLANS_INEFFECTIVE;
-        return in_vain.then(|| (Detector::NoProgress, "replans in a row left the plan as it was".to_string()));
-    }
-    if let Some(repeat) = after.repeat.as_ref().filter(|repeat| repeat.count >= limits::STALL_REPEATS) {
-        let text = format!("the same call gave the same result {} times in a row: {}", repeat.count, repeat.what.title);
-        return Some((Detector::Repeat, text));
-    }
-    (after.idle >= limits::STALL_WINDOW).then(|| {
-        let idle = after.idle;
-        let text = format!("{idle} iterations in a row moved no todo forward, wrote nothing new and found nothing new");
-        (Detector::NoProgress, text)
-    })
-}
-
-/// The detector that is one short of firing, and the sentence that tells the model (docs/ENGINE.md §7.4). `after` are
-/// the windows with the iteration taken in.
-pub fn warning(after: &Progress) -> Option<(Detector, String)> {
-    if let Some(repeat) = after.repeat.as_ref().filter(|repeat| repeat.count + 1 >= limits::STALL_REPEATS) {
-        let text = format!(
-            "You made the same call with the same result {} times in a row: {}. Do something else.",
-            repeat.count, repeat.what.title
-        );
-        return Some((Detector::Repeat, text));
-    }
-    (after.idle + 1 == limits::STALL_WINDOW)
-        .then(|| (Detector::NoProgress, format!("The last {} iterations moved nothing forward.", after.idle)))
+/// Hash of the text of a text-only reply, whitespace collapsed.
+fn text_hash(run: &Run) -> String {
+    let text = run.iteration.reply.as_ref().filter(|_| is_text_only(run)).map(|reply| reply.text.as_str());
+    let words = text.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    words.map(|words| sha256_hex(words.as_bytes())[..16].to_string()).unwrap_or_default()
 }
 
 /// A call and the hash of its result, and whether it really ran.
@@ -85,9 +64,13 @@ fn result_of(run: &Run, call: &ToolCall) -> Option<(CallResult, bool)> {
             None
         }
     })?;
-    let result = sha256_hex(format!("{}\0{text}", kind.word()).as_bytes())[..16].to_string();
+    let none = Noise::default();
+    let noise = run.offer.find(&call.tool).map_or(&none, |tool| &tool.noise);
+    let told = noise::result(noise, text);
+    let result = sha256_hex(format!("{}\0{told}", kind.word()).as_bytes())[..16].to_string();
     let title = format!("{} {}", call.tool, call.title());
-    Some((CallResult { call: call.signature(), result, title }, ran))
+    let signature = tool::signature(&call.tool, &noise::arguments(noise, &call.arguments));
+    Some((CallResult { call: signature, result, title, class: call.error }, ran))
 }
 
 /// Contents that were written and that this run never wrote before.

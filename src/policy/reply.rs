@@ -84,12 +84,16 @@ pub fn problem(run: &Run, name: &str, arguments: &str) -> Option<Problem> {
             one_line(name, 64),
             nearest(run, name)
         );
-        return Some(Problem { kind: ProblemKind::UnknownTool, text });
+        return Some(Problem::new(ProblemKind::UnknownTool, text));
+    }
+    if run.progress.is_disabled(name) {
+        let text = format!("the tool {name} broke too often and is not used any more in this run; nothing was run");
+        return Some(Problem::new(ProblemKind::Impossible, text));
     }
     let error = serde_json::from_str::<IgnoredAny>(arguments).err()?;
     let around = excerpt(arguments, 400);
     let text = format!("the arguments are not valid JSON ({error}); nothing was run; you wrote: {around}");
-    Some(Problem { kind: ProblemKind::Malformed, text })
+    Some(Problem::new(ProblemKind::Malformed, text))
 }
 
 /// The three names nearest to a wrong one.

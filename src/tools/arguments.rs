@@ -22,7 +22,7 @@ const REASON_MAX_CHARS: usize = 300;
 
 /// A reason why a call can't be run.
 pub(crate) fn problem(kind: ProblemKind, text: impl Into<String>) -> Problem {
-    Problem { kind, text: text.into() }
+    Problem::new(kind, text)
 }
 
 /// The arguments of a call in the shape that its tool declares.

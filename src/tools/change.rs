@@ -30,6 +30,7 @@ use similar::TextDiff;
 use crate::domain::limits;
 use crate::domain::text::one_line;
 use crate::domain::text::sha256_hex;
+use crate::domain::tool::ErrorClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::FileWrite;
 use crate::domain::tool::OutcomeKind;
@@ -84,7 +85,7 @@ pub(crate) fn current(place: &Place) -> Result<Option<Before>, Problem> {
     }
     match place::read_file(&place.path) {
         Ok((bytes, stat)) => Ok(Some(Before { bytes, stat })),
-        Err(error) => Err(place::impossible(&place.shown, &error.desc().to_lowercase())),
+        Err(error) => Err(place::refused_by_system(&place.shown, error)),
     }
 }
 
@@ -99,7 +100,7 @@ pub(crate) fn prepare(
     refuse(scene, place, before.as_ref(), &after)?;
     let (folder, missing) = split(place)?;
     let opened = place::open_folder(&folder).and_then(fstat);
-    let stat = opened.map_err(|error| place::impossible(&place.shown, &error.desc().to_lowercase()))?;
+    let stat = opened.map_err(|error| place::refused_by_system(&place.shown, error))?;
     let shown_change = Shown::of(place, before.as_ref().map(|before| before.bytes.as_slice()), &after);
     let before = before.map(|before| (sha256_hex(&before.bytes), before.stat));
     let plan = Plan {
@@ -132,7 +133,8 @@ fn refuse(scene: &Scene, place: &Place, before: Option<&Before>, after: &str) ->
         return Err(place::impossible(&place.shown, "it has exactly this content already"));
     }
     if before.stat.st_mode & 0o222 == 0 {
-        return Err(place::impossible(&place.shown, "is write-protected"));
+        let problem = place::impossible(&place.shown, "is write-protected");
+        return Err(problem.of_class(Some(ErrorClass::Permission)));
     }
     Ok(())
 }
@@ -147,7 +149,7 @@ fn split(place: &Place) -> Result<(PathBuf, Vec<OsString>), Problem> {
         }
         missing.push(folder.file_name().unwrap_or_default().to_os_string());
     }
-    Err(place::impossible(&place.shown, "no such folder"))
+    Err(place::not_there(&place.shown, "no such folder"))
 }
 
 /// A change as people see it.
@@ -242,7 +244,7 @@ fn make(plan: &Plan) -> Executed {
         Err(Stop::Error(doing, error)) => {
             let why = error.desc().to_lowercase();
             let text = format!("{}: {doing} failed: {why}. The file was not changed.", plan.shown);
-            Executed::ended(OutcomeKind::Failed, text)
+            Executed::failed(text, place::class(error))
         }
     }
 }

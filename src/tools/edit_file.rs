@@ -7,6 +7,7 @@ use crate::domain::limits;
 use crate::domain::text::head;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
+use crate::domain::tool::Noise;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
@@ -65,6 +66,7 @@ impl Tool for EditFile {
                 "additionalProperties": false,
             }),
             effect: EffectClass::WriteFile,
+            noise: Noise::default(),
         }
     }
 
@@ -76,7 +78,7 @@ impl Tool for EditFile {
         }
         let place = Place::find(scene, &asked.path)?;
         let Some(before) = change::current(&place)? else {
-            return Err(place::impossible(&place.shown, "no such file; use write_file to make it"));
+            return Err(place::not_there(&place.shown, "no such file; use write_file to make it"));
         };
         let Some(text) = text_of(&before.bytes) else {
             return Err(place::impossible(&place.shown, "is a binary file"));

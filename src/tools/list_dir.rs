@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::limits;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
+use crate::domain::tool::Noise;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
@@ -62,6 +63,7 @@ impl Tool for ListDir {
                 "additionalProperties": false,
             }),
             effect: EffectClass::Read,
+            noise: Noise::default(),
         }
     }
 
@@ -76,7 +78,7 @@ impl Tool for ListDir {
         match place.kind()? {
             Kind::Folder => {}
             Kind::File(_) => return Err(place::impossible(&place.shown, "is a file; use read_file")),
-            Kind::Missing => return Err(place::impossible(&place.shown, "no such folder")),
+            Kind::Missing => return Err(place::not_there(&place.shown, "no such folder")),
         }
         let levels = if depth > 1 { format!(" {depth} levels") } else { String::new() };
         let facts = Facts {
@@ -99,7 +101,7 @@ fn list(scene: &Scene, place: &Place, depth: usize, cancel: &CancellationToken) 
     }
     if let Err(error) = std::fs::read_dir(&place.path) {
         let text = format!("{} can't be listed: {}.", place.shown, place::reason(&error));
-        return Executed::ended(OutcomeKind::Failed, text);
+        return Executed::failed(text, place::code(&error));
     }
     let ignored = if depth > 1 { Ignored::LeftOut } else { Ignored::Listed };
     let mut lines = Vec::new();

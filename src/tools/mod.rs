@@ -46,6 +46,7 @@ use crate::domain::text::one_line;
 use crate::domain::text::sha256_hex;
 use crate::domain::time::Span;
 use crate::domain::tool::Digest;
+use crate::domain::tool::ErrorClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::FileWrite;
 use crate::domain::tool::OutcomeKind;
@@ -124,6 +125,16 @@ impl Executed {
     pub fn ended(kind: OutcomeKind, text: impl Into<String>) -> Self {
         Executed::Ended(ToolOutcome::not_run(kind, text))
     }
+
+    /// A call that ran and failed, with what the system said.
+    pub(crate) fn failed(text: impl Into<String>, class: Option<ErrorClass>) -> Self {
+        Executed::Ended(ToolOutcome::not_run(OutcomeKind::Failed, text).of_class(class))
+    }
+
+    /// A tool that broke.
+    fn broken() -> Self {
+        Executed::failed(BROKEN, Some(ErrorClass::Fault))
+    }
 }
 
 /// The tools of a run.
@@ -195,7 +206,7 @@ impl Toolbox {
             return Executed::Drifted(drift(call.facts.as_ref(), &prepared.facts));
         }
         let run = AssertUnwindSafe(prepared.action.run(call.id, reins)).catch_unwind().await;
-        match run.unwrap_or_else(|_| Executed::ended(OutcomeKind::Failed, BROKEN)) {
+        match run.unwrap_or_else(|_| Executed::broken()) {
             Executed::Drifted(text) => Executed::Drifted(text),
             Executed::Ended(mut outcome) => {
                 outcome.took = Span(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
@@ -235,7 +246,10 @@ impl Toolbox {
         let work = spawn_blocking(move || tool.prepare(&scene, &arguments));
         let prepared = match timeout(wait(limits::TOOL_TIMEOUT), work).await {
             Ok(Ok(prepared)) => prepared?,
-            Ok(Err(_)) => return Err(arguments::problem(ProblemKind::Impossible, BROKEN)),
+            Ok(Err(_)) => {
+                let broken = arguments::problem(ProblemKind::Impossible, BROKEN);
+                return Err(broken.of_class(Some(ErrorClass::Fault)));
+            }
             Err(_) => {
                 let text = "The file system does not answer. Nothing was done.";
                 return Err(arguments::problem(ProblemKind::Impossible, text));
@@ -284,7 +298,7 @@ impl<Work: FnOnce(&CancellationToken) -> Executed + Send + 'static> Action for F
         tokio::select! {
             joined = running => match joined {
                 Ok(Ok(executed)) => executed,
-                Ok(Err(_)) => Executed::ended(OutcomeKind::Failed, BROKEN),
+                Ok(Err(_)) => Executed::broken(),
                 Err(_) => Executed::ended(OutcomeKind::TimedOut, match on_cancel {
                     OnCancel::Leave => "The file system does not answer; given up.",
                     OnCancel::Wait => "The file system does not answer; given up. The change may still happen.",
@@ -337,6 +351,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
     use crate::domain::tool::EffectClass;
+    use crate::domain::tool::Noise;
     use crate::tools::stage::Stage;
     use crate::tools::stage::reins;
 
@@ -345,7 +360,13 @@ mod tests {
     impl Tool for Breaks {
         fn spec(&self) -> ToolSpec {
             let schema = serde_json::json!({});
-            ToolSpec { name: "breaks".into(), description: String::new(), schema, effect: EffectClass::Read }
+            ToolSpec {
+                name: "breaks".into(),
+                description: String::new(),
+                schema,
+                effect: EffectClass::Read,
+                noise: Noise::default(),
+            }
         }
 
         fn prepare(&self, _scene: &Scene, arguments: &str) -> Result<Prepared, Problem> {

@@ -24,6 +24,7 @@ use nix::sys::stat::fstat;
 
 use crate::domain::limits;
 use crate::domain::text::one_line;
+use crate::domain::tool::ErrorClass;
 use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
 use crate::tools::Scene;
@@ -95,7 +96,7 @@ impl Place {
         let found = match fs::symlink_metadata(&self.path) {
             Ok(found) => found,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Kind::Missing),
-            Err(error) => return Err(impossible(&self.shown, &reason(&error))),
+            Err(error) => return Err(impossible(&self.shown, &reason(&error)).of_class(code(&error))),
         };
         let kind = found.file_type();
         if kind.is_file() {
@@ -150,6 +151,31 @@ impl Place {
 /// A sentence about a place that can't be used.
 pub(crate) fn impossible(shown: &str, why: &str) -> Problem {
     problem(ProblemKind::Impossible, format!("{}: {why}. Nothing was done.", one_line(shown, 200)))
+}
+
+/// A sentence about something that is not there.
+pub(crate) fn not_there(shown: &str, why: &str) -> Problem {
+    impossible(shown, why).of_class(Some(ErrorClass::NotFound))
+}
+
+/// A sentence about a place that the system refuses.
+pub(crate) fn refused_by_system(shown: &str, error: Errno) -> Problem {
+    impossible(shown, &error.desc().to_lowercase()).of_class(class(error))
+}
+
+/// The class of an error of the system, by its code.
+pub(crate) fn class(error: Errno) -> Option<ErrorClass> {
+    match error {
+        Errno::EACCES | Errno::EPERM | Errno::EROFS => Some(ErrorClass::Permission),
+        Errno::ENOENT => Some(ErrorClass::NotFound),
+        Errno::ENOSYS | Errno::ENOTSUP | Errno::ENOEXEC => Some(ErrorClass::Capability),
+        _ => None,
+    }
+}
+
+/// The code of an error of the system, where it has one.
+pub(crate) fn code(error: &std::io::Error) -> Option<ErrorClass> {
+    error.raw_os_error().and_then(|code| class(Errno::from_raw(code)))
 }
 
 /// The identity of what is at `path`, links followed.
@@ -229,17 +255,17 @@ fn resolve(path: &Path) -> Result<PathBuf, Problem> {
         };
         let shown = names::shown(existing.as_os_str());
         if error.kind() != ErrorKind::NotFound {
-            return Err(impossible(&shown, &reason(&error)));
+            return Err(impossible(&shown, &reason(&error)).of_class(code(&error)));
         }
         if fs::symlink_metadata(&existing).is_ok() {
-            return Err(impossible(&shown, "the link leads to nothing"));
+            return Err(not_there(&shown, "the link leads to nothing"));
         }
         match (existing.file_name(), existing.parent()) {
             (Some(name), Some(parent)) => {
                 missing.push(name.to_os_string());
                 existing = parent.to_path_buf();
             }
-            (None, _) | (_, None) => return Err(impossible(&shown, "no such folder")),
+            (None, _) | (_, None) => return Err(not_there(&shown, "no such folder")),
         }
     }
 }

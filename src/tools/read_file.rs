@@ -10,6 +10,7 @@ use crate::domain::limits;
 use crate::domain::text::head;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
+use crate::domain::tool::Noise;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::Problem;
 use crate::domain::tool::ToolSpec;
@@ -70,6 +71,7 @@ impl Tool for ReadFile {
                 "additionalProperties": false,
             }),
             effect: EffectClass::Read,
+            noise: Noise::default(),
         }
     }
 
@@ -79,7 +81,7 @@ impl Tool for ReadFile {
         match place.kind()? {
             Kind::File(size) if size > limits::FILE_MAX_BYTES => return Err(too_large(&place.shown, size)),
             Kind::File(_) => {}
-            Kind::Missing => return Err(place::impossible(&place.shown, "no such file")),
+            Kind::Missing => return Err(place::not_there(&place.shown, "no such file")),
             Kind::Folder => return Err(place::impossible(&place.shown, "is a folder; use list_dir")),
         }
         let range = Range { start: asked.start_line.unwrap_or(1).max(1), count: asked.line_count.unwrap_or(u64::MAX) };
@@ -121,7 +123,7 @@ fn read(path: &Path, shown: &str, range: Range) -> Executed {
         }
         Err(error) => {
             let text = format!("{shown} can't be read: {}.", error.desc().to_lowercase());
-            return Executed::ended(OutcomeKind::Failed, text);
+            return Executed::failed(text, place::class(error));
         }
     };
     match text_of(&bytes) {

@@ -23,6 +23,7 @@ use crate::domain::text::head;
 use crate::domain::text::one_line;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
+use crate::domain::tool::Noise;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
@@ -109,6 +110,7 @@ impl Tool for SearchFiles {
                 "additionalProperties": false,
             }),
             effect: EffectClass::Read,
+            noise: Noise { presentational: vec!["context_lines".to_string()], is_output: false },
         }
     }
 
@@ -118,7 +120,7 @@ impl Tool for SearchFiles {
         let root = match place.kind()? {
             Kind::Folder => place.path.as_path(),
             Kind::File(_) => place.path.parent().unwrap_or(Path::new("/")),
-            Kind::Missing => return Err(place::impossible(&place.shown, "no such file or folder")),
+            Kind::Missing => return Err(place::not_there(&place.shown, "no such file or folder")),
         };
         let query = query(&asked, root)?;
         let what = [asked.pattern.as_ref().map(|pattern| format!("/{pattern}/")), asked.glob.clone()];

@@ -16,7 +16,9 @@ use crate::domain::text::one_line;
 use crate::domain::time::Span;
 use crate::domain::time::human;
 use crate::domain::tool::EffectClass;
+use crate::domain::tool::ErrorClass;
 use crate::domain::tool::Facts;
+use crate::domain::tool::Noise;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
@@ -90,6 +92,7 @@ impl Tool for Shell {
                 "additionalProperties": false,
             }),
             effect: EffectClass::External,
+            noise: Noise { presentational: Vec::new(), is_output: true },
         }
     }
 
@@ -166,8 +169,19 @@ impl Action for Run {
             Ending::TimedOut => OutcomeKind::TimedOut,
             Ending::Cancelled => OutcomeKind::Cancelled,
         };
+        // What a shell itself says by its status, never what a program prints.
+        let class = match ending {
+            Ending::Exited(126) => Some(ErrorClass::Permission),
+            Ending::Exited(127) => Some(ErrorClass::Capability),
+            Ending::Exited(_)
+            | Ending::TimedOut
+            | Ending::Cancelled
+            | Ending::Flooded
+            | Ending::NotStarted(_)
+            | Ending::Lost(_) => None,
+        };
         let bytes = output.received;
-        Executed::Ended(ToolOutcome { kind, text: result(&ending, &output, time_limit), bytes, took: Span(0) })
+        Executed::Ended(ToolOutcome { kind, text: result(&ending, &output, time_limit), bytes, took: Span(0), class })
     }
 }
 

@@ -81,6 +81,7 @@ impl Stage {
             facts: None,
             allowed: Some(By::Operator(ClientId("test".to_string()))),
             edited: None,
+            error: None,
             attempts: 1,
             since: Timestamp(0),
         };

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::domain::limits;
 use crate::domain::tool::EffectClass;
+use crate::domain::tool::Noise;
 use crate::domain::tool::Problem;
 use crate::domain::tool::ToolSpec;
 use crate::tools::Prepared;
@@ -43,6 +44,7 @@ impl Tool for WriteFile {
                 "additionalProperties": false,
             }),
             effect: EffectClass::WriteFile,
+            noise: Noise::default(),
         }
     }
 

@@ -14,6 +14,7 @@ use crate::domain::command::Cancel;
 use crate::domain::command::Command;
 use crate::domain::command::Control;
 use crate::domain::command::Pause;
+use crate::domain::command::Policy;
 use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::domain::run::Waits;
@@ -179,7 +180,10 @@ impl App {
             Action::Leave => return self.leave(),
             Action::Suspend => return vec![Out::Suspend],
             Action::Redraw => return vec![Out::Redraw],
-            Action::Send => return self.send(),
+            Action::Send => return self.send(Sending::Alone),
+            Action::SendAndResume => return self.send(Sending::AndResume),
+            Action::TurnPolicy => self.turn_policy(),
+            Action::Withdraw => return self.withdraw(),
             Action::Newline => self.write(Composer::newline),
             Action::ClearLine => self.clear_line(),
             Action::Earlier => self.write(Composer::earlier),
@@ -298,7 +302,7 @@ impl App {
         vec![Out::Leave]
     }
 
-    fn send(&mut self) -> Vec<Out> {
+    fn send(&mut self, how: Sending) -> Vec<Out> {
         if self.composer.text().trim().is_empty() {
             return Vec::new();
         }
@@ -311,8 +315,34 @@ impl App {
             self.say("that question waits no longer; Enter again says this to the agent", Role::Warning);
             return Vec::new();
         }
+        let then = (self.is_parked() && how == Sending::AndResume).then_some(Command::Resume);
         let text = self.composer.take();
-        self.submit(Command::Interject { text }, None)
+        let policy = std::mem::take(&mut self.policy);
+        self.submit(Command::Interject { text, policy }, then)
+    }
+
+    fn is_parked(&self) -> bool {
+        match &self.run.status {
+            Status::Parked(_) => true,
+            Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => false,
+        }
+    }
+
+    /// The next choice of when the agent is told what is being written.
+    fn turn_policy(&mut self) {
+        let place = Policy::ALL.iter().position(|one| *one == self.policy).unwrap_or(0);
+        self.policy = Policy::ALL.iter().cycle().nth(place + 1).copied().unwrap_or_default();
+        self.say(format!("what you write is {}", self.policy.phrase()), Role::Dim);
+    }
+
+    fn withdraw(&mut self) -> Vec<Out> {
+        match self.last_queued() {
+            Some(id) => self.submit(Command::Withdraw(id), None),
+            None => {
+                self.say("nothing of yours waits to be told", Role::Dim);
+                Vec::new()
+            }
+        }
     }
 
     fn step(&mut self, rows: isize) {
@@ -500,6 +530,15 @@ impl App {
         };
         self.submit(command, None)
     }
+}
+
+/// What sending what is written asks for.
+#[derive(Clone, Copy, PartialEq)]
+enum Sending {
+    /// That it is queued.
+    Alone,
+    /// That a parked run goes on, too.
+    AndResume,
 }
 
 /// Where a view is moved to.

@@ -5,10 +5,12 @@ use crossterm::event::KeyEvent;
 
 use crate::domain::command::Command;
 use crate::domain::command::Control;
+use crate::domain::command::Policy;
 use crate::domain::command::Refusal;
 use crate::domain::event::Event;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
+use crate::domain::id::InterjectionId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::model::Delta;
@@ -197,6 +199,8 @@ pub struct App {
     pub live: Live,
     /// Notes about the past.
     pub chronicle: Chronicle,
+    /// When the agent is told what is being written.
+    pub policy: Policy,
     /// Commands on their way.
     pub sent: Vec<Sent>,
     /// The sentence above the composer.
@@ -244,6 +248,7 @@ impl App {
             seen: Seen::default(),
             live: Live::default(),
             chronicle: Chronicle::read(&run.id, &options.past),
+            policy: Policy::Next,
             sent: Vec::new(),
             notice: None,
             guard: Guard::default(),
@@ -340,6 +345,7 @@ impl App {
             Command::AllowAll { calls } => calls.iter().any(|(one, _)| *one == call),
             Command::SetTrust(_)
             | Command::Interject { .. }
+            | Command::Withdraw(_)
             | Command::Pause(_)
             | Command::Resume
             | Command::Cancel(_)
@@ -368,6 +374,7 @@ impl App {
             | Command::Resolve { .. }
             | Command::Answer { .. }
             | Command::Interject { .. }
+            | Command::Withdraw(_)
             | Command::Resume
             | Command::EditPlan(_)
             | Command::Raise { .. }
@@ -379,12 +386,13 @@ impl App {
     /// What was sent to be said and is not recorded yet.
     pub(crate) fn unsaid(&self) -> impl Iterator<Item = &str> {
         self.sent.iter().filter_map(|sent| match &sent.command {
-            Command::Interject { text } => Some(text.as_str()),
+            Command::Interject { text, policy: _ } => Some(text.as_str()),
             Command::Decide { .. }
             | Command::AllowAll { .. }
             | Command::SetTrust(_)
             | Command::Resolve { .. }
             | Command::Answer { .. }
+            | Command::Withdraw(_)
             | Command::Pause(_)
             | Command::Resume
             | Command::Cancel(_)
@@ -393,6 +401,12 @@ impl App {
             | Command::Correct { .. }
             | Command::Leave => None,
         })
+    }
+
+    /// What was queued last and is not being taken back yet.
+    pub(crate) fn last_queued(&self) -> Option<InterjectionId> {
+        let is_taken_back = |id| self.sent.iter().any(|sent| sent.command == Command::Withdraw(id));
+        self.run.interjections.iter().rev().map(|one| one.id).find(|id| !is_taken_back(*id))
     }
 
     pub(crate) fn open_question(&self) -> Option<CallId> {
@@ -464,7 +478,7 @@ impl App {
         let Some(place) = self.sent.iter().position(|sent| sent.ticket == ticket) else { return Vec::new() };
         let sent = self.sent.remove(place);
         self.say(transcript(&refusal.to_string()).replace('\n', " "), Role::Bad);
-        if let Command::Interject { text } | Command::Answer { text, .. } = sent.command
+        if let Command::Interject { text, .. } | Command::Answer { text, .. } = sent.command
             && self.composer.is_empty()
         {
             self.composer.set(&text);

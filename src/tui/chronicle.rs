@@ -182,6 +182,7 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
             };
             ("·", Role::Operator, text)
         }
+        Event::InterjectionWithdrawn { id, .. } => ("·", Role::Operator, format!("you took {id} back, untold")),
         Event::QuestionAnswered { text, .. } => ("›", Role::Operator, format!("you answered: {text}")),
         Event::AcceptanceChecked { index, passed, detail } => {
             let title = run.terms.checks.get(*index).map_or("?", |check| check.title());

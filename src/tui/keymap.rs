@@ -116,6 +116,12 @@ pub enum Action {
     Redraw,
     /// Send what is written.
     Send,
+    /// Send what is written, and let a parked run go on.
+    SendAndResume,
+    /// The next choice of when the agent is told.
+    TurnPolicy,
+    /// Take back what was queued last.
+    Withdraw,
     /// A line break in what is written.
     Newline,
     /// Clear the line up to the caret.
@@ -329,6 +335,27 @@ pub const TABLE: &[Binding] = &[
         "leave, while the composer is empty: the run is parked, the command that resumes it is printed",
     ),
     row(Place::Composer, &[key(KeyCode::Enter)], Action::Send, "send", "send; where a question waits: answer it"),
+    row(
+        Place::Composer,
+        &[key(KeyCode::F(5))],
+        Action::SendAndResume,
+        "send, resume",
+        "send, and resume the run if it is parked",
+    ),
+    row(
+        Place::Composer,
+        &[key(KeyCode::F(2)), control('t')],
+        Action::TurnPolicy,
+        "when",
+        "choose when the agent is told what you write: at the next iteration; now, with the rest of the calls not run; at once, ending what runs; when the run would end",
+    ),
+    row(
+        Place::Screen,
+        &[key(KeyCode::F(3))],
+        Action::Withdraw,
+        "take back",
+        "take back what you queued last and the agent was not told yet",
+    ),
     row(
         Place::Composer,
         &[control('j'), shift(KeyCode::Enter), alt(KeyCode::Enter)],

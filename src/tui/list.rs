@@ -269,6 +269,9 @@ impl List {
             | Action::GoToWaiting
             | Action::OpenRuns
             | Action::Leave
+            | Action::SendAndResume
+            | Action::TurnPolicy
+            | Action::Withdraw
             | Action::Earlier
             | Action::Later
             | Action::Zoom

@@ -459,7 +459,7 @@ fn standing(app: &App) -> Vec<Row> {
     for one in &run.interjections {
         let text = transcript(&one.text).lines().collect::<Vec<_>>().join(" ");
         let mut row = Row::new(4, "›", text, Role::Operator, Form::Line);
-        row.right = "queued: told at the next iteration".to_string();
+        row.right = format!("queued {}: {}", one.id, one.policy.phrase());
         rows.push(row);
     }
     for text in app.unsaid() {

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use crate::SHORT;
 use crate::real::Stage;
+use crate::real::files;
 use crate::shell;
 
 /// A small file system of its own, or the reason why there is none.
@@ -49,6 +50,11 @@ impl Disk {
 
     fn free(&self) {
         fs::remove_file(self.filler()).unwrap();
+    }
+
+    fn remount(&self, how: &str) {
+        let done = Command::new("mount").args(["-o", &format!("remount,{how}")]).arg(self.dir.path()).status();
+        assert!(done.unwrap().success());
     }
 
     fn filler(&self) -> std::path::PathBuf {
@@ -145,4 +151,35 @@ fn full_in_the_middle() {
     let told = (0..9).map(|_| goes_on()).find(|told| told.code != 12).unwrap();
     told.check(0, &["[completed]"]);
     assert_eq!(fs::read_to_string(stage.path("work/trace.txt")).unwrap(), "here\n", "the call ran once");
+}
+
+#[test]
+fn a_disk_that_can_only_be_read() {
+    let Some(disk) = Disk::mount() else { return };
+    let stage = disk.stage();
+    stage.run(&shell("echo here >> trace.txt")).check(10, &[]);
+    let id = stage.ids()[0].clone();
+    let shown = stage.show();
+    let (call, digest) = (&shown["waiting"][0]["call"], &shown["waiting"][0]["digest"]);
+    let before = files(&stage.run_dir(&id).join("store"));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let model = format!("scripted/{}", stage.path("script.toml").display());
+    disk.remount("ro");
+    for words in [
+        &["approve", &id, call.as_str().unwrap(), digest.as_str().unwrap()][..],
+        &["resume", &id, "--plain"],
+        &["show", &id],
+    ] {
+        let told = stage.ask(words);
+        told.check(14, &["Read-only file system", "nothing was recorded; free space or mend the disk, then try again"]);
+    }
+    let words = ["run", "g", "--plain", "--model", &model, "--workspace", elsewhere.path().to_str().unwrap()];
+    stage.ask(&words).check(14, &["creating run", "Read-only file system", "nothing was recorded"]);
+    stage.ask(&["doctor"]).check(13, &["MISSING  store", "Read-only file system"]);
+    stage.ask(&["runs"]).check(0, &["waiting for approval"]);
+    disk.remount("rw");
+    assert_eq!(files(&stage.run_dir(&id).join("store")), before);
+    stage.allow();
+    stage.ask(&["resume", &id, "--plain"]).check(0, &["[completed]"]);
+    assert_eq!(fs::read_to_string(stage.path("work/trace.txt")).unwrap(), "here\n");
 }

@@ -3,6 +3,8 @@
 
 use tiller::domain::budget::Axis;
 use tiller::domain::budget::Limit;
+use tiller::domain::command::Control;
+use tiller::domain::command::Pause;
 use tiller::domain::event::ClaimVerdict;
 use tiller::domain::limits;
 use tiller::domain::progress::Progress;
@@ -10,19 +12,23 @@ use tiller::domain::run::Claim;
 use tiller::domain::run::ClaimStage;
 use tiller::domain::run::Run;
 use tiller::domain::status::Detector;
+use tiller::domain::tool::ErrorClass;
 use tiller::policy::ending;
+use tiller::policy::ending::Noticed;
 
 use crate::stage::Stage;
 use crate::telling;
 
 /// Something that is true of an iteration.
-type Truth = (&'static str, fn(&mut Run, &mut Progress, &mut Option<Detector>));
+type Truth = (&'static str, fn(&mut Run, &mut Progress, &mut Noticed));
 
-const TRUTHS: [Truth; 7] = [
+const TRUTHS: [Truth; 10] = [
     ("finish", |run, _, _| {
         let stage = ClaimStage::Judged(ClaimVerdict::Verified);
         run.iteration.claim = Some(Claim { call: None, summary: String::new(), stage });
     }),
+    ("pause", |run, _, _| run.control = Some(Control::Pause(Pause::AfterTool))),
+    ("blocked", |_, _, noticed| noticed.blocked = Some(ErrorClass::Permission)),
     ("denials", |_, after, _| after.denials = limits::DENIALS),
     ("claims", |_, after, _| after.claims = limits::CLAIMS),
     ("budget", |run, _, _| run.pool.raise(Axis::Cost, Limit::At(run.pool.spent().0))),
@@ -32,7 +38,8 @@ const TRUTHS: [Truth; 7] = [
             reply.is_refusal = true;
         }
     }),
-    ("stall", |_, _, stalled| *stalled = Some(Detector::NoProgress)),
+    ("stall", |_, _, noticed| noticed.stalled.insert(0, Detector::NoProgress)),
+    ("another stall", |_, _, noticed| noticed.stalled.push(Detector::Unmoved)),
 ];
 
 fn verdict(truths: &[Truth]) -> String {
@@ -40,14 +47,14 @@ fn verdict(truths: &[Truth]) -> String {
     for input in ["own", "reply todos work", "reply shell x"] {
         stage.take(input);
     }
-    let (mut run, mut stalled) = (stage.run, None);
+    let (mut run, mut noticed) = (stage.run, Noticed::default());
     let mut after = run.progress.clone();
     for (_, make) in truths {
-        make(&mut run, &mut after, &mut stalled);
+        make(&mut run, &mut after, &mut noticed);
     }
     let names: Vec<&str> = truths.iter().map(|(name, _)| *name).collect();
     let names = if names.is_empty() { "nothing".to_string() } else { names.join(" and ") };
-    format!("{names}: {}\n", telling::judged(&ending::verdict(&run, &after, stalled)))
+    format!("{names}: {}\n", telling::judged(&ending::verdict(&run, &after, &noticed)))
 }
 
 #[test]
@@ -61,6 +68,10 @@ fn the_higher_rank_decides_and_both_are_listed() {
             assert_eq!(told(&one), told(&other), "the order in which things became true matters");
             table.push_str(&one);
         }
+    }
+    if std::env::var_os("TILLER_BLESS").is_some() {
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/machine/precedence.txt"), &table).unwrap();
+        return;
     }
     assert_eq!(table, include_str!("precedence.txt"));
 }

@@ -9,6 +9,8 @@
 //! - `prepared [cN=outside|impossible|changed|refused|invalid|secret]`: what the calls would touch.
 //! - `done|failed|timedout|cancelled cN TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `unready PROBLEM`: a resume that something stands against.
+//! - `prepared [cN=outside|impossible|changed]`: what the calls would touch.
+//! - `done|failed|timedout|cancelled cN [class=CLASS] TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `tick`, and what the operator asks, as in `COMMANDS`.
 
 use serde_json::Value;
@@ -22,10 +24,12 @@ use tiller::domain::budget::ReservationId;
 use tiller::domain::command::Cancel;
 use tiller::domain::command::Command;
 use tiller::domain::command::Pause;
+use tiller::domain::command::Policy;
 use tiller::domain::event::Owner;
 use tiller::domain::event::OwnerMode;
 use tiller::domain::id::CallId;
 use tiller::domain::id::ClientId;
+use tiller::domain::id::InterjectionId;
 use tiller::domain::model::AskedCall;
 use tiller::domain::model::Dialect;
 use tiller::domain::model::FailureClass;
@@ -45,8 +49,10 @@ use tiller::domain::terms::Terms;
 use tiller::domain::time::Span;
 use tiller::domain::tool::Digest;
 use tiller::domain::tool::EffectClass;
+use tiller::domain::tool::ErrorClass;
 use tiller::domain::tool::Facts;
 use tiller::domain::tool::FileWrite;
+use tiller::domain::tool::Noise;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::Probe;
 use tiller::domain::tool::Problem;
@@ -80,6 +86,7 @@ pub const COMMANDS: &[&str] = &[
     "answer c2 blue",
     "say hello",
     "say",
+    "withdraw i1",
     "pause",
     "pause iteration",
     "pause now",
@@ -138,7 +145,9 @@ pub fn terms(text: &str) -> Terms {
 }
 
 fn tool(name: &str, effect: EffectClass) -> ToolSpec {
-    ToolSpec { name: name.to_string(), description: String::new(), schema: json!({"type": "object"}), effect }
+    let presentational = if effect == EffectClass::Read { vec!["context".to_string()] } else { Vec::new() };
+    let noise = Noise { presentational, is_output: effect == EffectClass::External };
+    ToolSpec { name: name.to_string(), description: String::new(), schema: json!({"type": "object"}), effect, noise }
 }
 
 pub fn owner(mode: OwnerMode) -> Owner {
@@ -168,8 +177,13 @@ pub fn input(stage: &Stage, line: &str) -> Input {
                 "timedout" => OutcomeKind::TimedOut,
                 _ => OutcomeKind::Cancelled,
             };
+            let (class, text) = match text.strip_prefix("class=").map(|rest| rest.split_once(' ').unwrap_or((rest, "")))
+            {
+                Some((class, text)) => (Some(serde_json::from_value::<ErrorClass>(json!(class)).unwrap()), text),
+                None => (None, text),
+            };
             let text = if text.is_empty() { "ok" } else { text };
-            let outcome = ToolOutcome { kind, text: text.to_string(), bytes: text.len() as u64, took: Span(5) };
+            let outcome = ToolOutcome { kind, text: text.to_string(), bytes: text.len() as u64, took: Span(5), class };
             Input::Outcome(Outcome::Tool { call, outcome })
         }
         "drifted" => {
@@ -249,8 +263,12 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             Command::Resolve { call, resolution }
         }
         ("answer", _) => Command::Answer { call: named(rest).0, text: named(rest).1.to_string() },
-        ("say", text) => Command::Interject { text: text.to_string() },
         ("pause", "iteration") => Command::Pause(Pause::AfterIteration),
+        ("say", text) => Command::Interject { text: text.to_string(), policy: Policy::Next },
+        ("say-now", text) => Command::Interject { text: text.to_string(), policy: Policy::SteerNow },
+        ("interrupt", text) => Command::Interject { text: text.to_string(), policy: Policy::Interrupt },
+        ("say-after", text) => Command::Interject { text: text.to_string(), policy: Policy::AfterDone },
+        ("withdraw", id) => Command::Withdraw(InterjectionId::parse(id).unwrap()),
         ("pause", "now") => Command::Pause(Pause::Now),
         ("pause", _) => Command::Pause(Pause::AfterTool),
         ("cancel", "now") => Command::Cancel(Cancel::Now),
@@ -393,7 +411,7 @@ fn facts(call: &ToolCall, how: &str) -> Facts {
         before: Some(if how == "changed" { "newer" } else { "old" }.to_string()),
         after: text("content"),
     });
-    let problem = |kind| Some(Problem { kind, text: format!("it is {how}") });
+    let problem = |kind| Some(Problem::new(kind, format!("it is {how}")));
     Facts {
         title,
         reach: if how == "outside" { "outside the workspace" } else { "the workspace" }.to_string(),

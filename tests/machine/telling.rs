@@ -38,8 +38,12 @@ fn event(event: &Event) -> String {
         Event::Recovered { findings } => format!("recovered {findings:?}"),
         Event::PreflightFailed { lacks } => format!("missing {}", lacks.join("; ")),
         Event::IterationStarted { n, phase } => format!("iteration {n} {}", phase.word()),
-        Event::InterjectionQueued { id, text, .. } => format!("queued {id} {text}"),
+        Event::InterjectionQueued { id, text, policy, .. } => {
+            let policy = if policy.is_next() { String::new() } else { format!(" ({policy:?})") };
+            format!("queued {id}{policy} {text}")
+        }
         Event::InterjectionDelivered { id } => format!("delivered {id}"),
+        Event::InterjectionWithdrawn { id, .. } => format!("withdrawn {id}"),
         Event::BudgetReserved { reservation } => format!("reserved {}.{}", reservation.id.call, reservation.id.attempt),
         Event::BudgetSettled { id, charge } => format!("settled {}.{} {}", id.call, id.attempt, charged(charge)),
         Event::BudgetRaised { axis, limit, .. } => match limit {
@@ -142,6 +146,7 @@ fn ended(outcome: &ToolOutcome) -> String {
 fn observed(seen: &Observation) -> String {
     let mut words = vec![if seen.progress { "progress" } else { "idle" }];
     words.extend(seen.novel.then_some("novel"));
+    words.extend(seen.polling.then_some("polling"));
     words.extend(seen.text_only.then_some("text only"));
     words.extend(seen.interjected.then_some("interjected"));
     words.extend((!seen.effects.is_empty()).then_some("effects"));
@@ -190,9 +195,18 @@ pub fn uses(run: &Run) -> String {
 pub fn windows(run: &Run) -> String {
     let seen = &run.progress;
     let repeat = seen.repeat.as_ref().map_or(0, |repeat| repeat.count);
+    let others = [
+        ("polls", seen.poll.as_ref().map_or(0, |poll| poll.count)),
+        ("errors", seen.errors.map_or(0, |errors| errors.count)),
+        ("unmoved", if seen.unmoved > seen.idle { seen.unmoved } else { 0 }),
+        ("same text", seen.same_text.as_ref().map_or(0, |same| same.count)),
+    ];
+    // What stands at one or less is left out.
+    let others: String =
+        others.iter().filter(|(_, count)| *count > 1).map(|(name, count)| format!(", {name} {count}")).collect();
     format!(
         "idle {}, repeat {repeat}, text only {}, replans {} ({} in vain), claims {}, denials {}, malformed {}, invalid {}, \
-         recoveries {}",
+         recoveries {}{others}",
         seen.idle,
         seen.text_only,
         seen.replans,

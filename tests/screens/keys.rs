@@ -11,10 +11,13 @@ use tiller::domain::command::Cancel;
 use tiller::domain::command::Command;
 use tiller::domain::command::Pause;
 use tiller::domain::command::PlanEdit;
+use tiller::domain::command::Policy;
 use tiller::domain::command::Refusal;
 use tiller::domain::event::Event;
 use tiller::domain::event::Finding;
 use tiller::domain::id::CallId;
+use tiller::domain::id::ClientId;
+use tiller::domain::id::InterjectionId;
 use tiller::domain::id::Seq;
 use tiller::domain::plan::TodoId;
 use tiller::domain::plan::TodoStatus;
@@ -78,7 +81,7 @@ fn typing_goes_on_when_a_call_comes_to_wait() {
     });
     show.letters("n y");
     show.press(KeyCode::Enter);
-    assert_eq!(commands(&show), [Command::Interject { text: "please run y".to_string() }]);
+    assert_eq!(commands(&show), [Command::Interject { text: "please run y".to_string(), policy: Policy::Next }]);
     assert_eq!(show.app.waiting.len(), 1);
 }
 
@@ -252,7 +255,7 @@ fn a_question_is_answered_by_what_was_begun_as_an_answer() {
     show.press(KeyCode::Enter);
     let call = show.app.waiting[0].call;
     let answer = Command::Answer { call, text: "the first".to_string() };
-    assert_eq!(commands(&show), [Command::Interject { text: "by the way".to_string() }, answer]);
+    assert_eq!(commands(&show), [Command::Interject { text: "by the way".to_string(), policy: Policy::Next }, answer]);
 }
 
 #[test]
@@ -444,4 +447,50 @@ fn an_idle_screen_rests_and_a_running_one_counts_seconds() {
     let mut show = Show::of(pursuing(), SIZE, 0);
     show.frame_at(1);
     assert!(show.app.wakes_in() <= 1_000);
+}
+
+#[test]
+fn words_have_a_policy_and_are_taken_back() {
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.letters("not like this");
+    for expected in [" now › ", " interrupt › ", " at the end › ", " › ", " now › ", " interrupt › "] {
+        show.press(KeyCode::F(2));
+        assert!(show.frame().contains(expected), "{expected}\n{}", show.frame());
+    }
+    show.press(KeyCode::Enter);
+    let id = InterjectionId(1);
+    let text = "not like this".to_string();
+    assert_eq!(commands(&show), [Command::Interject { text: text.clone(), policy: Policy::Interrupt }]);
+    show.next(|story| {
+        let by = ClientId("screen".to_string());
+        story.event(Event::InterjectionQueued { id, text, by, policy: Policy::AfterDone });
+    });
+    assert!(show.frame().contains("queued i1: told when the run would end"), "{}", show.frame());
+    show.outs.clear();
+    show.press(KeyCode::F(3));
+    show.press(KeyCode::F(3));
+    assert_eq!(commands(&show), [Command::Withdraw(id)], "once is enough");
+    show.next(|story| {
+        story.event(Event::InterjectionWithdrawn { id, by: ClientId("screen".to_string()) });
+    });
+    assert!(show.frame().contains("you took i1 back"), "{}", show.frame());
+    show.letters("more");
+    show.press(KeyCode::Enter);
+    let more = Command::Interject { text: "more".to_string(), policy: Policy::Next };
+    assert_eq!(commands(&show).last(), Some(&more), "the choice is for one message");
+}
+
+#[test]
+fn one_key_queues_words_and_resumes_a_parked_run() {
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.next(|story| story.park(ParkReason::Paused));
+    show.letters("go on with b");
+    assert!(show.frame().contains("F5 send, resume"), "{}", show.frame());
+    show.press(KeyCode::F(5));
+    let Some(Out::Submit(ticket, said)) = show.outs.first().cloned() else { panic!("nothing was sent") };
+    assert_eq!(said, Command::Interject { text: "go on with b".to_string(), policy: Policy::Next });
+    show.outs.clear();
+    let seq = show.story.run.seq.next();
+    show.tell(Msg::Accepted(ticket, seq));
+    assert_eq!(commands(&show), [Command::Resume]);
 }

@@ -23,6 +23,7 @@ use tiller::domain::time::Now;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
 use tiller::domain::tool::EffectClass;
+use tiller::domain::tool::Noise;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::ToolOutcome;
 use tiller::domain::tool::ToolSpec;
@@ -436,6 +437,7 @@ fn terms(loops: u64) -> Terms {
         description: String::new(),
         schema: serde_json::Value::Null,
         effect,
+        noise: Noise::default(),
     };
     let limits =
         Limits { cost: Limit::At(2_000_000), loops: Limit::At(loops), tool_calls: Limit::At(40), ..Limits::default() };

@@ -7,6 +7,8 @@ use tiller::domain::budget::Limit;
 use tiller::domain::command::Cancel;
 use tiller::domain::command::Command;
 use tiller::domain::command::Pause;
+use tiller::domain::command::Policy;
+use tiller::domain::id::InterjectionId;
 use tiller::domain::run::Run;
 use tiller::domain::run::Waits;
 use tiller::domain::status::ParkReason;
@@ -39,7 +41,8 @@ impl Operator {
     /// Something said or done out of the blue, while the run runs.
     pub fn whim(&mut self, chance: &mut Chance) -> Option<Command> {
         match chance.below(120) {
-            0 | 1 => Some(Command::Interject { text: "mind the tests".to_string() }),
+            0 | 1 => Some(Command::Interject { text: "mind the tests".to_string(), policy: policy(chance) }),
+            12 => Some(Command::Withdraw(InterjectionId(1 + u32::try_from(chance.below(4)).unwrap()))),
             2 => Some(Command::Pause(Pause::AfterTool)),
             3 => Some(Command::Pause(Pause::Now)),
             4 => Some(Command::Leave),
@@ -86,6 +89,11 @@ impl Operator {
             _ => Command::Resume,
         }
     }
+}
+
+fn policy(chance: &mut Chance) -> Policy {
+    let place = usize::try_from(chance.below(Policy::ALL.len() as u64)).unwrap();
+    Policy::ALL[place]
 }
 
 fn decision(chance: &mut Chance) -> Decision {

@@ -42,7 +42,7 @@ impl World {
             }),
         };
         facts.unwrap_or_else(|| {
-            let problem = Problem { kind: ProblemKind::InvalidArguments, text: "a field is missing".to_string() };
+            let problem = Problem::new(ProblemKind::InvalidArguments, "a field is missing".to_string());
             Facts { problem: Some(problem), ..Facts::default() }
         })
     }
@@ -88,7 +88,10 @@ impl World {
             _ if text("command").contains("fail") => (OutcomeKind::Failed, "exit status 1".to_string()),
             _ => (OutcomeKind::Done, format!("ran {}", text("command"))),
         };
-        Outcome::Tool { call: call.id, outcome: ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(5) } }
+        Outcome::Tool {
+            call: call.id,
+            outcome: ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(5), class: None },
+        }
     }
 
     pub fn probe(&self, facts: &Facts) -> Probe {

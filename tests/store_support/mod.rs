@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use tiller::domain::budget::Limits;
+use tiller::domain::command::Policy;
 use tiller::domain::event::Event;
 use tiller::domain::event::Owner;
 use tiller::domain::event::OwnerMode;
@@ -77,7 +78,15 @@ pub(crate) fn created(goal: &str) -> Record {
 /// A record that carries a text.
 pub(crate) fn said(seq: u64, text: &str) -> Record {
     let id = InterjectionId(u32::try_from(seq).unwrap());
-    record(seq, Event::InterjectionQueued { id, text: text.to_string(), by: ClientId("test".to_string()) })
+    record(
+        seq,
+        Event::InterjectionQueued {
+            id,
+            text: text.to_string(),
+            by: ClientId("test".to_string()),
+            policy: Policy::Next,
+        },
+    )
 }
 
 /// A record after which the anchor is written.

@@ -211,6 +211,7 @@ mod tests {
     use crate::domain::time::Span;
     use crate::domain::time::Timestamp;
     use crate::domain::tool::EffectClass;
+    use crate::domain::tool::Noise;
 
     fn request(messages: Vec<Message>) -> ModelRequest {
         let entry = |message| Arc::new(Entry { iteration: 1, at: Timestamp(0), message });
@@ -310,6 +311,7 @@ mod tests {
             description: "runs".to_string(),
             schema: json!({ "type": "object" }),
             effect: EffectClass::External,
+            noise: Noise::default(),
         }];
         let request = ModelRequest { offer: Arc::new(Offer::new(tools)), system: String::new(), ..request(vec![]) };
         let body = body("tiny", OutputField::MaxCompletionTokens, &request).unwrap();

@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
+use crate::domain::command::Policy;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::tui::app::App;
@@ -84,7 +85,13 @@ fn banner(app: &App) -> (String, Role) {
         }
         (0, Status::Parked(_)) => {
             let key = keymap::key_of(Action::Resume);
-            (format!("in a pane (Tab): {key} resumes; what you write here is told to the agent first"), Role::Dim)
+            let send = keymap::key_of(Action::SendAndResume);
+            (
+                format!(
+                    "in a pane (Tab): {key} resumes; what you write here is told first, and {send} resumes with it"
+                ),
+                Role::Dim,
+            )
         }
         (0, Status::Completed(_) | Status::Failed(_) | Status::Cancelled) => {
             let (runs, leave) = (keymap::key_of(Action::OpenRuns), keymap::key_of(Action::Leave));
@@ -95,7 +102,13 @@ fn banner(app: &App) -> (String, Role) {
 }
 
 fn prompt(app: &App) -> &'static str {
-    if app.question().is_some() { " answer › " } else { " › " }
+    match (app.question(), app.policy) {
+        (Some(_), _) => " answer › ",
+        (None, Policy::Next) => " › ",
+        (None, Policy::SteerNow) => " now › ",
+        (None, Policy::Interrupt) => " interrupt › ",
+        (None, Policy::AfterDone) => " at the end › ",
+    }
 }
 
 /// Draws the text field and puts the terminal's cursor at its caret.
@@ -171,6 +184,15 @@ fn hidden(app: &App, screen: Rect) -> Vec<Action> {
     }
     if !app.run.is_running() {
         hidden.push(Action::Stop);
+    }
+    if app.composer.is_empty() || app.run.is_ended() {
+        hidden.push(Action::TurnPolicy);
+    }
+    if app.composer.is_empty() || !can_resume(&app.run.status) {
+        hidden.push(Action::SendAndResume);
+    }
+    if app.last_queued().is_none() || app.run.is_ended() {
+        hidden.push(Action::Withdraw);
     }
     if !can_resume(&app.run.status) {
         hidden.push(Action::Resume);

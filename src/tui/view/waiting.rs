@@ -316,6 +316,7 @@ fn sent(app: &App, item: &Item) -> &'static str {
         | Command::Resolve { .. }
         | Command::Answer { .. }
         | Command::Interject { .. }
+        | Command::Withdraw(_)
         | Command::Pause(_)
         | Command::Resume
         | Command::Cancel(_)

@@ -1,0 +1,56 @@
+//! Words of the command line that stand for something: how each is read, and the sentence when it can't be.
+
+use crate::domain::budget::Axis;
+use crate::domain::budget::Limit;
+use crate::domain::budget::ReservationId;
+use crate::domain::id::CallId;
+use crate::domain::id::InterjectionId;
+use crate::domain::id::RUN_ID_ALPHABET;
+use crate::domain::id::RUN_ID_LENGTH;
+use crate::domain::money::MicroUsd;
+
+pub(crate) fn cost(text: &str) -> Result<Limit, String> {
+    Axis::Cost.parse_limit(text)
+}
+
+pub(crate) fn iterations(text: &str) -> Result<Limit, String> {
+    Axis::Loops.parse_limit(text)
+}
+
+pub(crate) fn axis(word: &str) -> Result<Axis, String> {
+    Axis::parse(word).ok_or_else(|| format!("the axes are {}", Axis::ALL.map(Axis::word).join(", ")))
+}
+
+pub(crate) fn call(text: &str) -> Result<CallId, String> {
+    CallId::parse(text).ok_or_else(|| "calls are named c1, c2, …; `tiller show RUN` lists those that wait".to_string())
+}
+
+pub(crate) fn reservation(text: &str) -> Result<ReservationId, String> {
+    ReservationId::parse(text)
+        .ok_or_else(|| "a model call is named m1.1, m2.1 …; `tiller show RUN` lists them".to_string())
+}
+
+pub(crate) fn dollars(text: &str) -> Result<MicroUsd, String> {
+    MicroUsd::parse_dollars(text).ok_or_else(|| "write dollars, such as 0.02 or 1.50".to_string())
+}
+
+pub(crate) fn interjection(text: &str) -> Result<InterjectionId, String> {
+    let id = InterjectionId::parse(text);
+    id.ok_or_else(|| "what you said is named i1, i2, …; `tiller show RUN` lists what waits to be told".to_string())
+}
+
+pub(crate) fn digest(text: &str) -> Result<String, String> {
+    let fits = (8..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if fits {
+        Ok(text.to_lowercase())
+    } else {
+        Err("a digest is 8 to 64 of the characters 0-9 and a-f; `tiller show RUN` prints it beside the call"
+            .to_string())
+    }
+}
+
+pub(crate) fn run_prefix(text: &str) -> Result<String, String> {
+    let text = text.to_lowercase();
+    let fits = (1..=RUN_ID_LENGTH).contains(&text.len()) && text.bytes().all(|byte| RUN_ID_ALPHABET.contains(&byte));
+    if fits { Ok(text) } else { Err("no run has a name like this; `tiller runs` lists them".to_string()) }
+}

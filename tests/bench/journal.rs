@@ -1,0 +1,185 @@
+//! What the journal costs: a commit against the disk's own price, folding, opening, memory. `cargo bench` runs it.
+//!
+//! Times differ between machines, so a commit is compared with what the same disk asks for the same bytes in the same
+//! minute. Each line ends with its target (docs/TESTING.md); the exit status is 1 when one is missed. `cargo bench --
+//! --iterations 1000` measures a shorter run.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+#[path = "../steady/mod.rs"]
+mod steady;
+
+use std::alloc::System;
+use std::fs::File;
+use std::io::Write;
+use std::time::Duration;
+use std::time::Instant;
+
+use stats_alloc::INSTRUMENTED_SYSTEM;
+use stats_alloc::Region;
+use stats_alloc::StatsAlloc;
+use steady::Steady;
+use steady::noise;
+use tiller::domain::event::Event;
+use tiller::domain::event::Owner;
+use tiller::domain::event::OwnerMode;
+use tiller::domain::event::Record;
+use tiller::domain::id::ClientId;
+use tiller::domain::id::InterjectionId;
+use tiller::domain::id::Seq;
+use tiller::domain::run::Run;
+use tiller::domain::time::Span;
+use tiller::domain::time::Timestamp;
+use tiller::store::Journal;
+use tiller::store::place::Home;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Commits that are compared with the raw disk.
+const COMMITS: u64 = 400;
+/// Bytes of text in each of them.
+const TEXT_BYTES: usize = 1_000;
+
+/// What was measured, and whether every target was met.
+struct Sheet {
+    met: bool,
+}
+
+impl Sheet {
+    fn line(&mut self, what: &str, measured: String, target: &str, met: bool) {
+        self.met &= met;
+        println!("{what:<52} {measured:<34} {target}{}", if met { "" } else { "  MISSED" });
+    }
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    let after = |name: &str| words.iter().position(|word| word == name).and_then(|at| words.get(at + 1));
+    let iterations: usize = after("--iterations").and_then(|text| text.parse().ok()).unwrap_or(10_000);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut sheet = Sheet { met: true };
+    runtime.block_on(commits(&mut sheet));
+    let batches = lives(&mut sheet, iterations);
+    folds(&mut sheet, &batches.concat());
+    runtime.block_on(opens(&mut sheet, &batches));
+    if !sheet.met {
+        std::process::exit(1);
+    }
+}
+
+fn home(dir: &std::path::Path) -> Home {
+    let owner = Owner { pid: 1, host: "bench".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
+    Home::new(dir.join("state"), owner).unwrap()
+}
+
+/// A commit of one record, and an append and a sync of the same bytes by hand, in turn.
+async fn commits(sheet: &mut Sheet) {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let first = Steady::new().batches.concat();
+    let mut journal = home(dir.path()).create(&steady::id(), &first).await.unwrap();
+    let mut raw = File::create(dir.path().join("raw")).unwrap();
+    let (mut by_store, mut by_hand) = (Vec::new(), Vec::new());
+    for number in 1..=COMMITS {
+        let (id, by) = (InterjectionId(u32::try_from(number).unwrap()), ClientId("bench".to_string()));
+        let event = Event::InterjectionQueued { id, text: noise(number, TEXT_BYTES), by };
+        let seq = Seq(first.len() as u64 + number);
+        let record = Record { seq, at: Timestamp(number), active: Span(0), event };
+        let mut line = serde_json::to_vec(&record).unwrap();
+        line.push(b'\n');
+        let begun = Instant::now();
+        journal.append(vec![record]).await.unwrap();
+        by_store.push(begun.elapsed());
+        let begun = Instant::now();
+        raw.write_all(&line).unwrap();
+        raw.sync_data().unwrap();
+        by_hand.push(begun.elapsed());
+    }
+    let (store, hand) = (median(by_store), median(by_hand));
+    let ratio = store.as_secs_f64() / hand.as_secs_f64();
+    let measured = format!("{store:.2?} against {hand:.2?}: {ratio:.2}");
+    sheet.line("a commit of 1 KB, against append and sync by hand", measured, "at most 1.5", ratio <= 1.5);
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// Turns a run through its iterations; what the first, the thousandth and the last cost in time.
+fn lives(sheet: &mut Sheet, iterations: usize) -> Vec<Vec<Record>> {
+    let mut run = Steady::new();
+    let mut times = Vec::new();
+    for _ in 0..iterations {
+        let begun = Instant::now();
+        run.iterate();
+        times.push(begun.elapsed());
+    }
+    let around = |from: usize| median(times.iter().skip(from).take(20).copied().collect());
+    let (early, late) = (around(0), around(iterations - 20));
+    let ratio = late.as_secs_f64() / early.as_secs_f64();
+    let what = format!("turns of iteration {iterations}, against the first");
+    sheet.line(&what, format!("{late:.2?} against {early:.2?}: {ratio:.2}"), "at most 2", ratio <= 2.0);
+    let clone = measure(|| run.run.clone());
+    sheet.line(
+        "a clone of that run",
+        format!("{:.2?}, {} KiB", clone.time, clone.allocated / 1024),
+        "at most 64 KiB",
+        clone.allocated <= 64 * 1024,
+    );
+    run.batches
+}
+
+struct Measured<T> {
+    value: T,
+    time: Duration,
+    /// Bytes that were asked for, and those that are still held.
+    allocated: usize,
+    held: usize,
+}
+
+fn measure<T>(work: impl FnOnce() -> T) -> Measured<T> {
+    let region = Region::new(ALLOCATOR);
+    let begun = Instant::now();
+    let value = work();
+    let time = begun.elapsed();
+    let change = region.change();
+    let held = change.bytes_allocated.saturating_sub(change.bytes_deallocated);
+    Measured { value, time, allocated: change.bytes_allocated, held }
+}
+
+fn folds(sheet: &mut Sheet, records: &[Record]) {
+    let bytes: usize = records.iter().map(|record| serde_json::to_vec(record).unwrap().len()).sum();
+    let folded = measure(|| Run::fold(&steady::id(), records).unwrap());
+    let speed = records.len() as f64 / folded.time.as_secs_f64();
+    let what = format!("folding {} records, {} MiB", records.len(), bytes >> 20);
+    sheet.line(&what, format!("{speed:.0} a second"), "at least 200,000", speed >= 200_000.0);
+    let share = folded.held as f64 / bytes as f64;
+    let measured = format!("{} MiB, {share:.2} of the journal", folded.held >> 20);
+    sheet.line("memory that an open run holds", measured, "at most 1.0 of the journal", share <= 1.0);
+    drop(folded.value);
+}
+
+async fn opens(sheet: &mut Sheet, batches: &[Vec<Record>]) {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let home = home(dir.path());
+    let mut journal = home.create(&steady::id(), &batches[0]).await.unwrap();
+    // Written in larger batches than a life would: here it is about opening.
+    for many in batches[1..].chunks(64) {
+        journal.append(many.concat()).await.unwrap();
+    }
+    journal.close().await;
+    let mut times = Vec::new();
+    let mut count = 0;
+    for _ in 0..3 {
+        let begun = Instant::now();
+        let opened = home.open(&steady::id()).await.unwrap();
+        let run = Run::fold(&steady::id(), &opened.records).unwrap();
+        times.push(begun.elapsed());
+        count = run.iteration.n;
+        opened.journal.close().await;
+    }
+    let time = median(times);
+    let what = format!("opening a run of {count} iterations, and folding it");
+    sheet.line(&what, format!("{time:.0?}"), "at most 300 ms", time <= Duration::from_millis(300));
+}

@@ -1,0 +1,122 @@
+//! The real program on the real store, killed at random moments and at every labelled point, and compared with a world
+//! that counts (docs/TESTING.md).
+//!
+//! `cargo test` plays a few lives. The slow suite: `TILLER_SLOW=1 cargo test --release --test crash_random`. A failure
+//! prints its seed, and the one command that plays that life again: times are measured by a clock, so it may take a few
+//! tries, while points and choices are the same each time.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod kills;
+mod real;
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+
+use kills::checker;
+use kills::checker::World;
+use kills::life::Life;
+use kills::life::Tally;
+use kills::process::DRIVING;
+use kills::process::RECORDING;
+use serde_json::Value;
+use tiller::domain::event::Record;
+
+/// Lives that are played at the same time.
+const SIDE_BY_SIDE: u64 = 2;
+
+fn from_env(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
+fn play(seed: u64) -> Result<Tally, String> {
+    let played = catch_unwind(AssertUnwindSafe(|| Life::new(seed).play()));
+    let played = played.unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        Err(said.unwrap_or("the test broke down").to_string())
+    });
+    played.map_err(|why| {
+        format!("seed {seed}: {why}\nplay it again: TILLER_SEED={seed} cargo test --test crash_random one_life")
+    })
+}
+
+/// Plays lives until there were so many kills.
+fn play_until(kills: u64, first_seed: u64) -> Tally {
+    let (next, sum, failed) = (AtomicU64::new(first_seed), Mutex::new(Tally::default()), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..SIDE_BY_SIDE {
+            scope.spawn(|| {
+                while sum.lock().unwrap().kills < kills && failed.lock().unwrap().is_empty() {
+                    match play(next.fetch_add(1, Ordering::SeqCst)) {
+                        Ok(tally) => sum.lock().unwrap().add(tally),
+                        Err(why) => failed.lock().unwrap().push(why),
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().unwrap();
+    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+    let sum = sum.into_inner().unwrap();
+    println!("{} lives: {sum:?}", next.into_inner() - first_seed);
+    sum
+}
+
+#[test]
+fn one_life() {
+    if let Some(seed) = from_env("TILLER_SEED") {
+        println!("{:?}", play(seed).unwrap_or_else(|why| panic!("{why}")));
+    }
+}
+
+#[test]
+fn kills_at_random_moments_and_at_labelled_points_lose_nothing() {
+    let kills = if std::env::var_os("TILLER_SLOW").is_some() { 600 } else { 40 };
+    let sum = play_until(kills, from_env("TILLER_FIRST_SEED").unwrap_or(0));
+    assert!(sum.by_fault.values().sum::<u64>() * 4 > sum.kills, "too few kills at labelled points: {sum:?}");
+    assert!(sum.verified > 0 && sum.served > 0, "no life was whole: {sum:?}");
+    let missed: Vec<&&str> =
+        DRIVING.iter().chain(&RECORDING).filter(|point| !sum.by_fault.contains_key(**point)).collect();
+    assert!(missed.is_empty() || kills < 500, "no kill at {missed:?}");
+}
+
+#[test]
+fn the_checker_bites() {
+    // A life with a provider.
+    let (records, run, world) =
+        (0..20).find_map(|seed| Life::new(seed).end().ok().filter(|end| end.2.owed > 0)).unwrap();
+    assert_eq!(checker::check(&records, &run, &world), Ok(()));
+    let (mark, left) = world.marks.iter().find(|(mark, _)| mark.starts_with('m')).unwrap();
+    let more = left + records.len() as u64;
+    let beyond = records.len() as u64 + 1;
+    let spoiled: [(&str, Box<dyn Fn(&mut World)>); 6] = [
+        ("was acknowledged as", Box::new(|world| world.acknowledged.extend([(3, Value::Null)]))),
+        ("is None", Box::new(|world| world.acknowledged.extend([(beyond, Value::Null)]))),
+        ("commands were answered", Box::new(|world| world.orders.0 += 100)),
+        ("times and was allowed", Box::new(|world| world.marks.extend([(mark.clone(), more)]))),
+        ("the journal does not have", Box::new(|world| world.marks.extend([("m77-7m".to_string(), 1)]))),
+        ("the provider is owed", Box::new(|world| world.owed = run.pool.spent().0 + 1)),
+    ];
+    for (wanted, spoil) in spoiled {
+        let mut world = world.clone();
+        spoil(&mut world);
+        let said = checker::check(&records, &run, &world).unwrap_err();
+        assert!(said.contains(wanted), "{said}");
+    }
+    let twice: Vec<Record> = records.iter().flat_map(|record| result_twice(record)).collect();
+    let said = checker::check(&twice, &run, &World { acknowledged: BTreeMap::new(), ..world.clone() }).unwrap_err();
+    assert!(said.contains("has 2 results"), "{said}");
+    let unstarted: Vec<Record> =
+        records.iter().filter(|record| record.event.name() != "tool_call_started").cloned().collect();
+    let said = checker::check(&unstarted, &run, &World { acknowledged: BTreeMap::new(), ..world }).unwrap_err();
+    assert!(said.contains("was never started"), "{said}");
+}
+
+fn result_twice(record: &Record) -> Vec<Record> {
+    let times = if record.event.name() == "tool_call_finished" { 2 } else { 1 };
+    vec![record.clone(); times]
+}

@@ -1,0 +1,256 @@
+//! One life of a run: processes of the real program, one after another, most of them killed, and an operator who looks
+//! at the world between them and decides by command.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value;
+use tiller::domain::event::Owner;
+use tiller::domain::event::OwnerMode;
+use tiller::domain::event::Record;
+use tiller::domain::id::RunId;
+use tiller::domain::run::Run;
+use tiller::store::place::Home;
+
+use crate::kills::Chance;
+use crate::kills::checker;
+use crate::kills::checker::World;
+use crate::kills::process;
+use crate::kills::process::Kill;
+use crate::kills::provider::Provider;
+use crate::kills::script;
+use crate::real::Stage;
+
+/// Kills of one life, so that it comes to its end.
+const KILLS_MAX: u64 = 14;
+/// A life that is not at its end after so many processes that drive it does not move.
+const PROCESSES_MAX: usize = 60;
+
+/// What a life came to.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    pub kills: u64,
+    /// Those at a labelled point, by point.
+    pub by_fault: BTreeMap<String, u64>,
+    /// Times at which the run was opened again and compared with the world.
+    pub checks: u64,
+    pub verified: u64,
+    pub served: u64,
+}
+
+impl Tally {
+    pub fn add(&mut self, other: Tally) {
+        self.kills += other.kills;
+        for (point, count) in other.by_fault {
+            *self.by_fault.entry(point).or_default() += count;
+        }
+        self.checks += other.checks;
+        self.verified += other.verified;
+        self.served += other.served;
+    }
+}
+
+pub struct Life {
+    chance: Chance,
+    stage: Stage,
+    provider: Option<Provider>,
+    start: Vec<String>,
+    acknowledged: BTreeMap<u64, Value>,
+    orders: (u64, u64),
+    tally: Tally,
+    told: Vec<String>,
+    /// The journal when it was looked at last.
+    last: Option<(Vec<Record>, Run)>,
+}
+
+impl Life {
+    pub fn new(seed: u64) -> Life {
+        let mut chance = Chance::new(seed);
+        let stage = Stage::new();
+        stage.write(&format!("work/{}", script::EDITED), "marks:\n");
+        let steps = script::steps(&mut chance);
+        let check = format!("echo checked >> checks.txt; test -f {}", script::EDITED);
+        let mut start: Vec<String> =
+            ["run", "leave marks", "--json", "--budget", "40", "--check", &check].map(String::from).to_vec();
+        let provider = if chance.percent(50) {
+            let provider = Provider::start(steps);
+            stage.write("config/tiller/tiller.toml", &provider.configuration());
+            Some(provider)
+        } else {
+            start.extend(["--model".to_string(), stage.model(&script::toml(&steps))]);
+            None
+        };
+        let (acknowledged, orders, told) = (BTreeMap::new(), (0, 0), Vec::new());
+        let (tally, last) = (Tally::default(), None);
+        Life { chance, stage, provider, start, acknowledged, orders, tally, told, last }
+    }
+
+    /// Plays it to its end. The error says what did not hold, and how the life went until then.
+    pub fn play(mut self) -> Result<Tally, String> {
+        self.go().map_err(|why| format!("{why}\nthe life:\n  {}", self.told.join("\n  ")))?;
+        Ok(self.tally)
+    }
+
+    /// Plays it, and gives journal and world as they are at its end, for a checker that must bite.
+    pub fn end(mut self) -> Result<(Vec<Record>, Run, World), String> {
+        self.go()?;
+        let world = self.world();
+        let (records, run) = self.last.ok_or("it was never looked at")?;
+        Ok((records, run, world))
+    }
+
+    fn go(&mut self) -> Result<(), String> {
+        while self.stage.ids().is_empty() {
+            if !self.acknowledged.is_empty() {
+                return Err("records were acknowledged and there is no run".to_string());
+            }
+            let words = self.start.clone();
+            self.drive(&words)?;
+        }
+        let id = self.stage.ids()[0].clone();
+        for _ in 0..PROCESSES_MAX {
+            let shown = self.look(&id)?;
+            if let Some(finish) = shown.pointer("/summary/status/completed") {
+                self.tally.verified += u64::from(finish == "verified");
+                self.tally.served = self.provider.as_ref().map_or(0, Provider::served);
+                return if self.marks().is_empty() && self.tally.verified == 0 {
+                    Err(format!("nothing was done: {finish}"))
+                } else {
+                    Ok(())
+                };
+            }
+            self.tend(&id, &shown)?;
+            self.drive(&["resume".to_string(), id.clone(), "--json".to_string()])?;
+        }
+        Err(format!("no end after {PROCESSES_MAX} processes: {}", self.stage.show()["summary"]["status"]))
+    }
+
+    /// A process that turns the loop, until its end or its kill.
+    fn drive(&mut self, words: &[String]) -> Result<(), String> {
+        let kill = if self.tally.kills < KILLS_MAX { Kill::of_driver(&mut self.chance) } else { Kill::Never };
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let ended = process::run(self.stage.tiller(&words), &kill)?;
+        self.told.push(format!("{} {kill:?}: {:?}, {} lines", words[0], ended.code, ended.lines.len()));
+        self.count(&kill, ended.was_killed());
+        for line in &ended.lines {
+            let record: Value = serde_json::from_str(line).map_err(|error| format!("{error}: {line}"))?;
+            let seq = record["seq"].as_u64().ok_or_else(|| format!("a line without a number: {line}"))?;
+            if let Some(before) = self.acknowledged.insert(seq, record.clone())
+                && before != record
+            {
+                return Err(format!("record {seq} was {before} and is {record}"));
+            }
+        }
+        if matches!(ended.code, Some(2 | 20 | 30)) {
+            return Err(format!("{words:?} ended with {:?}: {}", ended.code, ended.said));
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, kill: &Kill, was_killed: bool) {
+        self.tally.kills += u64::from(was_killed);
+        if let (Kill::Fault(fault), true) = (kill, was_killed) {
+            let point = fault.rsplit_once(':').unwrap().0;
+            *self.tally.by_fault.entry(point.to_string()).or_default() += 1;
+        }
+    }
+
+    /// Opens the run as the program and as the library does, and compares it with the world.
+    fn look(&mut self, id: &str) -> Result<Value, String> {
+        let shown = self.stage.ask(&["show", id, "--json"]);
+        if shown.code != 0 {
+            return Err(format!("the run can't be opened: {shown}"));
+        }
+        let records = self.records(id)?;
+        let run = Run::fold(&run_id(id), &records).map_err(|broken| broken.to_string())?;
+        checker::check(&records, &run, &self.world())?;
+        self.tally.checks += 1;
+        self.last = Some((records, run));
+        Ok(serde_json::from_str(&shown.out).unwrap())
+    }
+
+    fn world(&self) -> World {
+        let owed = self.provider.as_ref().map_or(0, Provider::owed);
+        World { acknowledged: self.acknowledged.clone(), orders: self.orders, marks: self.marks(), owed }
+    }
+
+    fn records(&self, id: &str) -> Result<Vec<Record>, String> {
+        let owner = Owner { pid: 1, host: "test".to_string(), version: "0".to_string(), mode: OwnerMode::Records };
+        let home = Home::new(self.stage.path("state/tiller"), owner).map_err(|error| error.to_string())?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let opened = home.open(&run_id(id)).await.map_err(|error| error.to_string())?;
+            opened.journal.close().await;
+            Ok(opened.records)
+        })
+    }
+
+    /// How often each mark is in the world.
+    fn marks(&self) -> BTreeMap<String, u64> {
+        let mut marks = BTreeMap::new();
+        for name in [script::TRACES, script::EDITED] {
+            let text = fs::read_to_string(self.stage.path("work").join(name)).unwrap_or_default();
+            for word in text.split_whitespace().filter(|word| *word != "marks:") {
+                *marks.entry(word.to_string()).or_default() += 1;
+            }
+        }
+        for entry in fs::read_dir(self.stage.path("work")).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let mark = checker::mark(&name);
+            if name == format!("{mark}.txt") {
+                *marks.entry(mark).or_default() += 1;
+            }
+        }
+        marks
+    }
+
+    /// Does what an operator may do about whatever waits.
+    fn tend(&mut self, id: &str, shown: &Value) -> Result<(), String> {
+        if self.chance.percent(15) {
+            let words = format!("words {}", self.chance.below(1_000));
+            self.order(&["say", id, &words])?;
+        }
+        for one in shown["waiting"].as_array().unwrap() {
+            let call = one["call"].as_str().unwrap();
+            match one["waits_for"].as_str().unwrap() {
+                "decision" if self.chance.percent(8) => {
+                    self.order(&["deny", id, call, one["digest"].as_str().unwrap(), "not this"])?;
+                }
+                "decision" => self.order(&["approve", id, call, one["digest"].as_str().unwrap()])?,
+                "answer" => self.order(&["answer", id, "yes"])?,
+                _ => {
+                    let happened = self.marks().contains_key(&checker::mark(one["arguments"].as_str().unwrap()));
+                    // Mostly what is so; now and then once more, or on without knowing.
+                    let word = match (happened, self.chance.below(10)) {
+                        (true, 0..=6) => "happened",
+                        (false, 0..=1) => "not",
+                        (_, 9) => "skip",
+                        _ => "again",
+                    };
+                    self.order(&["resolve", id, call, word])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A command in a process of its own, which may be killed as well.
+    fn order(&mut self, words: &[&str]) -> Result<(), String> {
+        let kill = if self.tally.kills < KILLS_MAX { Kill::of_order(&mut self.chance) } else { Kill::Never };
+        self.orders.1 += 1;
+        let ended = process::run(self.stage.tiller(words), &kill)?;
+        self.told.push(format!("{words:?} {kill:?}: {:?}", ended.code));
+        self.count(&kill, ended.was_killed());
+        match ended.code {
+            Some(0) => self.orders.0 += 1,
+            Some(code) => return Err(format!("{words:?} ended with {code}: {}", ended.said)),
+            // Nobody was answered: it may be recorded or not.
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+fn run_id(id: &str) -> RunId {
+    id.to_string().try_into().unwrap()
+}
