@@ -24,6 +24,7 @@ pub mod model;
 pub mod money;
 pub mod plan;
 pub mod planning;
+pub mod pricing;
 pub mod progress;
 pub mod run;
 pub mod standing;

@@ -86,6 +86,7 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         | Event::BudgetSettled { .. }
         | Event::BudgetRaised { .. }
         | Event::BudgetCorrected { .. }
+        | Event::PriceChosen { .. }
         | Event::ModelCallFailed { .. }
         | Event::RetryScheduled { .. }
         | Event::ToolCallProposed { .. }

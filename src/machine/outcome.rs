@@ -8,7 +8,6 @@ use crate::domain::id::CallId;
 use crate::domain::id::ModelCallId;
 use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
-use crate::domain::money::Price;
 use crate::domain::run::Run;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
@@ -76,7 +75,7 @@ fn model(
 ) -> Result<Vec<Event>, Refusal> {
     let flying = run.model_call.filter(|flying| flying.id.call == call).ok_or(Refusal::Stale)?;
     let held = run.pool.reserved().ok_or(Refusal::Stale)?;
-    let price = run.terms.model.price.unwrap_or(Price::FREE);
+    let price = run.pricing.price();
     let settled = |charge: Charge| Event::BudgetSettled { id: flying.id, charge };
     match result {
         Err(failure) => Ok(vec![

@@ -17,6 +17,7 @@ use crate::domain::command::Pause;
 use crate::domain::command::Policy;
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::pricing;
 use crate::domain::run::Waits;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
@@ -387,6 +388,9 @@ impl App {
     }
 
     fn ask_raise(&mut self) {
+        if self.run.status == Status::Parked(ParkReason::PriceUnknown) {
+            return self.popups.push(Popup::Words { asks: Asks::Price, line: Composer::default() });
+        }
         let axis = match &self.run.status {
             Status::Parked(ParkReason::Budget(axis)) => *axis,
             Status::Parked(_)
@@ -436,12 +440,20 @@ impl App {
                     Vec::new()
                 }
             },
+            Some(Popup::Words { asks: Asks::Price, line }) => match pricing::parse(&line.text()) {
+                Ok(price) => self.submit(Command::Price { price }, Some(Command::Resume)),
+                Err(how) => {
+                    self.popups.push(Popup::Words { asks: Asks::Price, line });
+                    self.say(how, Role::Warning);
+                    Vec::new()
+                }
+            },
             Some(Popup::Words { asks, line }) => {
                 let text = line.text().trim().to_string();
                 let command = match asks {
                     Asks::Deny(call, digest) => Command::Decide { call, digest, decision: Decision::Deny(text) },
                     Asks::Happened(call) => Command::Resolve { call, resolution: Resolution::Happened(text) },
-                    Asks::Plan => return Vec::new(),
+                    Asks::Plan | Asks::Price => return Vec::new(),
                 };
                 self.guard.decided(self.now.ms);
                 self.submit(command, None)

@@ -351,6 +351,7 @@ impl App {
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(_)
+            | Command::Price { .. }
             | Command::Correct { .. }
             | Command::Leave => false,
         })
@@ -378,6 +379,7 @@ impl App {
             | Command::Resume
             | Command::EditPlan(_)
             | Command::Raise { .. }
+            | Command::Price { .. }
             | Command::Correct { .. } => None,
         });
         sent.chain(self.run.control).max()
@@ -398,6 +400,7 @@ impl App {
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(_)
+            | Command::Price { .. }
             | Command::Correct { .. }
             | Command::Leave => None,
         })

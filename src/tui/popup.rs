@@ -60,6 +60,8 @@ pub enum Asks {
     Deny(CallId, Digest),
     /// What came of a call.
     Happened(CallId),
+    /// What the model costs.
+    Price,
     /// A change of the plan.
     Plan,
 }

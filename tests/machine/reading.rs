@@ -41,6 +41,7 @@ use tiller::domain::model::StopReason;
 use tiller::domain::money::MicroUsd;
 use tiller::domain::money::Price;
 use tiller::domain::money::Usage;
+use tiller::domain::pricing;
 use tiller::domain::status::Lack;
 use tiller::domain::status::ParkReason;
 use tiller::domain::terms::Check;
@@ -105,12 +106,14 @@ const PRICE: Price = Price { input: 1_000_000, cache_read: 100_000, cache_write:
 /// `checks=a;b loops=3 cost=… tokens=… tool-calls=… time=… model-calls=… window=…`
 pub fn terms(text: &str) -> Terms {
     let (mut limits, mut checks, mut window) = (Limits::default(), Vec::new(), 1_000_000);
+    let mut price = Some(PRICE);
     let (mut trust, mut keep_full_trust) = (Trust::Ask, false);
     for (key, value) in text.split_whitespace().filter_map(|word| word.split_once('=')) {
         match key {
             "checks" => checks = value.split(';').map(|line| Check::Command(line.to_string())).collect(),
             "trust" => trust = Trust::parse(value).unwrap(),
             "keep-full-trust" => keep_full_trust = value == "true",
+            "price" => price = None,
             "window" => window = value.parse().unwrap(),
             "loops" => limits.loops = Limit::At(value.parse().unwrap()),
             axis => limits.set(Axis::parse(axis).unwrap(), Limit::At(value.parse().unwrap())),
@@ -129,7 +132,7 @@ pub fn terms(text: &str) -> Terms {
             key_variable: Some("SIM_KEY".to_string()),
             window,
             max_output: 1_000,
-            price: Some(PRICE),
+            price,
         },
         tools: vec![
             tool("read_file", EffectClass::Read),
@@ -279,6 +282,7 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             Command::Raise { axis: Axis::parse(axis).unwrap(), limit }
         }
         ("plan", edit) => Command::EditPlan(plan_edit::read(edit).unwrap()),
+        ("price", _) => Command::Price { price: pricing::parse(rest).unwrap() },
         ("correct", _) => {
             let (id, amount) = rest.split_once(' ').unwrap();
             let id = ReservationId::parse(id).unwrap();

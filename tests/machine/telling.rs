@@ -50,6 +50,9 @@ fn event(event: &Event) -> String {
             Limit::At(most) => format!("raised {} to {most}", axis.word()),
             Limit::Unlimited => format!("raised {} to unlimited", axis.word()),
         },
+        Event::PriceChosen { price, by } => {
+            format!("price {:?} by {by}", price.map(|price| (price.input, price.output)))
+        }
         Event::BudgetCorrected { id, amount, by } => format!("corrected {id} to {} µ$ by {by}", amount.0),
         Event::ModelCallStarted { call, attempt, max_output, .. } => format!("asked {call}.{attempt} for {max_output}"),
         Event::ModelCallFinished { call, reply, discarded } => match discarded {
