@@ -26,6 +26,7 @@ use crate::cli::options::OutputWords;
 pub mod told;
 
 use crate::cli::told::WhenTold;
+use crate::cli::values::PriceWords;
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
@@ -36,6 +37,7 @@ use crate::domain::command::Policy;
 use crate::domain::id::CallId;
 use crate::domain::id::InterjectionId;
 use crate::domain::money::MicroUsd;
+use crate::domain::money::Price;
 use crate::domain::terms::Check;
 use crate::domain::terms::Goal;
 use crate::domain::trust::Trust;
@@ -222,6 +224,8 @@ pub enum Order {
     },
     /// Change the plan.
     Plan(PlanEdit),
+    /// Say what the model costs; nothing goes on without counting money.
+    Price(Option<Price>),
     /// Say what a model call cost whose charge is in doubt.
     Correct {
         /// The call and its attempt.
@@ -477,6 +481,12 @@ enum Word {
         #[arg(value_name = "CHANGE", trailing_var_arg = true)]
         words: Vec<String>,
     },
+    /// Say what the model of a run costs where nobody knows, in dollars per million tokens
+    #[command(after_help = "Example: tiller price k7f 0.25 2.00 && tiller resume k7f")]
+    Price {
+        #[command(flatten)]
+        words: PriceWords,
+    },
     /// Put the actual cost in the place of a charge that nobody could verify, once
     #[command(after_help = "Example: tiller correct k7f m3.1 0.02; `tiller show k7f` lists the charges in doubt")]
     Correct {
@@ -543,6 +553,10 @@ impl Word {
             Word::Plan { run, words } => {
                 let edit = plan_edit::read(&words.join(" ")).map_err(|how| format!("{how}; nothing was changed"))?;
                 order(run, Order::Plan(edit))
+            }
+            Word::Price { words } => {
+                let price = words.price();
+                order(words.run, Order::Price(price))
             }
             Word::Correct { run, call, amount } => order(run, Order::Correct { id: call, amount }),
             Word::Cancel { run } => order(run, Order::Cancel),

@@ -75,6 +75,15 @@ pub struct Ground {
     pub clock: Arc<dyn Clock>,
 }
 
+/// What becomes of a model of which nobody knows the price (docs/ENGINE.md §8.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priceless {
+    /// The run is not started: nobody is there to choose.
+    Refused,
+    /// The run is parked before its first call, and the operator chooses.
+    Asked,
+}
+
 /// A run that this process drives.
 pub struct Seat {
     /// Its name.
@@ -92,11 +101,19 @@ impl Ground {
 
     /// The model by this name, or the configured one. Refused when nobody knows what it costs.
     pub fn model_spec(&self) -> anyhow::Result<ModelSpec> {
+        self.spec(Priceless::Refused)
+    }
+
+    fn spec(&self, priceless: Priceless) -> anyhow::Result<ModelSpec> {
         let known = |name: &str| {
             let entry = prices::lookup(name)?;
             Some(Known { price: entry.price, window: entry.window, max_output: entry.max_output })
         };
-        let mut spec = self.settings.model_spec(self.settings.required_model()?, &known)?;
+        let name = self.settings.required_model()?;
+        let mut spec = match priceless {
+            Priceless::Refused => self.settings.priced_spec(name, &known)?,
+            Priceless::Asked => self.settings.model_spec(name, &known)?,
+        };
         if spec.dialect == Dialect::Scripted {
             let path = std::path::absolute(&spec.address)?;
             spec.price = Some(Script::load(&path)?.price());
@@ -106,9 +123,9 @@ impl Ground {
     }
 
     /// The terms of a new run in this folder.
-    pub fn terms(&self, goal: Goal, workspace: Option<&Path>) -> anyhow::Result<Terms> {
+    pub fn terms(&self, goal: Goal, workspace: Option<&Path>, priceless: Priceless) -> anyhow::Result<Terms> {
         let workspace = workspace_at(workspace.unwrap_or(Path::new(".")), &self.places)?;
-        let spec = self.model_spec()?;
+        let spec = self.spec(priceless)?;
         Ok(Terms {
             goal,
             tools: tool_specs(),

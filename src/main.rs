@@ -37,6 +37,7 @@ use tiller::headless::output;
 use tiller::headless::show;
 use tiller::launch;
 use tiller::launch::Ground;
+use tiller::launch::Priceless;
 use tiller::launch::Seat;
 use tiller::logging;
 use tiller::order;
@@ -144,7 +145,9 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
     match ask {
         Ask::Open(options) => open(&ground, &options).await,
         Ask::Start { goal, options } => {
-            let terms = ground.terms(read_goal(goal)?, options.workspace.as_deref())?;
+            let is_watched = options.output == Output::Fitting && launch::has_screen();
+            let priceless = if is_watched { Priceless::Asked } else { Priceless::Refused };
+            let terms = ground.terms(read_goal(goal)?, options.workspace.as_deref(), priceless)?;
             let seat = ground.start(launch::new_id()?, terms).await?;
             watch(&ground, seat, options.output, None).await
         }

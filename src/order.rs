@@ -76,6 +76,7 @@ fn command(run: &Run, order: Order) -> Result<Command, String> {
         Order::Raise { axis, limit } => Ok(Command::Raise { axis, limit }),
         Order::Retry => Ok(Command::Retry),
         Order::Plan(edit) => Ok(Command::EditPlan(edit)),
+        Order::Price(price) => Ok(Command::Price { price }),
         Order::Correct { id, amount } => Ok(Command::Correct { id, amount }),
         Order::Cancel => Ok(Command::Cancel(Cancel::Now)),
     }

@@ -4,6 +4,7 @@
 use nix::unistd::AccessFlags;
 
 use crate::domain::limits;
+use crate::domain::pricing::Pricing;
 use crate::domain::run::Run;
 use crate::domain::status::Lack;
 use crate::domain::status::ParkReason;
@@ -22,6 +23,7 @@ pub fn problems(run: &Run, home: &Home, tools: &Toolbox) -> Vec<Lack> {
     let full = |error: StoreError| Lack { reason: ParkReason::Storage, sentence: error.to_string() };
     all.extend(home.has_room(&run.id).err().map(full));
     all.extend(model::open(&run.terms.model).err().map(unasked));
+    all.extend((run.pricing == Pricing::Unknown).then(|| unpriced(run)));
     all.extend(tools.self_test().err().map(not_ready));
     all.extend(run.terms.checks.iter().filter_map(|check| broken(tools, check)).map(not_ready).next());
     let flags = AccessFlags::R_OK | AccessFlags::W_OK | AccessFlags::X_OK;
@@ -29,6 +31,17 @@ pub fn problems(run: &Run, home: &Home, tools: &Toolbox) -> Vec<Lack> {
         all.push(not_ready(format!("the folder {} can't be used ({})", run.terms.workspace, why.desc())));
     }
     all
+}
+
+/// A model of which nobody knows the price.
+fn unpriced(run: &Run) -> Lack {
+    let (id, name) = (run.id.short(), &run.terms.model.name);
+    let sentence = format!(
+        "nobody knows what {name} costs; say it in dollars per million tokens, `tiller price {id} INPUT OUTPUT`, or go \
+         on without counting money, `tiller price {id} --unpriced`; for other runs write models.\"{name}\".price in \
+         tiller.toml"
+    );
+    Lack { reason: ParkReason::PriceUnknown, sentence }
 }
 
 /// A model that can't be asked.

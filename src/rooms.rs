@@ -14,6 +14,7 @@ use crate::headless::output;
 use crate::headless::show;
 use crate::launch;
 use crate::launch::Ground;
+use crate::launch::Priceless;
 use crate::launch::Seat;
 use crate::tui;
 use crate::tui::Exit;
@@ -142,7 +143,7 @@ impl Rooms<'_> {
 
     async fn start(&self, text: &str) -> anyhow::Result<Seat> {
         let goal = Goal::try_from(text.to_string()).map_err(anyhow::Error::msg)?;
-        let terms = self.ground.terms(goal, self.options.workspace.as_deref())?;
+        let terms = self.ground.terms(goal, self.options.workspace.as_deref(), Priceless::Asked)?;
         self.ground.start(launch::new_id()?, terms).await
     }
 }

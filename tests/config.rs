@@ -47,13 +47,13 @@ fn refused(file: &str, sentence: &str) {
 /// The sentence that a model is refused with, given a file.
 fn model_refused(file: &str, name: &str, sentence: &str) {
     let settings = merge(file, &[], &["--model", name]).unwrap();
-    let refusal = settings.model_spec(name, &known).map_err(|error| error.to_string());
+    let refusal = settings.priced_spec(name, &known).map_err(|error| error.to_string());
     assert_eq!(refusal, Err(format!("--model: {sentence}; nothing was started")), "for {name}");
 }
 
 /// The spec of a model in one line.
 fn spec(file: &str, name: &str) -> String {
-    let spec = merge(file, &[], &[]).unwrap().model_spec(name, &known).unwrap();
+    let spec = merge(file, &[], &[]).unwrap().priced_spec(name, &known).unwrap();
     let price = spec.price.unwrap();
     let key = spec.key_variable.unwrap_or_default();
     format!(
@@ -353,12 +353,12 @@ fn sentences_about_models() {
     });
     let half = merge("models.'ollama/x'.price.input = '1'", &[], &[]).unwrap();
     assert_eq!(
-        half.model_spec("ollama/x", &known).unwrap_err().to_string(),
+        half.priced_spec("ollama/x", &known).unwrap_err().to_string(),
         "t.toml, line 1: models.\"ollama/x\".price needs both input and output; write the missing one; nothing was \
          started"
     );
     assert_eq!(
-        half.model_spec("gpt-5", &known).unwrap_err().to_string(),
+        half.priced_spec("gpt-5", &known).unwrap_err().to_string(),
         "the chosen model: a model is named by its provider and its own name, such as \"openai/gpt-5-mini\"; nothing \
          was started"
     );
@@ -405,7 +405,7 @@ fn the_commented_file_is_sound_and_has_every_key() {
     );
     let settings = merge(&bare, &[], &[]).unwrap();
     assert_eq!((settings.limits(), settings.checks()), (Limits::default(), vec![]));
-    assert!(settings.model_spec("mine/large", &known).is_ok());
+    assert!(settings.priced_spec("mine/large", &known).is_ok());
     for key in KEYS {
         let last = key.path.last().unwrap();
         assert!(*last == "cache_write" || bare.contains(&format!("{last} = ")), "{:?} is missing", key.path);

@@ -1,5 +1,7 @@
 //! Words of the command line that stand for something: how each is read, and the sentence when it can't be.
 
+use clap::Args;
+
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::budget::ReservationId;
@@ -8,6 +10,32 @@ use crate::domain::id::InterjectionId;
 use crate::domain::id::RUN_ID_ALPHABET;
 use crate::domain::id::RUN_ID_LENGTH;
 use crate::domain::money::MicroUsd;
+use crate::domain::money::Price;
+
+/// What a model costs, where nobody knows.
+#[derive(Args)]
+pub(crate) struct PriceWords {
+    /// The beginning of its name
+    #[arg(value_parser = run_prefix)]
+    pub(crate) run: String,
+    /// A million tokens of input
+    #[arg(value_parser = dollars, required_unless_present = "unpriced", requires = "output")]
+    input: Option<MicroUsd>,
+    /// A million tokens of output
+    #[arg(value_parser = dollars)]
+    output: Option<MicroUsd>,
+    /// Go on without counting money; the limit of tokens still holds
+    #[arg(long, conflicts_with = "input")]
+    unpriced: bool,
+}
+
+impl PriceWords {
+    /// The price that was told; nothing where money is not to be counted.
+    pub(crate) fn price(&self) -> Option<Price> {
+        let (input, output) = self.input.zip(self.output).filter(|_| !self.unpriced)?;
+        Some(Price { input: input.0, cache_read: input.0, cache_write: input.0, output: output.0 })
+    }
+}
 
 pub(crate) fn cost(text: &str) -> Result<Limit, String> {
     Axis::Cost.parse_limit(text)

@@ -50,8 +50,21 @@ pub struct Known {
 }
 
 impl Settings {
+    /// The same, of a model of which somebody knows what it costs. Errors when nobody does.
+    pub fn priced_spec(&self, name: &str, known: &dyn Fn(&str) -> Option<Known>) -> Result<ModelSpec, ConfigError> {
+        let spec = self.model_spec(name, known)?;
+        if spec.price.is_some() {
+            return Ok(spec);
+        }
+        let problem = format!(
+            "nobody knows what {name} costs, so its budget can't be kept; set models.\"{name}\".price in tiller.toml"
+        );
+        Err(ConfigError { origin: self.model_origin(name), problem })
+    }
+
     /// All that is to be known of a model, `provider/model`. `known` tells what is known of a model of OpenAI by
-    /// its name on the wire. Errors when the provider is unknown, or nobody knows what the model costs.
+    /// its name on the wire. Errors when the provider is unknown. The price is nothing when
+    /// nobody knows it.
     pub fn model_spec(&self, name: &str, known: &dyn Fn(&str) -> Option<Known>) -> Result<ModelSpec, ConfigError> {
         let fail = |problem: String| ConfigError { origin: self.model_origin(name), problem };
         let (provider, model) = split_model(name).map_err(fail)?;
@@ -64,15 +77,7 @@ impl Settings {
         let is_built_in = built_in.is_some_and(|one| one.base_url == address);
         let known = if provider == OPENAI && is_built_in { known(model) } else { None };
         let free = is_loopback(address).then_some(Price::FREE);
-        let price = match self.price(name)?.or(free).or(known.map(|one| one.price)) {
-            Some(price) => price,
-            None => {
-                return Err(fail(format!(
-                    "nobody knows what {name} costs, so its budget can't be kept; set models.\"{name}\".price in \
-                     tiller.toml"
-                )));
-            }
-        };
+        let price = self.price(name)?.or(free).or(known.map(|one| one.price));
         let key = self.text(&["providers", provider, "key"]).or(built_in.and_then(|one| one.key));
         let spec = ModelSpec {
             name: name.to_string(),
@@ -83,7 +88,7 @@ impl Settings {
             window: limits::WINDOW_TOKENS,
             max_output: limits::OUTPUT_TOKENS,
             most_output: None,
-            price: Some(price),
+            price,
         };
         self.sized(spec, known)
     }

@@ -15,6 +15,7 @@ use crate::domain::id::InterjectionId;
 use crate::domain::limits;
 use crate::domain::lineage::NotABoundary;
 use crate::domain::money::MicroUsd;
+use crate::domain::money::Price;
 use crate::domain::plan::TodoId;
 use crate::domain::plan::TodoStatus;
 use crate::domain::run::NEEDS_GRANT;
@@ -95,6 +96,11 @@ pub enum Command {
     },
     /// Change the plan; the model is told.
     EditPlan(PlanEdit),
+    /// Say what the model costs, or to go on without knowing.
+    Price {
+        /// The price; nothing means that money is not counted.
+        price: Option<Price>,
+    },
     /// Put an actual figure in the place of a charge that nobody could verify.
     Correct {
         /// Of which reservation.
@@ -278,6 +284,8 @@ pub enum Refusal {
     BadLimit(String),
     /// The edit does not fit the plan.
     BadPlan(String),
+    /// The price can't be chosen.
+    BadPrice(String),
     /// The charge can't be corrected.
     BadCorrection(String),
     /// An outcome for something that is not in flight any more.
@@ -354,6 +362,7 @@ impl fmt::Display for Refusal {
             }
             Refusal::BadLimit(why) => write!(out, "{why}; the limit was not changed"),
             Refusal::BadPlan(why) => write!(out, "{why}; the plan was not changed"),
+            Refusal::BadPrice(why) => write!(out, "{why}; the price was not changed"),
             Refusal::BadCorrection(why) => write!(out, "{why}; nothing was corrected"),
             Refusal::Stale => write!(out, "that is not under way any more"),
             Refusal::Storage(why) => {

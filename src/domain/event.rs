@@ -25,6 +25,7 @@ use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
 use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
+use crate::domain::money::Price;
 use crate::domain::plan::Plan;
 use crate::domain::progress::Observation;
 use crate::domain::status::Detector;
@@ -176,6 +177,13 @@ pub enum Event {
         id: ReservationId,
         /// What it cost.
         amount: MicroUsd,
+        /// Through this client.
+        by: ClientId,
+    },
+    /// The operator said what the model costs, or to go on without knowing.
+    PriceChosen {
+        /// The price; nothing means that money is not counted.
+        price: Option<Price>,
         /// Through this client.
         by: ClientId,
     },
@@ -448,6 +456,7 @@ impl Event {
             Event::BudgetSettled { .. } => "budget_settled",
             Event::BudgetRaised { .. } => "budget_raised",
             Event::BudgetCorrected { .. } => "budget_corrected",
+            Event::PriceChosen { .. } => "price_chosen",
             Event::ModelCallStarted { .. } => "model_call_started",
             Event::ModelCallFinished { .. } => "model_call_finished",
             Event::ModelCallFailed { .. } => "model_call_failed",

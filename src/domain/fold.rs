@@ -31,6 +31,7 @@ use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::plan::PlanSource;
 use crate::domain::plan::TodoStatus;
+use crate::domain::pricing::Pricing;
 use crate::domain::progress::Progress;
 use crate::domain::run::Claim;
 use crate::domain::run::ClaimStage;
@@ -109,6 +110,7 @@ impl Run {
             trouble: None,
             provider_waits: 0,
             lacks: Vec::new(),
+            pricing: Pricing::of(terms.model.price),
             control: None,
             interjections: Vec::new(),
             verdict: None,
@@ -196,6 +198,7 @@ impl Run {
                 self.pool.raise(*axis, *limit);
                 self.warnings.remove(&Warning::Budget(*axis));
             }
+            Event::PriceChosen { price, by: _ } => self.choose_price(*price)?,
             Event::BudgetCorrected { id, amount, by: _ } => self.pool.correct(*id, *amount)?,
             Event::ModelCallStarted { call, attempt, digest: _, max_output, purpose } => {
                 self.start_model_call(ReservationId { call: *call, attempt: *attempt }, *max_output, *purpose, record)?;

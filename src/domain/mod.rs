@@ -28,6 +28,7 @@ pub mod money;
 pub mod pairing;
 pub mod plan;
 pub mod planning;
+pub mod pricing;
 pub mod progress;
 pub mod run;
 pub mod standing;

@@ -33,6 +33,7 @@ use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
 use crate::domain::money::Price;
 use crate::domain::plan::Plan;
+use crate::domain::pricing::Pricing;
 use crate::domain::progress::Observation;
 use crate::domain::progress::Progress;
 use crate::domain::status::ParkReason;
@@ -105,6 +106,8 @@ pub struct Run {
     pub trouble: Option<Trouble>,
     /// Times in a row that the run parked because its provider did not answer.
     pub provider_waits: u32,
+    /// What is known of the model's price.
+    pub pricing: Pricing,
     /// What was missing when the run was to go on, until it goes on.
     pub lacks: Vec<String>,
     /// A request to stop that is not honoured yet.
@@ -324,9 +327,7 @@ impl Run {
 
     /// Whether its model costs nothing, or its money is pretended: the ledger of all runs does not hear of it.
     pub fn is_free(&self) -> bool {
-        self.terms.rehearsal
-            || self.terms.model.dialect == Dialect::Scripted
-            || self.terms.model.price.is_none_or(|price| price == Price::FREE)
+        self.terms.rehearsal || self.terms.model.dialect == Dialect::Scripted || self.pricing.price() == Price::FREE
     }
 
     /// Whether the run has ended.

@@ -228,7 +228,7 @@ impl ParkReason {
             ParkReason::Billing => "see to the account at the provider, then resume",
             ParkReason::Permission => "see to the rights of the key at the provider, then resume",
             ParkReason::ModelConfig => "correct the model in tiller.toml and start anew, or resume to try again",
-            ParkReason::PriceUnknown => "set the price of the model in tiller.toml, then start anew",
+            ParkReason::PriceUnknown => "say what the model costs, or to go on without counting money; then resume",
             ParkReason::RateLimited { .. } | ParkReason::ProviderWait { .. } => {
                 "it goes on by itself then; resume tries at once"
             }

@@ -144,6 +144,7 @@ impl Redactor {
             | Command::Raise { .. }
             | Command::EditPlan(PlanEdit::Move { .. })
             | Command::Correct { .. }
+            | Command::Price { .. }
             | Command::Leave => {}
         }
         command

@@ -20,6 +20,7 @@ use crate::domain::event::Record;
 use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::domain::model::Purpose;
+use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::plan::TodoStatus;
 use crate::domain::run::Run;
@@ -85,6 +86,12 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
                 }
             }
         }
+        Event::PriceChosen { price, by: _ } => match price {
+            Some(price) => {
+                format!("[price] {} a million tokens in, {} out\n", MicroUsd(price.input), MicroUsd(price.output))
+            }
+            None => "[price] unknown; money is NOT COUNTED, tokens are\n".to_string(),
+        },
         Event::BudgetCorrected { id, amount, by: _ } => format!("[spend] you say that {id} cost {amount}\n"),
         Event::TrustChanged { trust, by } => trusted(*trust, by),
         Event::ModelCallStarted { call, attempt, .. } => match attempt {

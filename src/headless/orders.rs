@@ -114,6 +114,10 @@ pub fn further(run: &Run) -> Vec<String> {
     lines.extend(all_at_once(run));
     match reason {
         Some(ParkReason::Budget(axis)) => lines.push(spending::raising(run, *axis)),
+        Some(ParkReason::PriceUnknown) => {
+            lines.push(format!("tiller price {id} INPUT OUTPUT"));
+            lines.push(format!("tiller price {id} --unpriced"));
+        }
         Some(
             ParkReason::Stalled(_)
             | ParkReason::Verification
@@ -132,7 +136,6 @@ pub fn further(run: &Run) -> Vec<String> {
             | ParkReason::Billing
             | ParkReason::Permission
             | ParkReason::ModelConfig
-            | ParkReason::PriceUnknown
             | ParkReason::DailyBudget { .. }
             | ParkReason::Unexplained
             | ParkReason::NotReady

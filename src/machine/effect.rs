@@ -88,6 +88,7 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         | Event::BudgetSettled { .. }
         | Event::BudgetRaised { .. }
         | Event::BudgetCorrected { .. }
+        | Event::PriceChosen { .. }
         | Event::ModelCallFailed { .. }
         | Event::ContextPruned { .. }
         | Event::ContextCompacted { .. }

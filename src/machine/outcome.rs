@@ -11,7 +11,6 @@ use crate::domain::model::FailureClass;
 use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
 use crate::domain::model::Purpose;
-use crate::domain::money::Price;
 use crate::domain::run::Run;
 use crate::domain::status::Phase;
 use crate::domain::tool::CallState;
@@ -83,7 +82,7 @@ fn model(
 ) -> Result<Vec<Event>, Refusal> {
     let flying = run.model_call.filter(|flying| flying.id.call == call).ok_or(Refusal::Stale)?;
     let held = run.pool.reserved().ok_or(Refusal::Stale)?;
-    let price = run.terms.model.price.unwrap_or(Price::FREE);
+    let price = run.pricing.price();
     let settled = |charge: Charge| Event::BudgetSettled { id: flying.id, charge };
     let verdict = match flying.purpose {
         Purpose::Judge(index) => Some(judged(run, index, result)),

@@ -19,6 +19,8 @@ use crate::domain::id::ClientId;
 use crate::domain::id::InterjectionId;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
+use crate::domain::money::Price;
+use crate::domain::pricing::Pricing;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
 use crate::domain::status::Failure;
@@ -139,6 +141,7 @@ fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, R
         Command::Cancel(cancel) => Ok(request(run, Control::Cancel(*cancel), client)),
         Command::Raise { axis, limit } => raise(run, *axis, *limit, client),
         Command::EditPlan(edit) => edit_plan(run, edit, client),
+        Command::Price { price } => choose_price(run, *price, client),
         Command::Correct { id, amount } => correct(run, *id, *amount, client),
         Command::Leave if !run.is_running() => Ok(Vec::new()),
         Command::Leave => Ok(request(run, Control::Leave, client)),
@@ -254,7 +257,7 @@ fn resume(run: &Run, client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
         }
         ParkReason::Budget(axis) => run.pool.is_exhausted(*axis) || !bears_next(run, *axis),
         ParkReason::ContextExhausted => compaction::is_hopeless(run),
-        ParkReason::PriceUnknown => true,
+        ParkReason::PriceUnknown => run.pricing == Pricing::Unknown,
         ParkReason::DenyBreaker
         | ParkReason::DailyBudget { .. }
         | ParkReason::NotReady
@@ -341,6 +344,24 @@ fn bears_next(run: &Run, axis: Axis) -> bool {
     !run.pool.refuses(worst.amount, worst.tokens).any(|refused| refused == axis)
 }
 
+/// Takes the operator's word on what the model costs (docs/ENGINE.md §8.4).
+fn choose_price(run: &Run, price: Option<Price>, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    if run.terms.model.price.is_some() {
+        return Err(Refusal::BadPrice("what the model costs was known when the run was started".to_string()));
+    }
+    if run.model_call.is_some() {
+        // What is under way was reserved at the price of then, and is charged at it.
+        return Err(Refusal::BadPrice("a model call is under way; pause the run first".to_string()));
+    }
+    if price.is_none() && run.pool.limits().on(Axis::Tokens) == Limit::Unlimited {
+        let id = run.id.short();
+        return Err(Refusal::BadPrice(format!(
+            "without a price something must bound the run: first `tiller raise {id} tokens N`"
+        )));
+    }
+    Ok(vec![Event::PriceChosen { price, by: client.clone() }])
+}
+
 /// Takes an actual figure for a charge in doubt (docs/ENGINE.md §8.3).
 fn correct(run: &Run, id: ReservationId, amount: MicroUsd, client: &ClientId) -> Result<Vec<Event>, Refusal> {
     let mut after = run.pool.clone();
@@ -351,6 +372,9 @@ fn correct(run: &Run, id: ReservationId, amount: MicroUsd, client: &ClientId) ->
 fn raise(run: &Run, axis: Axis, limit: Limit, client: &ClientId) -> Result<Vec<Event>, Refusal> {
     if limit == Limit::At(0) {
         return Err(Refusal::BadLimit(format!("a limit of {} can't be zero; write unlimited for none", axis.word())));
+    }
+    if axis == Axis::Tokens && limit == Limit::Unlimited && run.pricing == Pricing::Off {
+        return Err(Refusal::BadLimit("money is not counted in this run, so its tokens must be bounded".to_string()));
     }
     let used = run.pool.used(axis);
     if !limit.bears(used) {

@@ -6,8 +6,8 @@ use crate::domain::budget::Reservation;
 use crate::domain::budget::ReservationId;
 use crate::domain::event::Event;
 use crate::domain::model::ModelRequest;
-use crate::domain::money::Price;
 use crate::domain::money::tokens_of_bytes;
+use crate::domain::pricing::Pricing;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Warning;
@@ -19,7 +19,7 @@ pub fn worst_case(run: &Run, request: &ModelRequest) -> Reservation {
     let bytes = request.bytes();
     let input = estimate_input(run, bytes);
     let bound = input.saturating_mul(run.estimate.factor_percent).div_ceil(100);
-    let price = run.terms.model.price.unwrap_or(Price::FREE);
+    let price = run.pricing.price();
     Reservation {
         id: ReservationId { call: request.call, attempt: request.attempt },
         amount: price.worst(bound, request.max_output),
@@ -31,6 +31,9 @@ pub fn worst_case(run: &Run, request: &ModelRequest) -> Reservation {
 
 /// Why the request can't be made now, if it can't.
 pub fn refusal(run: &Run, worst: &Reservation, max_output: u64) -> Option<ParkReason> {
+    if run.pricing == Pricing::Unknown {
+        return Some(ParkReason::PriceUnknown);
+    }
     let exhausted = [Axis::Active, Axis::ModelCalls].into_iter().find(|axis| run.pool.is_exhausted(*axis));
     if let Some(axis) = exhausted.or(run.pool.refuses(worst.amount, worst.tokens).next()) {
         return Some(ParkReason::Budget(axis));

@@ -17,6 +17,7 @@ use crate::domain::command::Pause;
 use crate::domain::command::Policy;
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::pricing;
 use crate::domain::run::Waits;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
@@ -400,6 +401,9 @@ impl App {
     }
 
     fn ask_raise(&mut self) {
+        if self.run.status == Status::Parked(ParkReason::PriceUnknown) {
+            return self.popups.push(Popup::Words { asks: Asks::Price, line: Composer::default() });
+        }
         let axis = match &self.run.status {
             Status::Parked(ParkReason::Budget(axis)) => *axis,
             Status::Parked(_)
@@ -451,13 +455,21 @@ impl App {
             },
             Some(Popup::Words { asks: Asks::Edit(call, digest), line }) => self.submit_edit(call, digest, line),
             Some(Popup::Words { asks: Asks::Trust, line }) => self.submit_trust(line),
+            Some(Popup::Words { asks: Asks::Price, line }) => match pricing::parse(&line.text()) {
+                Ok(price) => self.submit(Command::Price { price }, Some(Command::Resume)),
+                Err(how) => {
+                    self.popups.push(Popup::Words { asks: Asks::Price, line });
+                    self.say(how, Role::Warning);
+                    Vec::new()
+                }
+            },
             Some(Popup::Words { asks, line }) => {
                 let text = line.text().trim().to_string();
                 let command = match asks {
                     Asks::Deny(call, digest) => Command::Decide { call, digest, decision: Decision::Deny(text) },
                     Asks::WrongClaim => Command::Confirm { confirmed: false, text },
                     Asks::Happened(call) => Command::Resolve { call, resolution: Resolution::Happened(text) },
-                    Asks::Plan | Asks::Edit(..) | Asks::Trust => return Vec::new(),
+                    Asks::Plan | Asks::Edit(..) | Asks::Trust | Asks::Price => return Vec::new(),
                 };
                 self.guard.decided(self.now.ms);
                 self.submit(command, None)

@@ -356,6 +356,7 @@ impl App {
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(_)
+            | Command::Price { .. }
             | Command::Correct { .. }
             | Command::Leave => false,
         })
@@ -388,6 +389,7 @@ impl App {
             | Command::Retry
             | Command::EditPlan(_)
             | Command::Correct { .. }
+            | Command::Price { .. }
             | Command::Raise { .. } => None,
         });
         sent.chain(self.run.control).max()
@@ -413,6 +415,7 @@ impl App {
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(_)
+            | Command::Price { .. }
             | Command::Correct { .. }
             | Command::Leave => None,
         })

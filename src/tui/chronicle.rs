@@ -168,6 +168,10 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
             };
             ("·", Role::Operator, format!("you set the limit of {} to {to}", axis.word()))
         }
+        Event::PriceChosen { price: Some(_), .. } => ("·", Role::Operator, "you said what the model costs".to_string()),
+        Event::PriceChosen { price: None, .. } => {
+            ("!", Role::Warning, "you had the run go on without counting money".to_string())
+        }
         Event::BudgetCorrected { id, amount, .. } => {
             ("·", Role::Operator, format!("you corrected the charge of {id} to {amount}"))
         }

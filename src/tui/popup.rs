@@ -66,6 +66,8 @@ pub enum Asks {
     Happened(CallId),
     /// What is wrong with a claim.
     WrongClaim,
+    /// What the model costs.
+    Price,
     /// A change of the plan.
     Plan,
 }

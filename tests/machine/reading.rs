@@ -44,6 +44,7 @@ use tiller::domain::model::StopReason;
 use tiller::domain::money::MicroUsd;
 use tiller::domain::money::Price;
 use tiller::domain::money::Usage;
+use tiller::domain::pricing;
 use tiller::domain::status::Lack;
 use tiller::domain::status::ParkReason;
 use tiller::domain::terms::Check;
@@ -114,6 +115,7 @@ const PRICE: Price = Price { input: 1_000_000, cache_read: 100_000, cache_write:
 pub fn terms(text: &str) -> Terms {
     let (mut limits, mut checks, mut window) = (Limits::default(), Vec::new(), 1_000_000);
     let (mut wrap_up, mut max_output, mut most_output) = (false, 1_000, None);
+    let mut price = Some(PRICE);
     let (mut trust, mut keep_full_trust) = (Trust::Ask, false);
     for (key, value) in text.split_whitespace().filter_map(|word| word.split_once('=')) {
         match key {
@@ -121,6 +123,7 @@ pub fn terms(text: &str) -> Terms {
             "trust" => trust = Trust::parse(value).unwrap(),
             "keep-full-trust" => keep_full_trust = value == "true",
             "most-output" => most_output = Some(value.parse().unwrap()),
+            "price" => price = None,
             "window" => window = value.parse().unwrap(),
             "output" => max_output = value.parse().unwrap(),
             "wrap-up" => wrap_up = value == "on",
@@ -143,7 +146,7 @@ pub fn terms(text: &str) -> Terms {
             window,
             most_output,
             max_output,
-            price: Some(PRICE),
+            price,
         },
         tools: vec![
             ToolSpec { schema: reading_schema(), ..tool("read_file", EffectClass::Read) },
@@ -312,6 +315,7 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             Command::Raise { axis: Axis::parse(axis).unwrap(), limit }
         }
         ("plan", edit) => Command::EditPlan(plan_edit::read(edit).unwrap()),
+        ("price", _) => Command::Price { price: pricing::parse(rest).unwrap() },
         ("correct", _) => {
             let (id, amount) = rest.split_once(' ').unwrap();
             let id = ReservationId::parse(id).unwrap();

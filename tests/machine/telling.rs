@@ -60,6 +60,9 @@ fn event(event: &Event) -> String {
             Purpose::Turn => format!("asked {call}.{attempt} for {max_output}"),
             Purpose::Judge(index) => format!("asked {call}.{attempt} to judge check {index}"),
         },
+        Event::PriceChosen { price, by } => {
+            format!("price {:?} by {by}", price.map(|price| (price.input, price.output)))
+        }
         Event::BudgetCorrected { id, amount, by } => format!("corrected {id} to {} µ$ by {by}", amount.0),
         Event::ModelCallFinished { call, reply, discarded } => match discarded {
             Some(why) => format!("replied {call}, not used: {why}"),

@@ -132,6 +132,11 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
             "The model is told that you say no, and these words:",
             "what is missing…",
         ),
+        Asks::Price => (
+            "What does the model cost?".to_string(),
+            "Dollars per million tokens, input and output; or: unpriced (money is not counted)",
+            "0.25 2.00",
+        ),
         Asks::Happened(call) => (
             format!("{call} happened"),
             "The model is told that it happened, and as its result these words:",

@@ -11,6 +11,7 @@ use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::money::MicroUsd;
 use crate::domain::money::Price;
+use crate::domain::pricing::Pricing;
 use crate::domain::time::Span;
 use crate::domain::visible::title;
 use crate::tui::app::App;
@@ -97,12 +98,14 @@ fn money(app: &App) -> Vec<Piece<'static>> {
     let pool = &app.run.pool;
     let spent = pool.spent();
     let mut spans = Vec::new();
-    match app.run.terms.model.price {
-        None => spans.push(piece("$? price unknown; tokens are what counts", Role::Warning, app.palette)),
-        Some(price) if price == Price::FREE && spent == MicroUsd(0) => {
+    match app.run.pricing {
+        Pricing::Unknown | Pricing::Off => {
+            spans.push(piece("$? price unknown; tokens are what counts", Role::Warning, app.palette))
+        }
+        Pricing::Known(price) if price == Price::FREE && spent == MicroUsd(0) => {
             spans.push(piece("free: this model costs nothing", Role::Text, app.palette));
         }
-        Some(_) => {
+        Pricing::Known(_) => {
             spans.push(piece(dollars(spent), Role::Strong, app.palette));
             let (of, role) = match pool.limits().on(Axis::Cost) {
                 Limit::At(limit) => (format!(" of {}", dollars(MicroUsd(limit))), Role::Text),
@@ -116,7 +119,7 @@ fn money(app: &App) -> Vec<Piece<'static>> {
 
 fn percent(app: &App, axis: Axis) -> Option<u64> {
     let pool = &app.run.pool;
-    let is_free = app.run.terms.model.price.is_none_or(|price| price == Price::FREE && pool.spent() == MicroUsd(0));
+    let is_free = app.run.pricing.price() == Price::FREE && pool.spent() == MicroUsd(0);
     match pool.limits().on(axis) {
         Limit::At(_) if axis == Axis::Cost && is_free => None,
         Limit::At(limit) => Some(of(used(app, axis), limit)),

@@ -327,6 +327,7 @@ fn sent(app: &App, item: &Item) -> &'static str {
         | Command::Cancel(_)
         | Command::Raise { .. }
         | Command::EditPlan(_)
+        | Command::Price { .. }
         | Command::Correct { .. }
         | Command::Leave => None,
     });
