@@ -87,6 +87,7 @@ mod tests {
                 key_variable: None,
                 window: 1_000,
                 max_output: 100,
+                most_output: None,
                 price: Some(Price::FREE),
             },
             tools: Vec::new(),

@@ -93,6 +93,7 @@ pub fn terms(run_dir: &Path, script: Option<&Path>, tools: Vec<ToolSpec>) -> any
             key_variable: None,
             window: WINDOW_TOKENS,
             max_output: limits::OUTPUT_TOKENS,
+            most_output: None,
             price: Some(price),
         },
         tools,

@@ -143,7 +143,15 @@ fn says(text: &str, calls: &[(&str, serde_json::Value)]) -> Result<ModelReply, M
         .collect();
     let stop = if calls.is_empty() { StopReason::End } else { StopReason::Calls };
     let usage = Some(Usage { input: 100, output: 10, ..Usage::default() });
-    Ok(ModelReply { text: text.to_string(), reasoning: String::new(), calls, stop, usage, received_bytes: 30 })
+    Ok(ModelReply {
+        text: text.to_string(),
+        reasoning: String::new(),
+        calls,
+        opaque: Vec::new(),
+        stop,
+        usage,
+        received_bytes: 30,
+    })
 }
 
 /// A tool that counts its real executions and lasts until it is told to end, or panics.
@@ -265,6 +273,7 @@ fn terms(tools: Vec<ToolSpec>) -> Terms {
             key_variable: None,
             window: 100_000,
             max_output: 1_000,
+            most_output: None,
             price: Some(Price { input: 1_000_000, cache_read: 1_000_000, cache_write: 1_000_000, output: 1_000_000 }),
         },
         tools,

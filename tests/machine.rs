@@ -10,6 +10,8 @@
 mod precedence;
 #[path = "machine/reading.rs"]
 mod reading;
+#[path = "machine/sabotage.rs"]
+mod sabotage;
 #[path = "machine/stage.rs"]
 mod stage;
 #[path = "machine/telling.rs"]
@@ -109,6 +111,11 @@ fn stopping() {
 #[test]
 fn trouble() {
     check("trouble");
+}
+
+#[test]
+fn outputs() {
+    check("outputs");
 }
 
 #[test]

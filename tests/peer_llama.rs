@@ -139,6 +139,7 @@ fn request(closing: &str, max_output: u64) -> ModelRequest {
         closing: closing.to_string(),
         offer: Arc::default(),
         max_output,
+        temperature_percent: None,
     }
 }
 
@@ -255,6 +256,7 @@ async fn a_real_server_is_understood() {
         key_variable: None,
         window: 4_096,
         max_output: 512,
+        most_output: None,
         price: None,
     };
     let model = OpenAi::new(&spec, None).unwrap();

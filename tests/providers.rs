@@ -153,6 +153,7 @@ fn reasons_to_stop_are_understood() {
     assert_eq!(stop("stop"), StopReason::End);
     assert_eq!(stop("length"), StopReason::Length);
     assert_eq!(stop("content_filter"), StopReason::Refused);
+    assert_eq!(stop("pause_turn"), StopReason::Paused);
     assert_eq!(stop("tool_calls"), StopReason::End);
     assert_eq!(stop(&"odd ".repeat(1_000)), StopReason::Other(format!("{}…", "odd ".repeat(10).split_at(39).0)));
 }
@@ -174,6 +175,31 @@ fn what_is_no_reply_is_no_success() {
 }
 
 #[test]
+fn text_and_reasoning_in_circles_are_broken_off() {
+    let words = "I will look at the file again and then look at it ";
+    for field in ["content", "reasoning"] {
+        let event = format!("data: {{\"choices\":[{{\"delta\":{{\"{field}\":\"{words}\"}}}}]}}\n\n");
+        let mut decoder = Decoder::new(Incoming::new(ModelCallId(1), broadcast::channel(1).0), Quote::default());
+        let (times, fault) = (1..100).find_map(|times| Some((times, decoder.push(event.as_bytes()).err()?))).unwrap();
+        assert_eq!((times, fault.class), (10, FailureClass::Degenerate));
+        assert!(fault.message.contains("it kept saying \"I will look"), "{}", fault.message);
+    }
+}
+
+#[test]
+fn s_53_content_of_an_unknown_kind_is_kept_as_it_came() {
+    let event = "data: {\"choices\":[{\"delta\":{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"hologram\",\"data\":[1]}]},\
+                 \"finish_reason\":\"stop\"}]}\n\n";
+    let reply = decode(&[event.as_bytes()]).unwrap();
+    assert_eq!((reply.text.as_str(), reply.usage), ("a", None));
+    assert_eq!(reply.opaque, ["{\"type\":\"hologram\",\"data\":[1]}"]);
+    let many = "{\"type\":\"hologram\"},".repeat(100);
+    let event =
+        format!("data: {{\"choices\":[{{\"delta\":{{\"content\":[{many}{{}}]}},\"finish_reason\":\"stop\"}}]}}\n\n");
+    assert_eq!(decode(&[event.as_bytes()]).unwrap().opaque.len(), 16);
+}
+
+#[test]
 fn endless_replies_are_ended() {
     let event = |delta: &str| format!("data: {{\"choices\":[{{\"delta\":{delta}}}]}}\n\n");
     let endless = |event: String| {
@@ -183,7 +209,8 @@ fn endless_replies_are_ended() {
         assert_eq!(fault.class, FailureClass::Endless);
         decoder.received()
     };
-    let long = "x".repeat(10_000);
+    // A line of a list, which may say the same again and again.
+    let long = format!("- {}", "x".repeat(10_000));
     for delta in [
         format!("{{\"content\":\"{long}\"}}"),
         format!("{{\"reasoning\":\"{long}\"}}"),
@@ -323,6 +350,7 @@ fn model(address: &str, timeouts: Timeouts) -> OpenAi {
         key_variable: None,
         window: 4_096,
         max_output: 512,
+        most_output: None,
         price: None,
     };
     OpenAi::with_timeouts(&spec, Some(SecretString::from("sk-very-secret")), timeouts).unwrap()
@@ -359,6 +387,7 @@ fn request() -> ModelRequest {
         closing: "go on".to_string(),
         offer: Arc::default(),
         max_output: 512,
+        temperature_percent: None,
     }
 }
 

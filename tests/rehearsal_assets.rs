@@ -237,6 +237,7 @@ impl Engine {
                 closing: String::new(),
                 offer: Arc::default(),
                 max_output: 8_192,
+                temperature_percent: None,
             };
             match model().call(request, broadcast::channel(1).0, CancellationToken::new()).await {
                 Ok(reply) => return reply,

@@ -82,6 +82,7 @@ impl Settings {
             key_variable: key.map(ToString::to_string),
             window: limits::WINDOW_TOKENS,
             max_output: limits::OUTPUT_TOKENS,
+            most_output: None,
             price: Some(price),
         };
         self.sized(spec, known)
@@ -101,7 +102,8 @@ impl Settings {
             );
             return Err(ConfigError { origin: self.model_origin(name), problem });
         }
-        Ok(ModelSpec { window, max_output, ..spec })
+        let most_output = known.map(|one| one.max_output);
+        Ok(ModelSpec { window, max_output, most_output, ..spec })
     }
 
     /// Where the name of a model was written, if it is the one that is set.
@@ -156,6 +158,7 @@ fn scripted(name: &str, path: &str) -> ModelSpec {
         key_variable: None,
         window: limits::WINDOW_TOKENS,
         max_output: limits::OUTPUT_TOKENS,
+        most_output: None,
         price: Some(Price::FREE),
     }
 }

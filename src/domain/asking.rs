@@ -62,7 +62,7 @@ impl Run {
         match (purpose, class) {
             (_, FailureClass::Cancelled) => return,
             (Purpose::Summary, FailureClass::ContextLength | FailureClass::TooLarge)
-            | (Purpose::Summary, FailureClass::BadRequest | FailureClass::Endless) => {
+            | (Purpose::Summary, FailureClass::BadRequest | FailureClass::Endless | FailureClass::Degenerate) => {
                 self.context.rejected = limits::SUMMARY_TRIES;
                 self.iteration.failures = 0;
                 self.trouble = None;
@@ -71,6 +71,7 @@ impl Run {
             (Purpose::Turn, _) => {
                 let demand = class.excess().map(|of| Demand { of, pruned: false });
                 self.context.demand = demand.or(self.context.demand);
+                self.iteration.degenerate += u32::from(class == FailureClass::Degenerate);
             }
             (Purpose::Summary, _) => {}
         }
@@ -112,19 +113,38 @@ impl Run {
     pub(crate) fn accept(&mut self, call: ModelCallId, reply: &ModelReply, record: &Record) {
         self.iteration.failures = 0;
         self.context.demand = None;
+        let phase = self.iteration.phase;
+        self.say(Message::Assistant { call, phase, text: reply.text.clone(), uses: Vec::new() }, record);
+        if reply.is_gone_on_with() && self.iteration.pauses < limits::PAUSES {
+            self.iteration.pauses += 1;
+            return;
+        }
         self.iteration.reply = Some(Reply {
             text: reply.text.clone(),
             is_refusal: reply.stop == StopReason::Refused,
             is_cut: reply.stop == StopReason::Length,
         });
-        let phase = self.iteration.phase;
-        self.say(Message::Assistant { call, phase, text: reply.text.clone(), uses: Vec::new() }, record);
     }
 
     pub(crate) fn discard(&mut self, reply: &ModelReply) {
         self.iteration.discards += 1;
         if reply.stop == StopReason::Length {
-            self.iteration.max_output = Some(self.terms.model.max_output.saturating_mul(2));
+            self.iteration.max_output = self.more_output().or(self.iteration.max_output);
         }
+    }
+
+    pub(crate) fn count_truncated(&mut self, reply: &ModelReply) {
+        let is_cut = reply.stop == StopReason::Length;
+        self.progress.truncated = if is_cut { self.progress.truncated.saturating_add(1) } else { 0 };
+    }
+
+    /// The output to ask for after a reply was cut off, once in an iteration: twice as much, as far as the model and
+    /// its window bear it. Nothing when there is no more to be had.
+    pub fn more_output(&self) -> Option<u64> {
+        let model = &self.terms.model;
+        let input = self.pool.reserved().map_or(0, |held| held.input);
+        let twice = model.max_output.saturating_mul(2);
+        let most = twice.min(model.most_output.unwrap_or(u64::MAX)).min(model.window.saturating_sub(input));
+        (self.iteration.max_output.is_none() && most > model.max_output).then_some(most)
     }
 }

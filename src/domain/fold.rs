@@ -202,17 +202,16 @@ impl Run {
             }
             Event::ModelCallFinished { call, reply, discarded } => {
                 let purpose = self.end_model_call(*call)?;
+                // Requests of another shape say nothing about the next turn.
+                if purpose == Purpose::Turn {
+                    self.learn(reply);
+                    self.count_truncated(reply);
+                }
                 self.trouble = None;
                 self.provider_waits = 0;
                 match (purpose, discarded) {
-                    (Purpose::Turn, None) => {
-                        self.learn(reply);
-                        self.accept(*call, reply, record);
-                    }
-                    (Purpose::Turn, Some(_)) => {
-                        self.learn(reply);
-                        self.discard(reply);
-                    }
+                    (Purpose::Turn, None) => self.accept(*call, reply, record),
+                    (Purpose::Turn, Some(_)) => self.discard(reply),
                     (Purpose::Summary, used) => self.end_summary(used.is_none()),
                 }
             }

@@ -130,6 +130,14 @@ pub const DENIALS: u32 = 3;
 pub const MALFORMED: u32 = 3;
 /// Calls with arguments of the wrong shape in a row before the run parks.
 pub const INVALID_ARGUMENTS: u32 = 5;
+/// Replies in a row that reached the output limit before the run parks.
+pub const TRUNCATED: u32 = 3;
+/// Times that a reply which went in circles is asked for again.
+pub const DEGENERATE_RETRIES: u32 = 1;
+/// The temperature of that attempt, in hundredths: 0.2 above what providers take where none is said.
+pub const TEMPERATURE_AFTER_CIRCLE_PERCENT: u32 = 120;
+/// Replies that their provider broke off to go on with, in one iteration.
+pub const PAUSES: u32 = 5;
 /// Empty replies that are asked again.
 pub const EMPTY_RESAMPLES: u32 = 2;
 /// Recoveries without progress between them before the run parks instead of crashing in a circle.
@@ -165,6 +173,16 @@ pub const CONCURRENT_READS: usize = 4;
 pub const ARGUMENTS_MAX_BYTES: usize = 1024 * 1024;
 /// Deepest nesting of a call's arguments.
 pub const ARGUMENTS_MAX_DEPTH: usize = 64;
+/// A piece of a streamed text that may not come again and again, in characters.
+pub const REPEAT_CHARS: usize = 50;
+/// So often it may not come; peers end a stream at the same number.
+pub const REPEAT_TIMES: usize = 10;
+/// Within so many characters.
+pub const REPEAT_WITHIN_CHARS: usize = 5_000;
+/// Content that this version does not know, kept of one reply: pieces of it.
+pub const OPAQUE_MAX: usize = 16;
+/// Longest such piece, in bytes.
+pub const OPAQUE_MAX_BYTES: usize = 4 * 1024;
 /// Longest text of one reply, in bytes; an endless stream is cut there.
 pub const REPLY_MAX_BYTES: usize = 1024 * 1024;
 /// Longest result of a call that goes into the conversation, in bytes.

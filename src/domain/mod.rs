@@ -24,6 +24,7 @@ pub mod mark;
 pub mod message;
 pub mod model;
 pub mod money;
+pub mod pairing;
 pub mod plan;
 pub mod planning;
 pub mod progress;

@@ -34,6 +34,9 @@ pub struct ModelSpec {
     pub window: u64,
     /// Output asked for at most, in tokens.
     pub max_output: u64,
+    /// Output that the model itself gives at most, in tokens; nothing when nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_output: Option<u64>,
     /// Micro-dollars per million tokens; nothing when nobody knows. Such a model is refused at start.
     pub price: Option<Price>,
 }
@@ -73,6 +76,8 @@ pub struct ModelRequest {
     pub offer: Arc<Offer>,
     /// Output asked for at most, in tokens.
     pub max_output: u64,
+    /// Temperature, in hundredths; nothing leaves it to the provider.
+    pub temperature_percent: Option<u32>,
 }
 
 impl ModelRequest {
@@ -136,6 +141,9 @@ pub struct ModelReply {
     /// The calls it asks for.
     #[serde(default)]
     pub calls: Vec<AskedCall>,
+    /// Content of kinds that this version does not know, as it came; shown, never sent back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opaque: Vec<String>,
     /// Why it ended.
     pub stop: StopReason,
     /// Tokens as reported; nothing when the provider was silent.
@@ -143,6 +151,13 @@ pub struct ModelReply {
     /// Bytes of text, reasoning and arguments received, for an estimate when usage is missing.
     #[serde(default)]
     pub received_bytes: u64,
+}
+
+impl ModelReply {
+    /// Whether its provider broke it off to go on with, and it holds something to go on from and no call.
+    pub fn is_gone_on_with(&self) -> bool {
+        self.stop == StopReason::Paused && self.calls.is_empty() && !self.text.trim().is_empty()
+    }
 }
 
 /// A call as a reply asks for it.
@@ -186,6 +201,7 @@ impl FailureClass {
             | FailureClass::StreamStalled
             | FailureClass::StreamBroken
             | FailureClass::Endless
+            | FailureClass::Degenerate
             | FailureClass::Cancelled
             | FailureClass::Unknown => None,
         }
@@ -211,6 +227,8 @@ pub enum StopReason {
     Length,
     /// The provider's filter, or the model, refused.
     Refused,
+    /// The provider broke a long turn off and goes on when asked.
+    Paused,
     /// Anything else, in the provider's word.
     Other(String),
 }
@@ -276,6 +294,8 @@ pub enum FailureClass {
     StreamBroken,
     /// More text than a reply may have.
     Endless,
+    /// The text went in circles and was broken off.
+    Degenerate,
     /// Cancelled by us.
     Cancelled,
     /// Anything else.

@@ -102,6 +102,8 @@ pub struct Progress {
     pub malformed: u32,
     /// Calls with wrong arguments in a row.
     pub invalid: u32,
+    /// Replies in a row that reached the output limit.
+    pub truncated: u32,
     /// How often each tool broke.
     pub faults: BTreeMap<String, u32>,
     /// Recoveries since the last progress.

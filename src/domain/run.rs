@@ -445,6 +445,7 @@ impl Run {
             FailureClass::Overloaded | FailureClass::Network => limits::RETRIES_OVERLOADED,
             FailureClass::StreamStalled | FailureClass::StreamBroken => limits::RETRIES_STREAM,
             FailureClass::Unknown | FailureClass::BadRequest => limits::RETRIES_ONCE,
+            FailureClass::Degenerate => return self.iteration.degenerate <= limits::DEGENERATE_RETRIES,
             FailureClass::MissingCredentials
             | FailureClass::Auth
             | FailureClass::Billing

@@ -36,7 +36,9 @@ impl Run {
                 ParkReason::ModelOutput => {
                     self.progress.malformed = 0;
                     self.progress.invalid = 0;
+                    self.progress.truncated = 0;
                     self.iteration.discards = 0;
+                    self.iteration.degenerate = 0;
                 }
                 ParkReason::ContextExhausted => self.context.grant(),
                 ParkReason::EnginePanic => self.progress.recoveries = 0,

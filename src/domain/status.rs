@@ -254,7 +254,7 @@ impl Finish {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
-    /// The provider rejects the conversation itself.
+    /// The provider rejects the conversation itself, or it is out of order and was not sent.
     Protocol,
 }
 

@@ -73,7 +73,7 @@ fn reply(text: &str, tool: &str, arguments: String) -> Reply {
     let usage = Usage { input: 100, output: 10, ..Usage::default() };
     let (text, reasoning) = (text.to_string(), String::new());
     let (calls, stop, usage) = (vec![call], StopReason::Calls, Some(usage));
-    Ok(Box::new(ModelReply { text, reasoning, calls, stop, usage, received_bytes: 40 }))
+    Ok(Box::new(ModelReply { text, reasoning, calls, opaque: Vec::new(), stop, usage, received_bytes: 40 }))
 }
 
 /// The model makes a plan of one todo, which is done at once.
@@ -238,6 +238,7 @@ fn terms() -> Terms {
             key_variable: None,
             window: limits::WINDOW_TOKENS,
             max_output: limits::OUTPUT_TOKENS,
+            most_output: None,
             price: Some(Price::FREE),
         },
         tools: vec![tool],

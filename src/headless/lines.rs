@@ -88,10 +88,14 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::ModelCallFinished { reply, discarded: Some(why), .. } => {
             format!("[model] the reply is not used: {}\n{}", title(why), block(&reply.text))
         }
-        Event::ModelCallFinished { reply, discarded: None, .. } => match reply.text.trim() {
-            "" => String::new(),
-            text => format!("[model] says\n{}", block(text)),
-        },
+        Event::ModelCallFinished { reply, discarded: None, .. } => {
+            let says = match reply.text.trim() {
+                "" => String::new(),
+                text => format!("[model] says\n{}", block(text)),
+            };
+            let unknown = |content: &String| format!("[model] gave what is not known here: {}\n", title(content));
+            format!("{says}{}", reply.opaque.iter().map(unknown).collect::<String>())
+        }
         Event::ModelCallFailed { failure, .. } => format!("[model] failed: {}\n", title(&failure.message)),
         Event::RetryScheduled { at, why } => format!("[model] tried again at {}: {}\n", clock(*at, zone), title(why)),
         Event::ToolCallProposed { call, tool, arguments, .. } => {

@@ -12,6 +12,7 @@ use crate::domain::tool::ToolCall;
 use crate::machine::advance;
 use crate::policy::claim;
 use crate::policy::progress;
+use crate::policy::reply;
 
 /// The next step, if there is a claim that is not judged. All other calls of the reply have ended before.
 pub fn step(run: &Run) -> Option<Vec<Event>> {
@@ -30,6 +31,10 @@ pub fn step(run: &Run) -> Option<Vec<Event>> {
 /// Makes a claim out of the `finish` call, or of one text-only turn too many.
 fn begin(run: &Run) -> Option<Vec<Event>> {
     if let Some(call) = run.open_finish() {
+        let given = serde_json::from_str(&call.arguments).unwrap_or_default();
+        if let Some(misfit) = reply::misfit(run, &call.tool, &given) {
+            return Some(vec![advance::invalid(call, misfit)]);
+        }
         return Some(match claim::read::<claim::Finish>(&call.arguments) {
             Ok(finish) => {
                 let evidence: String = finish.evidence.iter().map(|line| format!("\n- {line}")).collect();

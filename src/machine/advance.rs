@@ -12,10 +12,12 @@ use crate::domain::event::Event;
 use crate::domain::fold;
 use crate::domain::limits;
 use crate::domain::model::Purpose;
+use crate::domain::pairing;
 use crate::domain::plan::PlanSource;
 use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
 use crate::domain::status::Action;
+use crate::domain::status::Failure;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
@@ -357,7 +359,7 @@ fn next_phase(run: &Run) -> Phase {
 
 /// Reserves the worst case and asks the model, or says why not.
 fn ask_model(run: &Run, now: Now) -> Vec<Event> {
-    if run.iteration.discards > limits::EMPTY_RESAMPLES {
+    if run.iteration.discards > limits::EMPTY_RESAMPLES || run.progress.truncated >= limits::TRUNCATED {
         return parked(ParkReason::ModelOutput);
     }
     let unanswered = run.trouble.as_ref().filter(|_| run.iteration.failures > 0 && run.retry_at.is_none());
@@ -374,6 +376,10 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
         return group;
     }
     let request = context::assemble(run);
+    // A conversation out of order is a bug of the engine: it fails closed, and nothing is sent.
+    if pairing::check(request.entries.iter().map(|entry| entry.as_ref())).is_err() {
+        return vec![Event::StatusChanged { status: Status::Failed(Failure::Protocol), by: None }];
+    }
     let reservation = spending::worst_case(run, &request);
     if let Some(reason) = spending::refusal(run, &reservation, request.max_output) {
         return parked(reason);

@@ -207,6 +207,7 @@ mod tests {
             key_variable: key_variable.map(str::to_string),
             window: 4_096,
             max_output: 512,
+            most_output: None,
             price: None,
         }
     }

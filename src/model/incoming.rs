@@ -6,6 +6,8 @@ use tokio::sync::broadcast;
 use crate::domain::id::ModelCallId;
 use crate::domain::limits::CALLS_READ_MAX;
 use crate::domain::limits::LIVE_TEXT_MAX_BYTES;
+use crate::domain::limits::OPAQUE_MAX;
+use crate::domain::limits::OPAQUE_MAX_BYTES;
 use crate::domain::limits::REPLY_MAX_BYTES;
 use crate::domain::model::AskedCall;
 use crate::domain::model::Delta;
@@ -17,10 +19,37 @@ use crate::domain::model::Received;
 use crate::domain::model::StopReason;
 use crate::domain::money::Usage;
 use crate::domain::text::head;
+use crate::domain::text::one_line;
+use crate::model::repetition::Watcher;
 
-/// The reply was longer than a reply may be. What fits was kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLong;
+/// Why no more of a reply is taken. What had come is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// It is longer than a reply may be.
+    TooLong,
+    /// It goes in circles, with this piece.
+    Repeats(String),
+}
+
+impl Unfit {
+    /// Its class.
+    pub fn class(&self) -> FailureClass {
+        match self {
+            Unfit::TooLong => FailureClass::Endless,
+            Unfit::Repeats(_) => FailureClass::Degenerate,
+        }
+    }
+
+    /// One sentence for the operator.
+    pub fn message(&self) -> String {
+        match self {
+            Unfit::TooLong => "the reply is longer than a reply may be; what fits was kept".to_string(),
+            Unfit::Repeats(piece) => {
+                format!("the reply went in circles and was broken off; it kept saying {:?}", one_line(piece, 60))
+            }
+        }
+    }
+}
 
 /// What had come so far of one reply.
 #[derive(Debug)]
@@ -30,13 +59,25 @@ pub struct Incoming {
     text: String,
     reasoning: String,
     calls: Vec<AskedCall>,
+    opaque: Vec<String>,
     bytes: usize,
+    /// One for the text, one for the reasoning.
+    watchers: [Watcher; 2],
 }
 
 impl Incoming {
     /// Nothing yet, of the reply to the model call `call`; what comes is shown to `deltas` too.
     pub fn new(call: ModelCallId, deltas: broadcast::Sender<Delta>) -> Self {
-        Incoming { call, deltas, text: String::new(), reasoning: String::new(), calls: Vec::new(), bytes: 0 }
+        Incoming {
+            call,
+            deltas,
+            text: String::new(),
+            reasoning: String::new(),
+            calls: Vec::new(),
+            opaque: Vec::new(),
+            bytes: 0,
+            watchers: Default::default(),
+        }
     }
 
     /// Bytes of text, reasoning and arguments so far.
@@ -50,32 +91,43 @@ impl Incoming {
     }
 
     /// Adds text.
-    pub fn text(&mut self, text: &str) -> Result<(), TooLong> {
+    pub fn text(&mut self, text: &str) -> Result<(), Unfit> {
         let (fitting, end) = self.fitting(text);
         self.text.push_str(fitting);
         self.show(DeltaSource::Text(self.call), fitting);
-        end
+        let [watcher, _] = &mut self.watchers;
+        watched(watcher, fitting).and(end)
     }
 
     /// Adds reasoning.
-    pub fn reasoning(&mut self, text: &str) -> Result<(), TooLong> {
+    pub fn reasoning(&mut self, text: &str) -> Result<(), Unfit> {
         let (fitting, end) = self.fitting(text);
         self.reasoning.push_str(fitting);
         self.show(DeltaSource::Reasoning(self.call), fitting);
+        let [_, watcher] = &mut self.watchers;
+        watched(watcher, fitting).and(end)
+    }
+
+    /// Keeps content of a kind that this version does not know, as it came.
+    pub fn opaque(&mut self, content: &str) -> Result<(), Unfit> {
+        let (fitting, end) = self.fitting(content);
+        if self.opaque.len() < OPAQUE_MAX {
+            self.opaque.push(head(fitting, OPAQUE_MAX_BYTES).to_string());
+        }
         end
     }
 
     /// Begins a call and gives its position.
-    pub fn begin_call(&mut self) -> Result<usize, TooLong> {
+    pub fn begin_call(&mut self) -> Result<usize, Unfit> {
         if self.calls.len() >= CALLS_READ_MAX {
-            return Err(TooLong);
+            return Err(Unfit::TooLong);
         }
         self.calls.push(AskedCall { id: String::new(), name: String::new(), arguments: String::new() });
         Ok(self.calls.len() - 1)
     }
 
     /// Sets the id of the call at `position`, where one was given. Ids and names count, so that they are bounded too.
-    pub fn call_id(&mut self, position: usize, id: &str) -> Result<(), TooLong> {
+    pub fn call_id(&mut self, position: usize, id: &str) -> Result<(), Unfit> {
         let (fitting, end) = self.fitting(id);
         if let Some(call) = self.calls.get_mut(position) {
             call.id = fitting.to_string();
@@ -84,7 +136,7 @@ impl Incoming {
     }
 
     /// Adds to the name of the call at `position`.
-    pub fn call_name(&mut self, position: usize, name: &str) -> Result<(), TooLong> {
+    pub fn call_name(&mut self, position: usize, name: &str) -> Result<(), Unfit> {
         let (fitting, end) = self.fitting(name);
         if let Some(call) = self.calls.get_mut(position) {
             call.name.push_str(fitting);
@@ -93,7 +145,7 @@ impl Incoming {
     }
 
     /// Adds to the arguments of the call at `position`.
-    pub fn call_arguments(&mut self, position: usize, text: &str) -> Result<(), TooLong> {
+    pub fn call_arguments(&mut self, position: usize, text: &str) -> Result<(), Unfit> {
         let (fitting, end) = self.fitting(text);
         if let Some(call) = self.calls.get_mut(position) {
             call.arguments.push_str(fitting);
@@ -121,6 +173,7 @@ impl Incoming {
             text: self.text,
             reasoning: self.reasoning,
             calls: self.calls.into_iter().filter(is_something).collect(),
+            opaque: self.opaque,
             stop,
             usage,
             received_bytes: self.bytes as u64,
@@ -128,10 +181,10 @@ impl Incoming {
     }
 
     /// The part of `text` that still fits, counted; and whether that is all of it.
-    fn fitting<'a>(&mut self, text: &'a str) -> (&'a str, Result<(), TooLong>) {
+    fn fitting<'a>(&mut self, text: &'a str) -> (&'a str, Result<(), Unfit>) {
         let fitting = head(text, REPLY_MAX_BYTES.saturating_sub(self.bytes));
         self.bytes += fitting.len();
-        (fitting, if fitting.len() == text.len() { Ok(()) } else { Err(TooLong) })
+        (fitting, if fitting.len() == text.len() { Ok(()) } else { Err(Unfit::TooLong) })
     }
 
     /// A delta is for whoever watches; that nobody does is no failure.
@@ -140,6 +193,10 @@ impl Incoming {
             let _ = self.deltas.send(Delta { source, text: text.to_string() });
         }
     }
+}
+
+fn watched(watcher: &mut Watcher, text: &str) -> Result<(), Unfit> {
+    watcher.push(text).map_or(Ok(()), |piece| Err(Unfit::Repeats(piece)))
 }
 
 #[cfg(test)]
@@ -152,10 +209,10 @@ mod tests {
     fn a_reply_has_a_longest_length_over_all_its_parts() {
         let (deltas, _) = broadcast::channel(4);
         let mut incoming = Incoming::new(ModelCallId(1), deltas);
-        incoming.text(&"x".repeat(REPLY_MAX_BYTES - 4)).unwrap();
+        incoming.text(&format!("- {}", "x".repeat(REPLY_MAX_BYTES - 6))).unwrap();
         incoming.reasoning("ab").unwrap();
         let call = incoming.begin_call().unwrap();
-        assert_eq!(incoming.call_arguments(call, "éé"), Err(TooLong));
+        assert_eq!(incoming.call_arguments(call, "éé"), Err(Unfit::TooLong));
         assert_eq!(incoming.bytes(), REPLY_MAX_BYTES);
         assert_eq!(incoming.calls()[0].arguments, "é");
         assert_eq!(incoming.received(None).text.len(), LIVE_TEXT_MAX_BYTES);
@@ -168,6 +225,6 @@ mod tests {
         for position in 0..CALLS_READ_MAX {
             assert_eq!(incoming.begin_call(), Ok(position));
         }
-        assert_eq!(incoming.begin_call(), Err(TooLong));
+        assert_eq!(incoming.begin_call(), Err(Unfit::TooLong));
     }
 }

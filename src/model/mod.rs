@@ -21,6 +21,7 @@ pub mod http;
 pub mod incoming;
 pub mod openai;
 pub mod prices;
+pub mod repetition;
 pub mod replay;
 pub mod script;
 pub mod scripted;

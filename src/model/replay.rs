@@ -238,6 +238,7 @@ mod tests {
             closing: String::new(),
             offer: Arc::default(),
             max_output: 100,
+            temperature_percent: None,
         }
     }
 

@@ -23,7 +23,7 @@ use crate::domain::text::head;
 use crate::model::Model;
 use crate::model::ModelError;
 use crate::model::incoming::Incoming;
-use crate::model::incoming::TooLong;
+use crate::model::incoming::Unfit;
 use crate::model::replay::due;
 use crate::model::script::Script;
 use crate::model::script::Step;
@@ -74,10 +74,7 @@ impl Model for Scripted {
             (Err(Interrupted::Cancelled), _) => {
                 Err(playing.incoming.failed(FailureClass::Cancelled, "cancelled".to_string(), None))
             }
-            (Err(Interrupted::TooLong), _) => {
-                let message = "the reply is longer than a reply may be; what fits was kept".to_string();
-                Err(playing.incoming.failed(FailureClass::Endless, message, None))
-            }
+            (Err(Interrupted::Unfit(unfit)), _) => Err(playing.incoming.failed(unfit.class(), unfit.message(), None)),
             (Ok(()) | Err(Interrupted::Enough), Some(error)) => Err(failure(error, &playing.incoming)),
             (Ok(()) | Err(Interrupted::Enough), None) => {
                 let usage = usage(step, &request, playing.incoming.bytes());
@@ -124,6 +121,7 @@ fn failure(error: &StepError, incoming: &Incoming) -> ModelFailure {
         FailureClass::StreamStalled
         | FailureClass::StreamBroken
         | FailureClass::Endless
+        | FailureClass::Degenerate
         | FailureClass::Cancelled
         | FailureClass::Unknown => true,
         FailureClass::MissingCredentials
@@ -154,14 +152,14 @@ struct Playing<'a> {
 /// Why a step did not come to its end.
 enum Interrupted {
     Cancelled,
-    TooLong,
+    Unfit(Unfit),
     /// The attempt fails here.
     Enough,
 }
 
-impl From<TooLong> for Interrupted {
-    fn from(_: TooLong) -> Self {
-        Interrupted::TooLong
+impl From<Unfit> for Interrupted {
+    fn from(unfit: Unfit) -> Self {
+        Interrupted::Unfit(unfit)
     }
 }
 
@@ -263,6 +261,7 @@ mod tests {
             closing: String::new(),
             offer: Arc::default(),
             max_output: 100,
+            temperature_percent: None,
         }
     }
 
@@ -339,11 +338,15 @@ mod tests {
 
     #[tokio::test]
     async fn an_endless_text_is_ended() {
-        let step = "[[step]]\nname = \"a\"\ntext = \"again and \"\nrepeat_text = ";
+        let step = "[[step]]\nname = \"a\"\ntext = \"- again and\\n\"\nrepeat_text = ";
         let whole = play(&format!("{step}95"), 1).await.0.unwrap();
-        assert_eq!(whole.text.len(), 100);
+        assert_eq!(whole.text.len(), 96);
         let failure = play(&format!("{step}{}", REPLY_MAX_BYTES + 1), 1).await.0.unwrap_err();
         assert_eq!((failure.class, failure.received.bytes), (FailureClass::Endless, REPLY_MAX_BYTES as u64));
+        let circle = "[[step]]\nname = \"a\"\ntext = \"again and \"\nrepeat_text = 5000";
+        let failure = play(circle, 1).await.0.unwrap_err();
+        assert_eq!((failure.class, failure.received.bytes), (FailureClass::Degenerate, 500));
+        assert!(failure.message.contains("it kept saying \"again and"), "{}", failure.message);
     }
 
     #[tokio::test]

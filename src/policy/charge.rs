@@ -80,6 +80,7 @@ mod tests {
                 text: String::new(),
                 reasoning: String::new(),
                 calls: vec![],
+                opaque: Vec::new(),
                 stop,
                 usage,
                 received_bytes,

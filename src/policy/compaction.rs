@@ -140,6 +140,7 @@ pub fn request(run: &Run) -> Option<ModelRequest> {
         closing: rendered(run, from, to)?,
         offer: Arc::new(Offer::default()),
         max_output: limits::SUMMARY_TOKENS.min(run.terms.model.max_output),
+        temperature_percent: None,
     })
 }
 

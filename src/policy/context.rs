@@ -45,7 +45,10 @@ pub fn in_flight(run: &Run) -> Option<ModelRequest> {
 /// length and how often that happened stand for it.
 pub fn digest(run: &Run, request: &ModelRequest) -> String {
     let talk = format!("{}.{}", request.entries.len(), run.context.revision);
-    let text = format!("{}\0{talk}\0{}\0{}", request.system, request.closing, request.max_output);
+    let mut text = format!("{}\0{talk}\0{}\0{}", request.system, request.closing, request.max_output);
+    if let Some(percent) = request.temperature_percent {
+        text.push_str(&format!("\0{percent}"));
+    }
     sha256_hex(text.as_bytes())[..16].to_string()
 }
 
@@ -62,6 +65,7 @@ fn request(run: &Run, call: ModelCallId, attempt: u32, phase: Phase) -> ModelReq
         closing: closing(run, phase),
         offer: run.offer.clone(),
         max_output: run.iteration.max_output.unwrap_or(run.terms.model.max_output),
+        temperature_percent: (run.iteration.degenerate > 0).then_some(limits::TEMPERATURE_AFTER_CIRCLE_PERCENT),
     }
 }
 
@@ -101,6 +105,13 @@ fn closing(run: &Run, phase: Phase) -> String {
     parts.extend(run.plan_news.iter().cloned());
     if let Some(diagnosis) = run.diagnosis.as_ref().filter(|_| phase == Phase::Replan) {
         parts.push(format!("What was noticed: {diagnosis}"));
+    }
+    if run.progress.truncated > 0 && run.iteration.discards == 0 {
+        parts.push(
+            "Your last turn was cut off at the limit of a reply, and no call in it was made. Go on where it stopped, in \
+             smaller steps."
+                .to_string(),
+        );
     }
     parts.extend(nudge(run));
     parts.extend(run.progress.faults.keys().filter(|tool| run.progress.is_disabled(tool)).map(|tool| {

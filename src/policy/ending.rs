@@ -38,7 +38,9 @@ pub fn verdict(run: &Run, after: &Progress, noticed: &Noticed) -> Verdict {
     fired.extend((after.claims >= limits::CLAIMS).then_some(Fired::Verification));
     let worst = spending::worst_case(run, &context::assemble(run));
     fired.extend(spending::exhausted(run, &worst).into_iter().map(Fired::Budget));
-    let unusable = after.malformed >= limits::MALFORMED || after.invalid >= limits::INVALID_ARGUMENTS;
+    let unusable = after.malformed >= limits::MALFORMED
+        || after.invalid >= limits::INVALID_ARGUMENTS
+        || after.truncated >= limits::TRUNCATED;
     fired.extend(unusable.then_some(Fired::ModelOutput));
     fired.extend(run.iteration.reply.as_ref().is_some_and(|reply| reply.is_refusal).then_some(Fired::Refused));
     fired.extend(noticed.stalled.iter().copied().map(Fired::Stalled));

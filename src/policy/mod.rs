@@ -19,5 +19,6 @@ pub mod progress;
 pub mod pruning;
 pub mod reply;
 pub mod retry;
+pub mod schema;
 pub mod spending;
 pub mod stall;

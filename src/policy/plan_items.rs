@@ -79,7 +79,8 @@ fn shown(value: &Value) -> String {
 fn count(listed: &[Value]) -> usize {
     let one = |value: &Value| match value {
         Value::Array(inner) => count(inner),
-        other => 1 + other.get("children").and_then(Value::as_array).map_or(0, |inner| count(inner)),
+        Value::Object(object) => 1 + object.get("children").and_then(Value::as_array).map_or(0, |inner| count(inner)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
     };
     listed.iter().map(one).sum()
 }
@@ -191,7 +192,7 @@ fn named(value: Option<&Value>) -> Option<Parent> {
     match value? {
         Value::String(id) if id.trim().is_empty() => Some(Parent::Nothing),
         Value::String(id) => Some(Parent::Named(id.clone())),
-        _ => Some(Parent::Nothing),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => Some(Parent::Nothing),
     }
 }
 

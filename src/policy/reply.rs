@@ -1,7 +1,8 @@
 //! Whether a whole reply can be used, and what is asked of a call that can't be one (docs/ENGINE.md §14.1).
 
-use serde::de::IgnoredAny;
+use serde_json::Value;
 
+use crate::domain::control;
 use crate::domain::mark::holds_mark;
 use crate::domain::model::AskedCall;
 use crate::domain::model::ModelReply;
@@ -9,7 +10,6 @@ use crate::domain::model::StopReason;
 use crate::domain::plan::PlanSource;
 use crate::domain::run::Run;
 use crate::domain::status::Phase;
-use crate::domain::text::excerpt;
 use crate::domain::text::one_line;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
@@ -20,17 +20,26 @@ use crate::domain::tool::ToolCall;
 use crate::policy::plan_text;
 use crate::policy::planning;
 use crate::policy::planning::Accepted;
+use crate::policy::schema;
 
-/// Why a reply is not used: it is asked for again.
+/// Why a reply is not used: it is asked for again. One that was cut off is asked for once more with room for twice as
+/// much; if that is cut off too, its text is gone on from.
 pub fn discarded(run: &Run, reply: &ModelReply) -> Option<String> {
     let says_nothing = reply.text.trim().is_empty();
-    let is_first = run.iteration.max_output.is_none();
+    let is_used = match &reply.stop {
+        StopReason::Length => !says_nothing && run.more_output().is_none(),
+        StopReason::Refused => true,
+        StopReason::End | StopReason::Calls | StopReason::Paused | StopReason::Other(_) => {
+            !says_nothing || !reply.calls.is_empty()
+        }
+    };
     let why = match (&reply.stop, reply.calls.is_empty()) {
+        _ if is_used => return None,
+        (StopReason::Length, false) => "cut off in a call",
         (StopReason::Length, true) if says_nothing => "cut off before any text",
-        (StopReason::Length, false) if says_nothing || is_first => "cut off in a call",
-        (StopReason::End | StopReason::Calls | StopReason::Other(_), true) if says_nothing => "empty",
-        (StopReason::End | StopReason::Calls | StopReason::Length | StopReason::Refused | StopReason::Other(_), _) => {
-            return None;
+        (StopReason::Length, true) => "cut off",
+        (StopReason::End | StopReason::Calls | StopReason::Paused | StopReason::Refused | StopReason::Other(_), _) => {
+            "empty"
         }
     };
     Some(why.to_string())
@@ -59,12 +68,8 @@ pub fn planned(run: &Run) -> Option<Accepted> {
 }
 
 fn could_not_be_made(call: &ToolCall) -> bool {
-    match call.state {
-        CallState::Closed(OutcomeKind::NotRun(kind)) => {
-            matches!(kind, ProblemKind::Malformed | ProblemKind::UnknownTool | ProblemKind::InvalidArguments)
-        }
-        _ => false,
-    }
+    let unmade = [ProblemKind::Malformed, ProblemKind::UnknownTool, ProblemKind::InvalidArguments];
+    unmade.iter().any(|kind| call.state == CallState::Closed(OutcomeKind::NotRun(*kind)))
 }
 
 /// The arguments of a call. Some providers write nothing where a tool needs none.
@@ -99,10 +104,38 @@ pub fn problem(run: &Run, name: &str, arguments: &str) -> Option<Problem> {
                 .to_string();
         return Some(Problem::new(ProblemKind::SecretInArguments, text));
     }
-    let error = serde_json::from_str::<IgnoredAny>(arguments).err()?;
-    let around = excerpt(arguments, 400);
-    let text = format!("the arguments are not valid JSON ({error}); nothing was run; you wrote: {around}");
-    Some(Problem::new(ProblemKind::Malformed, text))
+    match serde_json::from_str::<Value>(arguments) {
+        Err(error) => {
+            let around = around(arguments, &error);
+            let text =
+                format!("the arguments are not valid JSON ({error}); nothing was run; there you wrote: {around}");
+            Some(Problem::new(ProblemKind::Malformed, text))
+        }
+        // The plan is read by its own rules, which know more habits than its schema; a claim when its turn comes, so
+        // that the last one counts, whatever it says.
+        Ok(_) if name == control::UPDATE_PLAN || name == control::FINISH => None,
+        Ok(value) => misfit(run, name, &value).map(|text| Problem::new(ProblemKind::InvalidArguments, text)),
+    }
+}
+
+/// Where arguments do not fit the schema of their tool, for the model.
+pub fn misfit(run: &Run, name: &str, value: &Value) -> Option<String> {
+    let misfit = schema::misfit(&run.offer.find(name)?.schema, value)?;
+    Some(format!("the arguments do not fit {name}: {misfit}; nothing was run"))
+}
+
+/// What stands around the place of an error, which is marked.
+fn around(arguments: &str, error: &serde_json::Error) -> String {
+    const SIDE_CHARS: usize = 60;
+    let lines_before: usize = arguments.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+    let (before, after) =
+        arguments.split_at(arguments.floor_char_boundary(lines_before + error.column().saturating_sub(1)));
+    let skipped = before.chars().count().saturating_sub(SIDE_CHARS);
+    let start: String = before.chars().skip(skipped).collect();
+    let end: String = after.chars().take(SIDE_CHARS).collect();
+    let dots = |is_cut: bool| if is_cut { "…" } else { "" };
+    let rest = after.chars().nth(SIDE_CHARS).is_some();
+    one_line(&format!("{}{start}⟨here⟩{end}{}", dots(skipped > 0), dots(rest)), 2 * SIDE_CHARS + 20)
 }
 
 /// The three names nearest to a wrong one.
@@ -112,4 +145,24 @@ fn nearest(run: &Run, name: &str) -> String {
     let mut ranked: Vec<(usize, &str)> = known.map(|one| (strsim::levenshtein(one, &wrong), one)).collect();
     ranked.sort_unstable();
     ranked.into_iter().take(3).map(|(_, one)| one).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(arguments: &str, expected: &str) {
+        let got = serde_json::from_str::<Value>(arguments).err().map(|error| around(arguments, &error));
+        assert_eq!(got.as_deref(), Some(expected), "{arguments}");
+    }
+
+    #[test]
+    fn the_place_of_an_error_is_shown_with_what_stands_around_it() {
+        check("{\"a\":1 \"b\":2}", "{\"a\":1 ⟨here⟩\"b\":2}");
+        check("", "⟨here⟩");
+        check("{\n\"é\": nil}", "{ \"é\": n⟨here⟩il}");
+        check("{\"a\":", "{\"a\"⟨here⟩:");
+        let long = format!("{}x{}", "[1,".repeat(100), "]".repeat(100));
+        check(&long, &format!("…{}⟨here⟩x{}…", "[1,".repeat(20), "]".repeat(59)));
+    }
 }

@@ -36,10 +36,12 @@ pub fn after(run: &Run, trouble: &Trouble, now: Now) -> Next {
         FailureClass::MissingCredentials | FailureClass::Auth => Next::Park(ParkReason::Credentials),
         FailureClass::Billing => Next::Park(ParkReason::Billing),
         FailureClass::Permission => Next::Park(ParkReason::Permission),
+        // Some models take no temperature; then there was no other way to ask again.
+        FailureClass::ModelConfig if run.iteration.degenerate > 0 => Next::Park(ParkReason::ModelOutput),
         FailureClass::ModelConfig => Next::Park(ParkReason::ModelConfig),
         FailureClass::ContextLength | FailureClass::TooLarge => Next::Park(ParkReason::ContextExhausted),
         FailureClass::BadRequest => Next::Fail(Failure::Protocol),
-        FailureClass::Endless => Next::Park(ParkReason::ModelOutput),
+        FailureClass::Endless | FailureClass::Degenerate => Next::Park(ParkReason::ModelOutput),
         FailureClass::RateLimited
         | FailureClass::Overloaded
         | FailureClass::Network

@@ -72,7 +72,8 @@ fn killed() {
 #[test]
 fn a_reader_that_goes_away() {
     let stage = Stage::new();
-    let model = stage.model(&crate::SHORT.replacen("text = \"a plan\"", "text = \"a plan\"\nrepeat_text = 40000", 1));
+    let model =
+        stage.model(&crate::SHORT.replacen("text = \"a plan\"", "text = \"- a plan\\n\"\nrepeat_text = 40000", 1));
     for form in ["--plain", "--json"] {
         let mut child = stage.tiller(&["run", "g", form, "--model", &model]).spawn().unwrap();
         let mut line = String::new();

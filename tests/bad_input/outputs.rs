@@ -46,13 +46,25 @@ fn three_broken_replies_in_a_row_park() {
 #[test]
 fn endless_text_is_cut() {
     let stage = Stage::new();
-    let script = format!("[[step]]\nname = \"talk\"\ntext = \"la \"\nrepeat_text = 3000000\n{SHORT}");
+    let script = format!("[[step]]\nname = \"talk\"\ntext = \"- la\\n\"\nrepeat_text = 3000000\n{SHORT}");
     let told = stage.run(&script);
     assert!([0, 14].contains(&told.code), "{}", told.code);
     assert!(told.out.len() < 8_000_000, "{} bytes", told.out.len());
     let kept: usize = files(&stage.path("state")).iter().map(|(_, bytes)| bytes.len()).sum();
     assert!(kept < 16_000_000, "{kept} bytes");
     assert!(told.out.contains("[parked]") || told.out.contains("[completed]"));
+}
+
+#[test]
+fn text_in_circles_is_broken_off() {
+    let stage = Stage::new();
+    let script = format!("[[step]]\nname = \"talk\"\ntext = \"la la \"\nrepeat_text = 3000000\n{SHORT}");
+    let told = stage.run(&script);
+    told.check(
+        14,
+        &["the reply went in circles and was broken off", "[model] m1 asked again", "model output unusable"],
+    );
+    assert!(told.out.len() < 20_000, "{} bytes", told.out.len());
 }
 
 /// Runs a line, allowed, and gives what was said from then on.

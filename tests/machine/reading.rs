@@ -4,7 +4,7 @@
 //! - `reply PART | PART`: the model answers. Parts: `"text"` (`\n` breaks a line), `read P`, `write P TEXT`,
 //!   `shell LINE`, `touch P`, `todos TODO, TODO` and `patch …` (`id=title`, `+` done, `*` in progress, `!` dropped without a note), `finish
 //!   TEXT`, `finish-without ID,ID TEXT`, `ask TEXT`, `note TEXT`, `raw TOOL JSON`; `as WIRE: PART`; `stop=…`,
-//!   `usage=IN/OUT`, `usage=none`, `bytes=N`. A usage of 1000/100 is reported unless said otherwise.
+//!   `usage=IN/OUT`, `usage=none`, `bytes=N`, `opaque=JSON`. A usage of 1000/100 is reported unless said otherwise.
 //! - `fail CLASS [accepted] [usage=IN/OUT] [bytes=N] [retry=SECONDS]`: it does not.
 //! - `prepared [cN=outside|impossible|changed]`: what the calls would touch.
 //!   `summary FACT` is a summary with all its sections; `#` in any input is the number of the iteration.
@@ -105,15 +105,16 @@ pub const COMMANDS: &[&str] = &[
 /// A dollar for a million tokens in, ten out.
 const PRICE: Price = Price { input: 1_000_000, cache_read: 100_000, cache_write: 1_000_000, output: 10_000_000 };
 
-/// `checks=a;b loops=3 cost=… tokens=… tool-calls=… time=… model-calls=… window=…`
+/// `checks=a;b loops=3 cost=… tokens=… tool-calls=… time=… model-calls=… window=… most-output=…`
 pub fn terms(text: &str) -> Terms {
-    let (mut limits, mut checks, mut window) = (Limits::default(), Vec::new(), 1_000_000);
+    let (mut limits, mut checks, mut window, mut most_output) = (Limits::default(), Vec::new(), 1_000_000, None);
     let (mut trust, mut keep_full_trust) = (Trust::Ask, false);
     for (key, value) in text.split_whitespace().filter_map(|word| word.split_once('=')) {
         match key {
             "checks" => checks = value.split(';').map(|line| Check::Command(line.to_string())).collect(),
             "trust" => trust = Trust::parse(value).unwrap(),
             "keep-full-trust" => keep_full_trust = value == "true",
+            "most-output" => most_output = Some(value.parse().unwrap()),
             "window" => window = value.parse().unwrap(),
             "loops" => limits.loops = Limit::At(value.parse().unwrap()),
             axis => limits.set(Axis::parse(axis).unwrap(), Limit::At(value.parse().unwrap())),
@@ -132,10 +133,11 @@ pub fn terms(text: &str) -> Terms {
             key_variable: Some("SIM_KEY".to_string()),
             window,
             max_output: 1_000,
+            most_output,
             price: Some(PRICE),
         },
         tools: vec![
-            tool("read_file", EffectClass::Read),
+            ToolSpec { schema: reading_schema(), ..tool("read_file", EffectClass::Read) },
             tool("write_file", EffectClass::WriteFile),
             tool("touch", EffectClass::Idempotent),
             tool("shell", EffectClass::External),
@@ -145,6 +147,10 @@ pub fn terms(text: &str) -> Terms {
         trust,
         keep_full_trust,
     }
+}
+
+fn reading_schema() -> Value {
+    json!({"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}, "context": {}}, "additionalProperties": false})
 }
 
 fn tool(name: &str, effect: EffectClass) -> ToolSpec {
@@ -352,6 +358,7 @@ fn reply(text: &str) -> ModelReply {
         text: String::new(),
         reasoning: String::new(),
         calls: Vec::new(),
+        opaque: Vec::new(),
         stop: StopReason::End,
         usage: usage("1000/100"),
         received_bytes: 300,
@@ -367,9 +374,11 @@ fn reply(text: &str) -> ModelReply {
         }
         match part.split_once('=').unwrap_or((part, "")) {
             ("stop", "length") => reply.stop = StopReason::Length,
+            ("stop", "paused") => reply.stop = StopReason::Paused,
             ("stop", "refused") => reply.stop = StopReason::Refused,
             ("stop", other) => reply.stop = StopReason::Other(other.to_string()),
             ("usage", of) => reply.usage = usage(of),
+            ("opaque", of) => reply.opaque.push(of.to_string()),
             ("bytes", of) => reply.received_bytes = of.parse().unwrap(),
             _ => reply.calls.push(asked(part)),
         }

@@ -110,6 +110,10 @@ impl Stage {
             "plan" => vec![format!("revision {}, {:?}", run.plan.revision, run.plan.source), run.plan.listing()],
             "money" => vec![telling::money(run)],
             "closing" => vec![context::assemble(run).closing],
+            "temperature" => {
+                let percent = context::in_flight(run).and_then(|request| request.temperature_percent);
+                vec![percent.map_or("the provider's".to_string(), |percent| format!("{percent} hundredths"))]
+            }
             "talk" => run.transcript.entries().map(|entry| telling::message(&entry.message)).collect(),
             "request" => {
                 let request = context::in_flight(run).unwrap_or_else(|| context::assemble(run));

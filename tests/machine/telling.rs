@@ -59,7 +59,10 @@ fn event(event: &Event) -> String {
         Event::BudgetCorrected { id, amount, by } => format!("corrected {id} to {} µ$ by {by}", amount.0),
         Event::ModelCallFinished { call, reply, discarded } => match discarded {
             Some(why) => format!("replied {call}, not used: {why}"),
-            None => format!("replied {call} {:?}, {} calls", one_line(&reply.text, 40), reply.calls.len()),
+            None => {
+                let opaque = if reply.opaque.is_empty() { "" } else { ", and what is not known" };
+                format!("replied {call} {:?}, {} calls{opaque}", one_line(&reply.text, 40), reply.calls.len())
+            }
         },
         Event::ModelCallFailed { call, failure } => format!("failed {call} {:?}", failure.class),
         Event::ContextPruned { refs } => {

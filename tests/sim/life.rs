@@ -455,6 +455,7 @@ fn terms(loops: u64) -> Terms {
             key_variable: None,
             window: 200_000,
             max_output: 2_000,
+            most_output: None,
             price: Some(speaker::PRICE),
         },
         tools: vec![

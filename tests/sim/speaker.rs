@@ -75,7 +75,7 @@ fn reply(request: &ModelRequest, run: &Run, usage: Usage, chance: &mut Chance) -
     };
     let usage = (!chance.percent(5)).then_some(usage);
     // Without a report the engine counts the bytes; the bill rests on the same.
-    ModelReply { text, reasoning: String::new(), calls, stop, usage, received_bytes: 900 }
+    ModelReply { text, reasoning: String::new(), calls, opaque: Vec::new(), stop, usage, received_bytes: 900 }
 }
 
 fn asked(name: &str, arguments: String, chance: &mut Chance) -> AskedCall {

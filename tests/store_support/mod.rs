@@ -58,6 +58,7 @@ pub(crate) fn created(goal: &str) -> Record {
         key_variable: None,
         window: 1_000,
         max_output: 100,
+        most_output: None,
         price: None,
     };
     let terms = Terms {

@@ -18,7 +18,7 @@ use crate::domain::money::Usage;
 use crate::domain::text::one_line;
 use crate::model::http::Quote;
 use crate::model::incoming::Incoming;
-use crate::model::incoming::TooLong;
+use crate::model::incoming::Unfit;
 use crate::model::openai::classify;
 use crate::model::openai::classify::ToldError;
 use crate::model::sse::EventReader;
@@ -42,9 +42,9 @@ impl Fault {
     }
 }
 
-impl From<TooLong> for Fault {
-    fn from(_: TooLong) -> Fault {
-        Fault::new(FailureClass::Endless, "the reply is longer than a reply may be; what fits was kept")
+impl From<Unfit> for Fault {
+    fn from(unfit: Unfit) -> Fault {
+        Fault { class: unfit.class(), message: unfit.message() }
     }
 }
 
@@ -193,6 +193,8 @@ impl Decoder {
             "stop" | "tool_calls" | "function_call" => StopReason::End,
             "length" => StopReason::Length,
             "content_filter" => StopReason::Refused,
+            // Gateways pass this on from models that pause a long turn of their own.
+            "pause_turn" | "pause" => StopReason::Paused,
             other => StopReason::Other(one_line(other, STOP_WORD_MAX_CHARS)),
         };
         self.incoming.into_reply(stop, self.usage)
@@ -241,6 +243,9 @@ impl Decoder {
         let reasoning = if reasoning.is_empty() { text(part.reasoning.as_ref()) } else { reasoning };
         self.incoming.reasoning(&reasoning)?;
         self.incoming.text(&text(part.content.as_ref()))?;
+        for content in unknown(part.content.as_ref()) {
+            self.incoming.opaque(&content)?;
+        }
         if let Some(refusal) = part.refusal.filter(|refusal| !refusal.is_empty()) {
             self.refused = true;
             self.incoming.text(&refusal)?;
@@ -356,6 +361,12 @@ fn text(value: Option<&Value>) -> String {
         Some(Value::Array(parts)) => parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect(),
         Some(_) | None => String::new(),
     }
+}
+
+/// Parts of a content that hold no text: images, sounds, what is not invented yet.
+fn unknown(value: Option<&Value>) -> Vec<String> {
+    let parts = value.and_then(Value::as_array).into_iter().flatten();
+    parts.filter(|part| part.get("text").and_then(Value::as_str).is_none()).map(Value::to_string).collect()
 }
 
 /// Tokens as reported; nothing from a server that counts no prompt, since it does not count. The prompt count includes what was read from a cache. Most servers count reasoning as output;

@@ -1,18 +1,15 @@
 //! A request as the chat-completions dialect writes it. Pure. It never sends a conversation that is out of order:
 //! each call has exactly one result right after it, or nothing is sent (docs/ENGINE.md §14.3).
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
 use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::domain::id::CallId;
 use crate::domain::message::Entry;
 use crate::domain::message::Message;
 use crate::domain::message::ToolUse;
 use crate::domain::model::ModelRequest;
+use crate::domain::pairing::OpenCalls;
 use crate::domain::text::head;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::ToolSpec;
@@ -43,7 +40,7 @@ pub fn body(model: &str, field: OutputField, request: &ModelRequest) -> Result<V
     }
     let mut open = OpenCalls::default();
     for entry in &request.entries {
-        open.check(entry)?;
+        open.take(entry)?;
         messages.add(entry, &open);
     }
     open.check_all_answered()?;
@@ -60,6 +57,9 @@ pub fn body(model: &str, field: OutputField, request: &ModelRequest) -> Result<V
         OutputField::MaxCompletionTokens => "max_completion_tokens",
     };
     body.insert(field.to_string(), json!(request.max_output));
+    if let Some(percent) = request.temperature_percent {
+        body.insert("temperature".to_string(), json!(f64::from(percent) / 100.0));
+    }
     body.insert("stream".to_string(), json!(true));
     body.insert("stream_options".to_string(), json!({ "include_usage": true }));
     Ok(Value::Object(body))
@@ -68,47 +68,6 @@ pub fn body(model: &str, field: OutputField, request: &ModelRequest) -> Result<V
 fn tool(spec: &ToolSpec) -> Value {
     let function = json!({ "name": spec.name, "description": spec.description, "parameters": spec.schema });
     json!({ "type": "function", "function": function })
-}
-
-/// The calls of the last reply, and which of them still wait for their result.
-#[derive(Default)]
-struct OpenCalls<'a> {
-    uses: &'a [ToolUse],
-    waiting: Vec<CallId>,
-    wire_ids: HashSet<&'a str>,
-}
-
-impl<'a> OpenCalls<'a> {
-    fn check(&mut self, entry: &'a Arc<Entry>) -> Result<(), String> {
-        if let Message::ToolResult { call, .. } = &entry.message {
-            let place = self.waiting.iter().position(|waiting| waiting == call);
-            let place = place.ok_or_else(|| format!("the result of call {call} has no call, or is there twice"))?;
-            self.waiting.remove(place);
-            return Ok(());
-        }
-        self.check_all_answered()?;
-        if let Message::Assistant { uses, .. } = &entry.message {
-            for one in uses {
-                if one.wire_id.is_empty() || !self.wire_ids.insert(&one.wire_id) {
-                    return Err(format!("call {} has no id of its own on the wire", one.id));
-                }
-            }
-            self.uses = uses;
-            self.waiting = uses.iter().map(|one| one.id).collect();
-        }
-        Ok(())
-    }
-
-    fn check_all_answered(&self) -> Result<(), String> {
-        match self.waiting.first() {
-            Some(call) => Err(format!("call {call} has no result")),
-            None => Ok(()),
-        }
-    }
-
-    fn wire_id(&self, call: CallId) -> &str {
-        self.uses.iter().find(|one| one.id == call).map_or("", |one| &one.wire_id)
-    }
 }
 
 /// The messages so far.
@@ -203,7 +162,10 @@ fn result(kind: OutcomeKind, text: &str) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use std::sync::Arc;
+
     use super::*;
+    use crate::domain::id::CallId;
     use crate::domain::id::InterjectionId;
     use crate::domain::id::ModelCallId;
     use crate::domain::message::Transcript;
@@ -229,6 +191,7 @@ mod tests {
             closing: "the plan".to_string(),
             offer: Arc::default(),
             max_output: 100,
+            temperature_percent: None,
         }
     }
 
