@@ -34,6 +34,7 @@ impl Run {
         match purpose {
             Purpose::Turn => self.iteration.model_call = Some(id),
             Purpose::Summary => self.context.asked = Some(id),
+            Purpose::Judge(_) => {}
         }
         self.next.model_call = self.next.model_call.max(id.call.next());
         self.pool.count_model_call();
@@ -41,6 +42,7 @@ impl Run {
         Ok(())
     }
 
+    /// Takes the call out of flight; gives what it was for.
     pub(crate) fn end_model_call(&mut self, call: ModelCallId) -> Result<Purpose, String> {
         match self.model_call.take() {
             Some(flying) if flying.id.call == call => Ok(flying.purpose),
@@ -61,6 +63,8 @@ impl Run {
         let class = failure.class;
         match (purpose, class) {
             (_, FailureClass::Cancelled) => return,
+            // A judge that fails makes its check fail, and is not asked again.
+            (Purpose::Judge(_), _) => return,
             (Purpose::Summary, FailureClass::ContextLength | FailureClass::TooLarge)
             | (Purpose::Summary, FailureClass::BadRequest | FailureClass::Endless | FailureClass::Degenerate) => {
                 self.context.rejected = limits::SUMMARY_TRIES;

@@ -203,7 +203,7 @@ impl Run {
             Event::ModelCallFinished { call, reply, discarded } => {
                 let purpose = self.end_model_call(*call)?;
                 // Requests of another shape say nothing about the next turn.
-                if purpose == Purpose::Turn {
+                if purpose == Purpose::Turn && self.iteration.phase != Phase::WrapUp {
                     self.learn(reply);
                     self.count_truncated(reply);
                 }
@@ -213,6 +213,7 @@ impl Run {
                     (Purpose::Turn, None) => self.accept(*call, reply, record),
                     (Purpose::Turn, Some(_)) => self.discard(reply),
                     (Purpose::Summary, used) => self.end_summary(used.is_none()),
+                    (Purpose::Judge(_), _) => {}
                 }
             }
             Event::ModelCallFailed { call, failure } => {
@@ -286,6 +287,9 @@ impl Run {
             Event::CheckInterrupted { index: _ } => self.claim()?.stage = ClaimStage::Passed(0),
             Event::AcceptanceChecked { index, passed, detail } => self.end_check(*index, *passed, detail)?,
             Event::ClaimJudged { verdict, text } => self.judge_claim(*verdict, text, record)?,
+            Event::ConfirmationRequested { index } => self.ask_to_confirm(*index)?,
+            Event::ConfirmationGiven { index, confirmed, text, by: _ } => self.confirm(*index, *confirmed, text)?,
+            Event::ReplansGranted { by: _ } => self.progress.replans = 0,
             Event::ProgressObserved { observation } => {
                 self.forget_stall_warnings();
                 self.progress.take(observation);
@@ -332,6 +336,7 @@ impl Run {
         }
         match phase {
             Phase::Decompose => self.decomposes += 1,
+            Phase::WrapUp => {}
             Phase::Pursue | Phase::Replan => self.pool.count_loop(),
         }
         self.iteration = Iteration::new(n, phase, record, &self.plan, true);

@@ -181,6 +181,8 @@ pub enum Purpose {
     Turn,
     /// A summary of older iterations.
     Summary,
+    /// Whether a check holds that the model judges: the number of the check.
+    Judge(usize),
 }
 
 impl FailureClass {

@@ -26,7 +26,6 @@ impl Run {
             // What parked the run is granted anew, or the next iteration would park it again at once.
             match reason {
                 ParkReason::Stalled(_) => {
-                    self.progress.replans = 0;
                     self.progress.ineffective = 0;
                     self.reset_windows();
                 }
@@ -42,7 +41,8 @@ impl Run {
                 }
                 ParkReason::ContextExhausted => self.context.grant(),
                 ParkReason::EnginePanic => self.progress.recoveries = 0,
-                ParkReason::Approval
+                ParkReason::Confirm
+                | ParkReason::Approval
                 | ParkReason::OutcomeUnknown
                 | ParkReason::Question
                 | ParkReason::Budget(_)

@@ -9,6 +9,7 @@ pub mod advance;
 pub mod deciding;
 pub mod effect;
 pub mod outcome;
+pub(crate) mod parting;
 pub mod respond;
 pub mod room;
 pub mod steer;

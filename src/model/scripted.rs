@@ -59,7 +59,7 @@ impl Model for Scripted {
     ) -> Result<ModelReply, ModelFailure> {
         let the_end = the_end();
         let step = match request.purpose {
-            Purpose::Turn => due(&self.script, &request).unwrap_or(&the_end),
+            Purpose::Turn | Purpose::Judge(_) => due(&self.script, &request).unwrap_or(&the_end),
             Purpose::Summary => self.script.summary(),
         };
         let attempt = usize::try_from(request.attempt.saturating_sub(1)).unwrap_or(usize::MAX);
@@ -238,6 +238,7 @@ mod tests {
     use crate::domain::message::Message;
     use crate::domain::model::AskedCall;
     use crate::domain::model::DeltaSource;
+    use crate::domain::model::Purpose;
     use crate::domain::status::Phase;
     use crate::domain::time::Span;
     use crate::domain::time::Timestamp;
