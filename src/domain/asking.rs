@@ -33,8 +33,8 @@ impl Run {
         self.model_call = Some(ModelCall { id, started: record.at, max_output, purpose });
         match purpose {
             Purpose::Turn => self.iteration.model_call = Some(id),
-            Purpose::Summary => self.context.asked = Some(id),
             Purpose::Judge(_) => {}
+            Purpose::Summary => self.context.asked = Some(id),
         }
         self.next.model_call = self.next.model_call.max(id.call.next());
         self.pool.count_model_call();
@@ -62,9 +62,8 @@ impl Run {
     pub(crate) fn meet(&mut self, purpose: Purpose, failure: &ModelFailure) {
         let class = failure.class;
         match (purpose, class) {
-            (_, FailureClass::Cancelled) => return,
             // A judge that fails makes its check fail, and is not asked again.
-            (Purpose::Judge(_), _) => return,
+            (_, FailureClass::Cancelled) | (Purpose::Judge(_), _) => return,
             (Purpose::Summary, FailureClass::ContextLength | FailureClass::TooLarge)
             | (Purpose::Summary, FailureClass::BadRequest | FailureClass::Endless | FailureClass::Degenerate) => {
                 self.context.rejected = limits::SUMMARY_TRIES;
@@ -73,6 +72,7 @@ impl Run {
                 return;
             }
             (Purpose::Turn, _) => {
+                self.iteration.degenerate += u32::from(class == FailureClass::Degenerate);
                 let demand = class.excess().map(|of| Demand { of, pruned: false });
                 self.context.demand = demand.or(self.context.demand);
                 self.iteration.degenerate += u32::from(class == FailureClass::Degenerate);
@@ -116,13 +116,13 @@ impl Run {
 
     pub(crate) fn accept(&mut self, call: ModelCallId, reply: &ModelReply, record: &Record) {
         self.iteration.failures = 0;
-        self.context.demand = None;
         let phase = self.iteration.phase;
         self.say(Message::Assistant { call, phase, text: reply.text.clone(), uses: Vec::new() }, record);
         if reply.is_gone_on_with() && self.iteration.pauses < limits::PAUSES {
             self.iteration.pauses += 1;
             return;
         }
+        self.context.demand = None;
         self.iteration.reply = Some(Reply {
             text: reply.text.clone(),
             is_refusal: reply.stop == StopReason::Refused,

@@ -179,6 +179,8 @@ pub enum Purpose {
     /// The reply of an iteration.
     #[default]
     Turn,
+    /// Whether a check holds that the model judges: the number of the check.
+    Judge(usize),
     /// A summary of older iterations.
     Summary,
     /// Whether a check holds that the model judges: the number of the check.
@@ -205,6 +207,7 @@ impl FailureClass {
             | FailureClass::Endless
             | FailureClass::Degenerate
             | FailureClass::Cancelled
+            | FailureClass::Degenerate
             | FailureClass::Unknown => None,
         }
     }

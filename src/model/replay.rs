@@ -18,6 +18,9 @@ use crate::model::script::When;
 
 /// The step that answers the request; nothing when the script is over.
 pub fn due<'a>(script: &'a Script, request: &ModelRequest) -> Option<&'a Step> {
+    if request.purpose == Purpose::Summary {
+        return Some(script.summary());
+    }
     if let Some(name) = reserved(request) {
         return script.steps().iter().find(|step| step.name == name);
     }
@@ -50,7 +53,7 @@ fn reserved(request: &ModelRequest) -> Option<&'static str> {
         // A script's summary is a part of its own.
         (Purpose::Summary, _) => None,
         (Purpose::Turn, Phase::WrapUp) => Some("wrap_up"),
-        (Purpose::Turn, Phase::Decompose | Phase::Pursue | Phase::Replan) => None,
+        (Purpose::Summary, _) | (Purpose::Turn, Phase::Decompose | Phase::Pursue | Phase::Replan) => None,
     }
 }
 

@@ -14,7 +14,6 @@ use crate::domain::model::FailureClass;
 use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
 use crate::domain::model::ModelRequest;
-use crate::domain::model::Purpose;
 use crate::domain::model::Received;
 use crate::domain::model::StopReason;
 use crate::domain::money::Usage;
@@ -58,10 +57,7 @@ impl Model for Scripted {
         cancel: CancellationToken,
     ) -> Result<ModelReply, ModelFailure> {
         let the_end = the_end();
-        let step = match request.purpose {
-            Purpose::Turn | Purpose::Judge(_) => due(&self.script, &request).unwrap_or(&the_end),
-            Purpose::Summary => self.script.summary(),
-        };
+        let step = due(&self.script, &request).unwrap_or(&the_end);
         let attempt = usize::try_from(request.attempt.saturating_sub(1)).unwrap_or(usize::MAX);
         let error = step.errors.get(attempt);
         let mut playing = Playing {

@@ -50,6 +50,7 @@ pub fn in_flight(run: &Run) -> Option<ModelRequest> {
     let flying = run.model_call?;
     Some(match flying.purpose {
         Purpose::Turn => request(run, flying.id.call, flying.id.attempt, run.iteration.phase),
+        Purpose::Judge(index) => judge::request(run, index, flying.id.call),
         Purpose::Summary => {
             let asked = compaction::request(run)?;
             ModelRequest { call: flying.id.call, attempt: flying.id.attempt, ..asked }

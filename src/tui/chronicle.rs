@@ -140,6 +140,9 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         Event::ModelCallFinished { discarded: Some(why), .. } => {
             ("✗", Role::Warning, format!("reply not used: {why}; asked again"))
         }
+        Event::ModelCallFinished { reply, discarded: None, .. } if !reply.opaque.is_empty() => {
+            ("·", Role::Dim, format!("the reply held what is not known here:\n{}", reply.opaque.join("\n")))
+        }
         Event::ContextPruned { refs } => {
             let text = format!("old texts of {} calls are left out of what the model is sent", refs.len());
             ("·", Role::Dim, text)

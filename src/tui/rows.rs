@@ -442,10 +442,11 @@ fn streaming(app: &App, flying: &ModelCall) -> Vec<Row> {
     let bytes = live.text.len() + live.reasoning.len() + live.arguments_bytes;
     let what = match (flying.purpose, live.arguments_bytes > 0, live.text.is_empty(), live.reasoning.is_empty()) {
         (Purpose::Summary, ..) => "summarising the conversation",
-        (Purpose::Turn | Purpose::Judge(_), true, _, _) => "the model writes a call",
-        (Purpose::Turn | Purpose::Judge(_), false, false, _) => "the model answers",
-        (Purpose::Turn | Purpose::Judge(_), false, true, false) => "the model thinks",
-        (Purpose::Turn | Purpose::Judge(_), false, true, true) => "the model is asked",
+        (Purpose::Judge(_), ..) => "the model judges a check",
+        (Purpose::Turn, true, _, _) => "the model writes a call",
+        (Purpose::Turn, false, false, _) => "the model answers",
+        (Purpose::Turn, false, true, false) => "the model thinks",
+        (Purpose::Turn, false, true, true) => "the model is asked",
     };
     let mut row = Row::new(4, "▸", what, Role::Moving, Form::Line);
     let so_far = if bytes > 0 { format!("{} · ", size(bytes as u64)) } else { String::new() };

@@ -54,6 +54,7 @@ fn event(event: &Event) -> String {
             Limit::Unlimited => format!("raised {} to unlimited", axis.word()),
         },
         Event::ModelCallStarted { call, attempt, max_output, purpose, .. } => match purpose {
+            Purpose::Summary => format!("asked {call}.{attempt} for {max_output} (Summary)"),
             Purpose::Turn => format!("asked {call}.{attempt} for {max_output}"),
             Purpose::Summary => format!("asked {call}.{attempt} for {max_output} (Summary)"),
             Purpose::Judge(index) => format!("asked {call}.{attempt} to judge check {index}"),
