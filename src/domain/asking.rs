@@ -75,7 +75,6 @@ impl Run {
                 self.iteration.degenerate += u32::from(class == FailureClass::Degenerate);
                 let demand = class.excess().map(|of| Demand { of, pruned: false });
                 self.context.demand = demand.or(self.context.demand);
-                self.iteration.degenerate += u32::from(class == FailureClass::Degenerate);
             }
             (Purpose::Summary, _) => {}
         }

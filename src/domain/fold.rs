@@ -210,10 +210,10 @@ impl Run {
                 self.trouble = None;
                 self.provider_waits = 0;
                 match (purpose, discarded) {
+                    (Purpose::Judge(_), _) => {}
                     (Purpose::Turn, None) => self.accept(*call, reply, record),
                     (Purpose::Turn, Some(_)) => self.discard(reply),
                     (Purpose::Summary, used) => self.end_summary(used.is_none()),
-                    (Purpose::Judge(_), _) => {}
                 }
             }
             Event::ModelCallFailed { call, failure } => {

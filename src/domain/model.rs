@@ -183,8 +183,6 @@ pub enum Purpose {
     Judge(usize),
     /// A summary of older iterations.
     Summary,
-    /// Whether a check holds that the model judges: the number of the check.
-    Judge(usize),
 }
 
 impl FailureClass {
@@ -205,7 +203,6 @@ impl FailureClass {
             | FailureClass::StreamStalled
             | FailureClass::StreamBroken
             | FailureClass::Endless
-            | FailureClass::Degenerate
             | FailureClass::Cancelled
             | FailureClass::Degenerate
             | FailureClass::Unknown => None,

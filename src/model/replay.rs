@@ -50,8 +50,6 @@ pub fn due<'a>(script: &'a Script, request: &ModelRequest) -> Option<&'a Step> {
 fn reserved(request: &ModelRequest) -> Option<&'static str> {
     match (request.purpose, request.phase) {
         (Purpose::Judge(_), _) => Some("judge"),
-        // A script's summary is a part of its own.
-        (Purpose::Summary, _) => None,
         (Purpose::Turn, Phase::WrapUp) => Some("wrap_up"),
         (Purpose::Summary, _) | (Purpose::Turn, Phase::Decompose | Phase::Pursue | Phase::Replan) => None,
     }

@@ -55,7 +55,6 @@ pub fn in_flight(run: &Run) -> Option<ModelRequest> {
             let asked = compaction::request(run)?;
             ModelRequest { call: flying.id.call, attempt: flying.id.attempt, ..asked }
         }
-        Purpose::Judge(index) => judge::request(run, index, flying.id.call),
     })
 }
 

@@ -155,9 +155,6 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
             let text = format!("{what} stands for iterations {from} to {to} in what the model is sent:\n{summary}");
             ("·", Role::Dim, text)
         }
-        Event::ModelCallFinished { reply, discarded: None, .. } if !reply.opaque.is_empty() => {
-            ("·", Role::Dim, format!("the reply held what is not known here:\n{}", reply.opaque.join("\n")))
-        }
         Event::PlanUpdated { by: Some(_), told, .. } => {
             let what = told.strip_prefix("The operator changed the plan: ").unwrap_or(told);
             ("·", Role::Operator, format!("you changed the plan: {}", what.trim_end_matches('.')))

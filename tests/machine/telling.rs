@@ -56,7 +56,6 @@ fn event(event: &Event) -> String {
         Event::ModelCallStarted { call, attempt, max_output, purpose, .. } => match purpose {
             Purpose::Summary => format!("asked {call}.{attempt} for {max_output} (Summary)"),
             Purpose::Turn => format!("asked {call}.{attempt} for {max_output}"),
-            Purpose::Summary => format!("asked {call}.{attempt} for {max_output} (Summary)"),
             Purpose::Judge(index) => format!("asked {call}.{attempt} to judge check {index}"),
         },
         Event::BudgetCorrected { id, amount, by } => format!("corrected {id} to {} µ$ by {by}", amount.0),
