@@ -45,7 +45,7 @@ fn goals() {
 #[test]
 fn options() {
     let all = "Options { output: Json, model: Some(\"openai/gpt-5\"), budget: Some(At(2500000)), iterations: \
-               Some(Unlimited), checks: [\"make\", \"make test\"], workspace: Some(\"/srv/x\"), trust: None }";
+               Some(Unlimited), checks: [Command(\"make\"), Command(\"make test\")], workspace: Some(\"/srv/x\"), trust: None }";
     let words = [
         "--json",
         "--model",
@@ -69,9 +69,9 @@ fn options() {
 
 #[test]
 fn commands() {
-    check(&["resume"], "Resume { which: Only, output: Fitting }");
-    check(&["resume", "--last", "--plain"], "Resume { which: Last, output: Plain }");
-    check(&["resume", "K7F"], "Resume { which: Named(\"k7f\"), output: Fitting }");
+    check(&["resume"], "Resume { which: Only, grant: Nothing, output: Fitting }");
+    check(&["resume", "--last", "--plain"], "Resume { which: Last, grant: Nothing, output: Plain }");
+    check(&["resume", "K7F"], "Resume { which: Named(\"k7f\"), grant: Nothing, output: Fitting }");
     check(&["runs"], "Runs(Text)");
     check(&["runs", "--json"], "Runs(Json)");
     check(&["show", "k7f", "--json"], "Show { run: \"k7f\", form: Json }");

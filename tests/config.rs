@@ -98,7 +98,7 @@ fn a_whole_file() {
         model_calls = '5'
         tokens = 0x10
         [run]
-        checks = ['cargo test', 'true']
+        checks = ['cargo test', 'true', { file = 'a' }, { file = 'a', matches = '^b' }, { judge = 'good?' }, { confirm = '' }, { tool = 'read_file', arguments = { path = 'a', n = [1, true] } }]
         resume = 'auto'
         instructions = '''be brief'''
         pass_variables = ['CARGO_HOME', 'JAVA_HOME']";
@@ -112,7 +112,18 @@ fn a_whole_file() {
         cost: Limit::At(7_500_000),
     };
     assert_eq!((settings.model(), settings.limits()), (Some("openai/gpt-5-mini"), limits));
-    assert_eq!(settings.checks().iter().map(|check| check.title()).collect::<Vec<_>>(), ["cargo test", "true"]);
+    assert_eq!(
+        settings.checks().iter().map(|check| check.title()).collect::<Vec<_>>(),
+        [
+            "cargo test",
+            "true",
+            "there is a",
+            "a matches ^b",
+            "judged by the model: good?",
+            "asked of the operator: Is the goal reached?",
+            "read_file {\"n\":[1,true],\"path\":\"a\"}",
+        ]
+    );
     assert_eq!((settings.resume(), settings.instructions()), (Resume::Auto, "be brief"));
     assert_eq!(settings.pass_variables(), ["CARGO_HOME", "JAVA_HOME"]);
     assert_eq!(settings.origin(&["budget", "cost"]).to_string(), "t.toml, line 4");
@@ -179,7 +190,8 @@ fn unknown_keys_are_named_with_their_nearest() {
     refused("\n[budget]\ncots = '1'", "t.toml, line 3: unknown key budget.cots; did you mean \"cost\"?");
     refused("[bugdet]\ncost = '1'", "t.toml, line 1: unknown key bugdet; did you mean \"budget\"?");
     refused("[run]\nshell = 'x'", {
-        "t.toml, line 2: unknown key run.shell; known here: checks, instructions, keep_full_trust, pass_variables, resume, trust"
+        "t.toml, line 2: unknown key run.shell; known here: checks, confirm_finish, instructions, keep_full_trust, pass_variables, resume, trust, \
+         wrap_up"
     });
     refused("[providers.mine]\napi_key = 'sk-1234'", {
         "t.toml, line 2: unknown key providers.mine.api_key; known here: base_url, key"
@@ -226,10 +238,18 @@ fn wrong_types_say_what_is_expected() {
     of("budget.tokens = 99999999999999999999", {
         "budget.tokens: expected a whole number from 1, or \"unlimited\", found a number that is too large"
     });
-    of("run.checks = 'make'", "run.checks: expected a list of shell lines, [\"cargo test\"], found a text");
-    of("run.checks = ['a', 1]", {
-        "run.checks: expected a list of shell lines, [\"cargo test\"], found a list with something else in it"
-    });
+    of(
+        "run.checks = 'make'",
+        "run.checks: expected a list of checks: shell lines and tables, [\"cargo test\", { file = \"dist/app\" }], found a text",
+    );
+    let forms = "{ file = PATH }, { file = PATH, matches = PATTERN }, { tool = NAME, arguments = { … } }, \
+                 { judge = QUESTION } or { confirm = QUESTION }";
+    let of_check = |text: &str, found: &str| {
+        of(text, &format!("run.checks: a check is a shell line in quotes, or {forms}{found}"))
+    };
+    of_check("run.checks = ['a', { files = 'b' }]", "");
+    of_check("run.checks = ['a', 1]", "; found a whole number");
+    of("run.checks = [{ file = 1 }]", "run.checks: file of a check must be a text in quotes");
     of("run.checks = ['']", {
         "run.checks: a check is empty, and an empty line always succeeds; write a command or leave it out"
     });
@@ -427,6 +447,11 @@ fn document() -> String {
     text.push_str(
         "\nMoney is written in quotes, as decimal dollars, so that it is exact. Zero is no limit: it is refused, and \
          having none must be said, `\"unlimited\"`.\n\n\
+         ## Checks\n\n`run.checks` is a list. A text is a shell line that must exit with status 0. A table is \
+         `{ file = PATH }`, there must be such a file or folder; `{ file = PATH, matches = PATTERN }`, the file must \
+         match; `{ tool = NAME, arguments = { … } }`, the call must end well; `{ judge = QUESTION }`, a model call of \
+         its own must find that it holds; `{ confirm = QUESTION }`, you must say yes (`tiller confirm`). They are \
+         made in this order, and the first that fails rejects the claim.\n\n\
          ## Environment\n\n| variable | sets |\n| --- | --- |\n",
     );
     for (name, path) in VARIABLES {

@@ -28,9 +28,7 @@ pub(crate) fn of(checks: Vec<Check>) -> Result<Value, String> {
         Check::OperatorConfirm(_) => false,
     };
     match checks.iter().any(is_empty) {
-        true => {
-            Err("a check is empty, and an empty line always succeeds; write what must hold or leave it out".to_string())
-        }
+        true => Err("a check is empty, and an empty line always succeeds; write a command or leave it out".to_string()),
         false => Ok(Value::Checks(checks)),
     }
 }

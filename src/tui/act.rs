@@ -89,6 +89,9 @@ impl App {
             Some(action) if key.kind == KeyEventKind::Repeat && !may_repeat(action) => Vec::new(),
             Some(Action::CancelGently) => self.cancel(Cancel::Graceful),
             Some(Action::CancelNow) => self.cancel(Cancel::Now),
+            Some(Action::AcceptWork) => self.end_run(Command::Accept),
+            Some(Action::CloseFailed) => self.end_run(Command::Close),
+            Some(Action::ConfirmClaim) => self.confirm_claim(),
             Some(action) => {
                 self.guard.disturb(self.now.ms);
                 self.act(action)
@@ -196,7 +199,14 @@ impl App {
             Action::Bottom => self.scroll(|_| Move::To(Scroll::END)),
             Action::Zoom => self.zoomed = !self.zoomed,
             Action::Pause => return self.submit(Command::Pause(Pause::AfterTool), None),
+            Action::PauseLater => return self.submit(Command::Pause(Pause::AfterIteration), None),
+            Action::AskTrust => self.ask_trust(),
             Action::Resume => return self.submit(Command::Resume, None),
+            Action::GrantReplans => return self.submit(Command::GrantReplans, None),
+            Action::RefuseClaim if self.run.confirming().is_some() => {
+                self.popups.push(Popup::Words { asks: Asks::WrongClaim, line: Composer::default() });
+            }
+            Action::RefuseClaim => self.say("no check asks for your word", Role::Dim),
             Action::AskCancel => self.popups.push(Popup::Cancel),
             Action::AskRaise => self.ask_raise(),
             Action::AskPlan => {
@@ -209,6 +219,9 @@ impl App {
             Action::PreviousAxis => self.turn_axis(Axis::ALL.len() - 1),
             Action::CancelGently
             | Action::CancelNow
+            | Action::AcceptWork
+            | Action::CloseFailed
+            | Action::ConfirmClaim
             | Action::Decide(_)
             | Action::OpenRun
             | Action::NewGoal
@@ -436,12 +449,15 @@ impl App {
                     Vec::new()
                 }
             },
+            Some(Popup::Words { asks: Asks::Edit(call, digest), line }) => self.submit_edit(call, digest, line),
+            Some(Popup::Words { asks: Asks::Trust, line }) => self.submit_trust(line),
             Some(Popup::Words { asks, line }) => {
                 let text = line.text().trim().to_string();
                 let command = match asks {
                     Asks::Deny(call, digest) => Command::Decide { call, digest, decision: Decision::Deny(text) },
+                    Asks::WrongClaim => Command::Confirm { confirmed: false, text },
                     Asks::Happened(call) => Command::Resolve { call, resolution: Resolution::Happened(text) },
-                    Asks::Plan => return Vec::new(),
+                    Asks::Plan | Asks::Edit(..) | Asks::Trust => return Vec::new(),
                 };
                 self.guard.decided(self.now.ms);
                 self.submit(command, None)
@@ -515,6 +531,12 @@ impl App {
         let command = match choice {
             Choice::AllowOnce => Command::Decide { call, digest, decision: Decision::AllowOnce },
             Choice::AllowRun => Command::Decide { call, digest, decision: Decision::AllowRun },
+            Choice::AllowTool => Command::Decide { call, digest, decision: Decision::AllowTool },
+            Choice::AllowList => return self.allow_list(),
+            Choice::Edit => {
+                self.ask_edit(call, digest);
+                return Vec::new();
+            }
             Choice::Deny => Command::Decide { call, digest, decision: Decision::Deny(String::new()) },
             Choice::DenyWithWords => {
                 self.popups.push(ask(Asks::Deny(call, digest)));

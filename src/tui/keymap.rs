@@ -146,8 +146,22 @@ pub enum Action {
     Zoom,
     /// Pause the run.
     Pause,
+    /// Pause the run at the end of the iteration.
+    PauseLater,
+    /// Ask how much the run does unasked.
+    AskTrust,
     /// Resume the run.
     Resume,
+    /// Resume a stalled run and grant it new replans.
+    GrantReplans,
+    /// Say that the claim is right.
+    ConfirmClaim,
+    /// Say that the claim is wrong, and why.
+    RefuseClaim,
+    /// Take the work as it is.
+    AcceptWork,
+    /// Close the run as failed.
+    CloseFailed,
     /// Ask whether to cancel the run.
     AskCancel,
     /// Open the dialog that raises a limit.
@@ -185,6 +199,12 @@ pub enum Choice {
     AllowOnce,
     /// Allow identical calls in this run.
     AllowRun,
+    /// Allow the tool in this run.
+    AllowTool,
+    /// Allow all of the list.
+    AllowList,
+    /// Change the arguments and allow.
+    Edit,
     /// Deny.
     Deny,
     /// Deny with words.
@@ -203,8 +223,13 @@ impl Choice {
     /// Whether it lets something run, so that the whole of it must have been seen.
     pub fn lets_run(self) -> bool {
         match self {
-            Choice::AllowOnce | Choice::AllowRun | Choice::RunAgain => true,
-            Choice::Deny | Choice::DenyWithWords | Choice::Happened | Choice::NotHappened | Choice::Skip => false,
+            Choice::AllowOnce | Choice::AllowRun | Choice::AllowTool | Choice::AllowList | Choice::RunAgain => true,
+            Choice::Edit
+            | Choice::Deny
+            | Choice::DenyWithWords
+            | Choice::Happened
+            | Choice::NotHappened
+            | Choice::Skip => false,
         }
     }
 }
@@ -399,8 +424,13 @@ pub const TABLE: &[Binding] = &[
         "raise a limit; resumes the run if that is why it is parked",
     ),
     row(Place::Pane, &[letter('P')], Action::Pause, "pause", "pause the run after the running call"),
+    row(Place::Pane, &[letter('I')], Action::PauseLater, "", "pause the run at the end of this iteration"),
     row(Place::Pane, &[letter('R')], Action::Resume, "resume", "resume the run"),
+    row(Place::Pane, &[letter('N')], Action::GrantReplans, "new replans", "resume a stalled run with new replans"),
+    row(Place::Pane, &[letter('Y')], Action::ConfirmClaim, "claim right", "where a check asks you: yes"),
+    row(Place::Pane, &[letter('W')], Action::RefuseClaim, "claim wrong", "where a check asks you: no, and why"),
     row(Place::Pane, &[letter('X')], Action::AskCancel, "cancel", "cancel the run; asks first"),
+    row(Place::Pane, &[letter('T')], Action::AskTrust, "trust", "say how much the run does unasked; the word is typed"),
     row(Place::Plan, &[letter('e')], Action::AskPlan, "edit", "change the plan, in words; the agent is told"),
     row(
         Place::Activity,
@@ -427,6 +457,21 @@ pub const TABLE: &[Binding] = &[
     ),
     row(Place::Decision, &[letter('v')], Action::View, "whole", "the whole call, with sizes and line numbers"),
     row(
+        Place::Decision,
+        &[letter('e')],
+        Action::Decide(Choice::Edit),
+        "edit",
+        "change the arguments and allow it so, once",
+    ),
+    row(
+        Place::Decision,
+        &[letter('t')],
+        Action::Decide(Choice::AllowTool),
+        "tool",
+        "allow this call and every later one of its tool until the run ends, but what is always asked about",
+    ),
+    row(Place::Decision, &[letter('Y')], Action::Decide(Choice::AllowList), "all read", "allow all that you have read"),
+    row(
         Place::Outcome,
         &[letter('h')],
         Action::Decide(Choice::Happened),
@@ -452,6 +497,8 @@ pub const TABLE: &[Binding] = &[
         "cancel",
         "cancel; a running call with outside effects may finish first",
     ),
+    row(Place::Cancel, &[letter('A')], Action::AcceptWork, "accept", "take the work of a parked run as it is"),
+    row(Place::Cancel, &[letter('F')], Action::CloseFailed, "failed", "close a parked run as failed"),
     row(Place::Cancel, &[letter('K')], Action::CancelNow, "at once", "cancel and end what runs at once"),
     row(Place::Runs, &[key(KeyCode::Enter)], Action::OpenRun, "open", "open the run"),
     row(Place::Runs, &[letter('n')], Action::NewGoal, "new goal", "write the goal of a new run"),

@@ -276,7 +276,14 @@ impl List {
             | Action::Later
             | Action::Zoom
             | Action::Pause
+            | Action::PauseLater
+            | Action::AskTrust
             | Action::Resume
+            | Action::GrantReplans
+            | Action::ConfirmClaim
+            | Action::RefuseClaim
+            | Action::AcceptWork
+            | Action::CloseFailed
             | Action::AskCancel
             | Action::AskRaise
             | Action::AskPlan

@@ -7,6 +7,7 @@ pub mod chronicle;
 pub mod composer;
 pub mod guard;
 pub mod keymap;
+pub mod leave;
 pub mod list;
 pub mod live;
 pub mod popup;
@@ -18,6 +19,7 @@ pub mod text;
 pub mod theme;
 pub mod view;
 pub mod waiting;
+pub mod word;
 
 use std::io;
 use std::time::Duration;

@@ -58,8 +58,14 @@ pub enum Popup {
 pub enum Asks {
     /// Why a call is denied.
     Deny(CallId, Digest),
+    /// Other arguments for a call.
+    Edit(CallId, Digest),
+    /// How much the run does unasked.
+    Trust,
     /// What came of a call.
     Happened(CallId),
+    /// What is wrong with a claim.
+    WrongClaim,
     /// A change of the plan.
     Plan,
 }

@@ -4,6 +4,7 @@
 pub mod activity;
 pub mod footer;
 pub mod header;
+pub mod leave;
 pub mod plan;
 pub mod popups;
 pub mod spend;

@@ -24,6 +24,7 @@ use tiller::domain::plan::TodoStatus;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
 use tiller::domain::tool::EffectClass;
+use tiller::domain::trust::Trust;
 use tiller::tui::app::Msg;
 use tiller::tui::app::Out;
 use tiller::tui::app::Ticket;
@@ -409,9 +410,9 @@ fn the_footer_of_a_pane_begins_with_what_fits_the_state() {
         show.frame().lines().last().unwrap().to_string()
     };
     let checks = [
-        (Status::Running, " ^C pause  v whole  + raise  X cancel  Tab"),
-        (Status::Parked(ParkReason::Paused), " R resume  v whole  + raise  X cancel  Tab"),
-        (Status::Parked(ParkReason::Budget(Axis::Cost)), " + raise  R resume  v whole  X cancel  Tab"),
+        (Status::Running, " ^C pause  v whole  + raise  X cancel  T trust"),
+        (Status::Parked(ParkReason::Paused), " R resume  v whole  + raise  X cancel  T trust"),
+        (Status::Parked(ParkReason::Budget(Axis::Cost)), " + raise  R resume  v whole  X cancel  T trust"),
         (Status::Cancelled, " v whole  Tab panes"),
     ];
     for (status, start) in checks {
@@ -493,4 +494,73 @@ fn one_key_queues_words_and_resumes_a_parked_run() {
     let seq = show.story.run.seq.next();
     show.tell(Msg::Accepted(ticket, seq));
     assert_eq!(commands(&show), [Command::Resume]);
+}
+
+#[test]
+fn leave_for_the_tool_counts_like_leave_for_the_call() {
+    let (story, call) = with_diff();
+    let mut show = focused(story);
+    show.letters("t");
+    assert_eq!(commands(&show), [], "too early");
+    show.frame_at(600);
+    show.frame_at(1_200);
+    show.letters("t");
+    assert_eq!(commands(&show), [decided(&show, call, Decision::AllowTool)]);
+}
+
+#[test]
+fn the_list_is_what_was_read_and_no_more() {
+    let mut story = pursuing();
+    let first = story.diff_waits();
+    story.command_waits("cargo test");
+    story.park(ParkReason::Approval);
+    let mut show = focused(story);
+    show.frame_at(600);
+    show.ms = 700;
+    show.letters("Y");
+    let digest = show.app.run.calls[&first].digest().unwrap();
+    assert_eq!(commands(&show), [Command::AllowAll { calls: vec![(first, digest)] }]);
+    assert!(show.frame().contains("1 of the list were not read to their end and wait on"));
+}
+
+#[test]
+fn arguments_are_changed_in_a_dialog_that_says_what_does_not_fit() {
+    let (story, call) = with_diff();
+    let mut show = focused(story);
+    show.frame_at(600);
+    show.ms = 700;
+    show.letters("e");
+    assert!(show.frame().contains("and allow it"), "{}", show.frame());
+    show.chord(KeyCode::Char('u'), KeyModifiers::CONTROL);
+    show.letters("{\"path\":");
+    show.press(KeyCode::Enter);
+    assert_eq!(commands(&show), []);
+    assert!(show.frame().contains("they are not JSON"), "{}", show.frame());
+    show.letters("\"b\",\"content\":\"c\"}");
+    show.press(KeyCode::Enter);
+    let arguments = "{\"path\":\"b\",\"content\":\"c\"}".to_string();
+    assert_eq!(commands(&show), [decided(&show, call, Decision::Edit(arguments))]);
+}
+
+#[test]
+fn trust_is_set_by_a_whole_word() {
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.chord(KeyCode::Char('2'), KeyModifiers::ALT);
+    show.letters("T");
+    assert!(show.frame().contains("full_trust: you are asked only about"), "{}", show.frame());
+    show.letters("full");
+    show.press(KeyCode::Enter);
+    assert_eq!(commands(&show), []);
+    show.letters("_trust");
+    show.press(KeyCode::Enter);
+    assert_eq!(commands(&show), [Command::SetTrust(Trust::FullTrust)]);
+}
+
+#[test]
+fn a_pause_that_is_pending_is_said_until_it_comes() {
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.chord(KeyCode::Char('2'), KeyModifiers::ALT);
+    show.letters("I");
+    assert_eq!(commands(&show), [Command::Pause(Pause::AfterIteration)]);
+    assert!(show.frame().contains("pausing at the end of this iteration"), "{}", show.frame());
 }

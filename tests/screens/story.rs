@@ -52,6 +52,7 @@ use tiller::domain::tool::Facts;
 use tiller::domain::tool::FileWrite;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::ToolOutcome;
+use tiller::domain::tool::ToolSpec;
 use tiller::domain::trust::Trust;
 use tiller::tui::app::App;
 use tiller::tui::app::Moment;
@@ -82,7 +83,13 @@ pub fn terms(goal: &str) -> Terms {
             most_output: None,
             price: Some(Price { input: 400_000, cache_read: 100_000, cache_write: 400_000, output: 1_600_000 }),
         },
-        tools: Vec::new(),
+        tools: vec![ToolSpec {
+            name: "edit_file".to_string(),
+            description: String::new(),
+            schema: serde_json::json!({"type": "object"}),
+            effect: EffectClass::WriteFile,
+            noise: tiller::domain::tool::Noise::default(),
+        }],
         instructions: String::new(),
         rehearsal: false,
         trust: Trust::Ask,

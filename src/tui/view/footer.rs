@@ -9,6 +9,9 @@ use ratatui::widgets::Paragraph;
 use crate::domain::command::Policy;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
+use crate::domain::terms::Check;
+use crate::domain::text::one_line;
+use crate::domain::visible::transcript;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
 use crate::tui::composer::Composer;
@@ -27,6 +30,8 @@ use crate::tui::view::zoom_changes;
 
 /// Rows that the text field grows to.
 const COMPOSER_ROWS: u16 = 6;
+/// Longest part of a question that is shown there, in characters.
+const QUESTION_MAX_CHARS: usize = 120;
 /// Rows of the sentence above it, at most.
 const BANNER_ROWS: usize = 3;
 
@@ -75,6 +80,19 @@ fn banner(app: &App) -> (String, Role) {
     match (unsent, &app.run.status) {
         (1, _) if !is_there => (format!("the run waits: 1 thing needs you ({go})"), Role::Attention),
         (2.., _) if !is_there => (format!("the run waits: {unsent} things need you ({go})"), Role::Attention),
+        (_, Status::Parked(ParkReason::Confirm)) => {
+            let (yes, no) = (keymap::key_of(Action::ConfirmClaim), keymap::key_of(Action::RefuseClaim));
+            let checks = &app.run.terms.checks;
+            let question =
+                app.run.confirming().and_then(|index| checks.get(index)).map(Check::question).unwrap_or_default();
+            let question = one_line(&transcript(question), QUESTION_MAX_CHARS);
+            (format!("{question} In a pane (Tab): {yes} yes, {no} no and why"), Role::Attention)
+        }
+        (0, Status::Parked(ParkReason::Stalled(_))) if app.run.needs_grant() => {
+            let (grant, end) = (keymap::key_of(Action::GrantReplans), keymap::key_of(Action::AskCancel));
+            let text = format!("all replans are used up; in a pane (Tab): {grant} grants new ones, {end} ends the run");
+            (text, Role::Dim)
+        }
         (_, Status::Parked(ParkReason::Budget(_))) => {
             let key = keymap::key_of(Action::AskRaise);
             (format!("in a pane (Tab): {key} raises the limit and goes on; nothing is redone"), Role::Dim)
@@ -194,11 +212,20 @@ fn hidden(app: &App, screen: Rect) -> Vec<Action> {
     if app.last_queued().is_none() || app.run.is_ended() {
         hidden.push(Action::Withdraw);
     }
-    if !can_resume(&app.run.status) {
+    if !can_resume(&app.run.status) || app.run.needs_grant() {
         hidden.push(Action::Resume);
     }
+    if !app.run.needs_grant() {
+        hidden.push(Action::GrantReplans);
+    }
+    if app.run.confirming().is_none() {
+        hidden.extend([Action::ConfirmClaim, Action::RefuseClaim]);
+    }
+    if !matches!(app.run.status, Status::Parked(_)) {
+        hidden.extend([Action::AcceptWork, Action::CloseFailed]);
+    }
     if app.run.is_ended() {
-        hidden.extend([Action::AskRaise, Action::AskCancel]);
+        hidden.extend([Action::AskRaise, Action::AskCancel, Action::AskTrust]);
     }
     if !zoom_changes(app, screen) {
         hidden.push(Action::Zoom);
@@ -211,7 +238,11 @@ fn can_resume(status: &Status) -> bool {
     match status {
         Status::Parked(reason) => !matches!(
             reason,
-            ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question | ParkReason::PriceUnknown
+            ParkReason::Approval
+                | ParkReason::OutcomeUnknown
+                | ParkReason::Question
+                | ParkReason::Confirm
+                | ParkReason::PriceUnknown
         ),
         Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => false,
     }
@@ -221,7 +252,7 @@ fn rank(app: &App, row: &Binding) -> u8 {
     let is_for_budget = matches!(app.run.status, Status::Parked(ParkReason::Budget(_)));
     match (row.action, row.place) {
         (Action::AskRaise, _) if is_for_budget => 0,
-        (Action::Resume | Action::Stop, _) => 1,
+        (Action::Resume | Action::GrantReplans | Action::ConfirmClaim | Action::RefuseClaim | Action::Stop, _) => 1,
         (Action::Zoom, _) => 7,
         (_, Place::Pane) => 3,
         (_, Place::Screen) => 4,

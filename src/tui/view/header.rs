@@ -15,6 +15,7 @@ use crate::domain::status::Finish;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::time::Span;
+use crate::domain::trust::Trust;
 use crate::domain::visible::title;
 use crate::tui::app::App;
 use crate::tui::text::cells;
@@ -76,6 +77,9 @@ fn labels(app: &App, width: usize) -> Vec<Piece<'static>> {
         let text = if width < 100 { " REHEARSAL " } else { " REHEARSAL, pretend money " };
         labels.push(piece(text, Role::Label, app.palette));
     }
+    let trust = app.run.trust;
+    let role = if trust > Trust::Ask { Role::Label } else { Role::Dim };
+    labels.push(piece(format!(" trust {trust} "), role, app.palette));
     if width >= 60 {
         labels.push(piece("  sandbox none ", Role::Dim, app.palette));
     }

@@ -39,6 +39,7 @@ use crate::tui::theme::Role;
 use crate::tui::view::cut;
 use crate::tui::view::footer::Field;
 use crate::tui::view::footer::draw_field;
+use crate::tui::view::leave;
 use crate::tui::view::piece;
 use crate::tui::view::waiting::Keys;
 use crate::tui::view::waiting::body_view;
@@ -58,7 +59,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
 }
 
 /// A box of at most this size in the middle of `area`; gives what is inside it.
-fn frame_box(frame: &mut Frame<'_>, area: Rect, size: (u16, u16), title: &str, palette: Palette) -> Rect {
+pub(crate) fn frame_box(frame: &mut Frame<'_>, area: Rect, size: (u16, u16), title: &str, palette: Palette) -> Rect {
     let (width, height) = (size.0.min(area.width), size.1.min(area.height));
     let place = Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
     frame.render_widget(Clear, place);
@@ -124,7 +125,13 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
             "The call is not run. The model is told no, and these words:",
             "what to do instead…",
         ),
+        Asks::Edit(..) | Asks::Trust => return leave::draw(frame, area, app, asks, line),
         Asks::Plan => return draw_plan_words(frame, area, app, line),
+        Asks::WrongClaim => (
+            "The claim is wrong".to_string(),
+            "The model is told that you say no, and these words:",
+            "what is missing…",
+        ),
         Asks::Happened(call) => (
             format!("{call} happened"),
             "The model is told that it happened, and as its result these words:",
@@ -224,14 +231,20 @@ fn draw_cancel(frame: &mut Frame<'_>, area: Rect, app: &App) {
     let wide = area.width.saturating_sub(4).min(72);
     let width = usize::from(wide).saturating_sub(2);
     let (gently, now) = (keymap::key_of(Action::CancelGently), keymap::key_of(Action::CancelNow));
-    let texts = [
+    let is_parked = matches!(app.run.status, Status::Parked(_));
+    let (accept, failed) = (keymap::key_of(Action::AcceptWork), keymap::key_of(Action::CloseFailed));
+    let mut texts = vec![
         ("The run ends for good; to stop it for a while, pause it.", String::new()),
         ("What was done stays as it is in the folder.", String::new()),
         ("", String::new()),
         ("cancel; a running call with outside effects may finish first (10 s)", gently),
         ("cancel and end what runs at once", now),
-        ("back; nothing is cancelled", "Esc".to_string()),
     ];
+    if is_parked {
+        texts.push(("take the work as it is: the run is completed", accept));
+        texts.push(("close the run as failed", failed));
+    }
+    texts.push(("back; nothing is cancelled", "Esc".to_string()));
     let mut lines = Vec::new();
     for (text, key) in texts {
         let column = if key.is_empty() { 1 } else { 7 };
@@ -247,6 +260,6 @@ fn draw_cancel(frame: &mut Frame<'_>, area: Rect, app: &App) {
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
-fn sentence(text: &str, width: u16, palette: Palette) -> Line<'static> {
+pub(crate) fn sentence(text: &str, width: u16, palette: Palette) -> Line<'static> {
     Line::from(cut(vec![piece(format!(" {text}"), Role::Dim, palette)], usize::from(width)))
 }
