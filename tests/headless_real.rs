@@ -135,7 +135,7 @@ fn read_with_a_small_window(more: &str) -> (Stage, Said) {
         stage.write(&format!("work/f{n}.txt"), &lines);
     }
     let model = stage.model(&long_script(more));
-    stage.write("config/tiller/tiller.toml", &format!("[models.\"{model}\"]\nwindow = 9000\nmax_output = 1000\n"));
+    stage.write("config/tiller/tiller.toml", &format!("[models.\"{model}\"]\nwindow = 12000\nmax_output = 1000\n"));
     let told = stage.ask(&["run", "read all", "--json", "--model", &model]);
     (stage, told)
 }

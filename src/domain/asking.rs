@@ -65,7 +65,7 @@ impl Run {
             // A judge that fails makes its check fail, and is not asked again.
             (_, FailureClass::Cancelled) | (Purpose::Judge(_), _) => return,
             (Purpose::Summary, FailureClass::ContextLength | FailureClass::TooLarge)
-            | (Purpose::Summary, FailureClass::BadRequest | FailureClass::Endless) => {
+            | (Purpose::Summary, FailureClass::BadRequest | FailureClass::Endless | FailureClass::Degenerate) => {
                 self.context.rejected = limits::SUMMARY_TRIES;
                 self.iteration.failures = 0;
                 self.trouble = None;

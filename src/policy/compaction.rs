@@ -17,6 +17,7 @@ use crate::domain::model::StopReason;
 use crate::domain::model::entry_bytes;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
+use crate::domain::status::Phase;
 use crate::domain::text::excerpt;
 use crate::domain::text::one_line;
 use crate::policy::context;
@@ -89,7 +90,8 @@ fn prunable(run: &Run) -> Option<Vec<Elided>> {
 }
 
 fn summarise(run: &Run) -> Option<Step> {
-    let (from, to) = cut(run)?;
+    // A last look at the work, when the budget ends, is worth no call of its own before it.
+    let (from, to) = cut(run).filter(|_| run.iteration.phase != Phase::WrapUp)?;
     let has_failed = run.context.rejected >= limits::SUMMARY_TRIES || rendered(run, from, to).is_none();
     Some(if has_failed { Step::List(from, to) } else { Step::Ask(from, to) })
 }
