@@ -89,6 +89,16 @@ fn claims() {
 }
 
 #[test]
+fn wrap_up() {
+    check("wrap_up");
+}
+
+#[test]
+fn checks() {
+    check("checks");
+}
+
+#[test]
 fn budgets() {
     check("budgets");
 }
@@ -126,4 +136,9 @@ fn commands() {
 #[test]
 fn interjections() {
     check("interjections");
+}
+
+#[test]
+fn context() {
+    check("context");
 }

@@ -22,12 +22,14 @@ use tiller::domain::id::ModelCallId;
 use tiller::domain::message::Entry;
 use tiller::domain::message::Message;
 use tiller::domain::message::ToolUse;
+use tiller::domain::message::Transcript;
 use tiller::domain::model::Dialect;
 use tiller::domain::model::FailureClass;
 use tiller::domain::model::ModelReply;
 use tiller::domain::model::ModelRequest;
 use tiller::domain::model::ModelSpec;
 use tiller::domain::model::Offer;
+use tiller::domain::model::Purpose;
 use tiller::domain::model::StopReason;
 use tiller::domain::status::Phase;
 use tiller::domain::time::Span;
@@ -130,6 +132,8 @@ fn request(closing: &str, max_output: u64) -> ModelRequest {
         attempt: 1,
         iteration: 1,
         phase: Phase::Pursue,
+        purpose: Purpose::Turn,
+        talk: Transcript::default(),
         system: "You are helpful.".to_string(),
         entries: Vec::new(),
         closing: closing.to_string(),

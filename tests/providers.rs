@@ -22,6 +22,7 @@ use tiller::domain::limits::REPLY_MAX_BYTES;
 use tiller::domain::message::Entry;
 use tiller::domain::message::Message;
 use tiller::domain::message::ToolUse;
+use tiller::domain::message::Transcript;
 use tiller::domain::model::Delta;
 use tiller::domain::model::Dialect;
 use tiller::domain::model::FailureClass;
@@ -29,6 +30,7 @@ use tiller::domain::model::ModelFailure;
 use tiller::domain::model::ModelReply;
 use tiller::domain::model::ModelRequest;
 use tiller::domain::model::ModelSpec;
+use tiller::domain::model::Purpose;
 use tiller::domain::model::StopReason;
 use tiller::domain::status::Phase;
 use tiller::domain::time::Span;
@@ -367,6 +369,8 @@ fn request() -> ModelRequest {
         attempt: 1,
         iteration: 1,
         phase: Phase::Pursue,
+        purpose: Purpose::Turn,
+        talk: Transcript::default(),
         system: "be good".to_string(),
         entries: vec![
             entry(Message::Operator { id: InterjectionId(1), text: "hello".to_string() }),

@@ -25,6 +25,7 @@ use tiller::domain::message::ToolUse;
 use tiller::domain::model::FailureClass;
 use tiller::domain::model::ModelReply;
 use tiller::domain::model::ModelRequest;
+use tiller::domain::model::Purpose;
 use tiller::domain::money::MicroUsd;
 use tiller::domain::plan::Plan;
 use tiller::domain::plan::Todo;
@@ -229,8 +230,10 @@ impl Engine {
                 attempt,
                 iteration: 1,
                 phase,
+                purpose: Purpose::Turn,
                 system: String::new(),
                 entries: self.entries.clone(),
+                talk: self.entries.iter().cloned().collect(),
                 closing: String::new(),
                 offer: Arc::default(),
                 max_output: 8_192,

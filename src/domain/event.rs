@@ -13,6 +13,8 @@ use crate::domain::budget::Reservation;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::Control;
 use crate::domain::command::Policy;
+use crate::domain::context::Author;
+use crate::domain::context::Elided;
 use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
 use crate::domain::id::InterjectionId;
@@ -186,6 +188,26 @@ pub enum Event {
         /// What went wrong.
         failure: Box<ModelFailure>,
     },
+    /// Texts of old calls are left out of the requests from now on.
+    ContextPruned {
+        /// Which, and what they are found by.
+        refs: Vec<Elided>,
+    },
+    /// A summary stands for older iterations in the requests from now on.
+    ContextCompacted {
+        /// The first iteration that it is about, besides those of the summary before.
+        from: u32,
+        /// The last one.
+        to: u32,
+        /// The summary.
+        summary: String,
+        /// Who wrote it.
+        author: Author,
+        /// Bytes of the conversation as it was sent before.
+        before: u64,
+        /// And after.
+        after: u64,
+    },
     /// The model call will be tried again.
     RetryScheduled {
         /// Not before then.
@@ -330,6 +352,27 @@ pub enum Event {
         /// The sentence for the model.
         text: String,
     },
+    /// The operator is asked whether the claim is right.
+    ConfirmationRequested {
+        /// The number of the check that asks.
+        index: usize,
+    },
+    /// The operator said whether it is.
+    ConfirmationGiven {
+        /// The number of the check.
+        index: usize,
+        /// Whether it is.
+        confirmed: bool,
+        /// Their words, possibly empty.
+        text: String,
+        /// Through this client.
+        by: ClientId,
+    },
+    /// The operator granted new replans to a stalled run.
+    ReplansGranted {
+        /// Through this client.
+        by: ClientId,
+    },
     /// What the iteration showed.
     ProgressObserved {
         /// The observation.
@@ -384,6 +427,8 @@ impl Event {
             Event::ModelCallStarted { .. } => "model_call_started",
             Event::ModelCallFinished { .. } => "model_call_finished",
             Event::ModelCallFailed { .. } => "model_call_failed",
+            Event::ContextPruned { .. } => "context_pruned",
+            Event::ContextCompacted { .. } => "context_compacted",
             Event::RetryScheduled { .. } => "retry_scheduled",
             Event::ToolCallProposed { .. } => "tool_call_proposed",
             Event::ToolCallPrepared { .. } => "tool_call_prepared",
@@ -402,6 +447,9 @@ impl Event {
             Event::AcceptanceChecked { .. } => "acceptance_checked",
             Event::CheckInterrupted { .. } => "check_interrupted",
             Event::ClaimJudged { .. } => "claim_judged",
+            Event::ConfirmationRequested { .. } => "confirmation_requested",
+            Event::ConfirmationGiven { .. } => "confirmation_given",
+            Event::ReplansGranted { .. } => "replans_granted",
             Event::ProgressObserved { .. } => "progress_observed",
             Event::StallDetected { .. } => "stall_detected",
             Event::Warned { .. } => "warned",

@@ -11,6 +11,7 @@ use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
 use crate::domain::calls::Stage;
 use crate::domain::command::Policy;
+use crate::domain::context::Context;
 use crate::domain::control;
 use crate::domain::event::Event;
 use crate::domain::event::Finding;
@@ -24,8 +25,8 @@ use crate::domain::limits;
 use crate::domain::message::Entry;
 use crate::domain::message::Message;
 use crate::domain::message::Transcript;
-use crate::domain::model::FailureClass;
 use crate::domain::model::Offer;
+use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::plan::PlanSource;
@@ -39,7 +40,6 @@ use crate::domain::run::Interjection;
 use crate::domain::run::Iteration;
 use crate::domain::run::NextIds;
 use crate::domain::run::Run;
-use crate::domain::run::Trouble;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
 use crate::domain::status::Warning;
@@ -101,6 +101,7 @@ impl Run {
             iteration: Iteration::new(0, Phase::Decompose, record, &plan, false),
             plan,
             transcript: Transcript::default(),
+            context: Context::default(),
             decomposes: 0,
             history: VectorSync::new_sync(),
             model_call: None,
@@ -200,31 +201,30 @@ impl Run {
                 self.start_model_call(ReservationId { call: *call, attempt: *attempt }, *max_output, *purpose, record)?;
             }
             Event::ModelCallFinished { call, reply, discarded } => {
-                self.end_model_call(*call)?;
-                self.learn(reply);
-                self.count_truncated(reply);
+                let purpose = self.end_model_call(*call)?;
+                // Requests of another shape say nothing about the next turn.
+                if purpose == Purpose::Turn && self.iteration.phase != Phase::WrapUp {
+                    self.learn(reply);
+                    self.count_truncated(reply);
+                }
                 self.trouble = None;
                 self.provider_waits = 0;
-                match discarded {
-                    None => self.accept(*call, reply, record),
-                    Some(_) => self.discard(reply),
+                match (purpose, discarded) {
+                    (Purpose::Judge(_), _) => {}
+                    (Purpose::Turn, None) => self.accept(*call, reply, record),
+                    (Purpose::Turn, Some(_)) => self.discard(reply),
+                    (Purpose::Summary, used) => self.end_summary(used.is_none()),
                 }
             }
             Event::ModelCallFailed { call, failure } => {
-                self.end_model_call(*call)?;
-                if failure.class == FailureClass::Degenerate {
-                    self.iteration.degenerate += 1;
-                }
-                if failure.class != FailureClass::Cancelled {
-                    self.iteration.failures += 1;
-                    self.trouble = Some(Trouble {
-                        class: failure.class,
-                        message: failure.message.clone(),
-                        retry_after: failure.retry_after,
-                    });
-                }
+                let purpose = self.end_model_call(*call)?;
+                self.meet(purpose, failure);
             }
-            Event::RetryScheduled { at, why: _ } => self.retry_at = Some(*at),
+            Event::ContextPruned { refs } => self.context.elide(refs)?,
+            Event::ContextCompacted { from: _, to, summary, author: _, before, after } => {
+                self.compact(*to, summary, *before, *after)?;
+            }
+            Event::RetryScheduled { at, why: _ } => self.wait_for_retry(*at),
             Event::ToolCallProposed { call, wire_id, tool, arguments, effect } => {
                 self.propose(*call, wire_id, tool, arguments, *effect, record);
             }
@@ -287,6 +287,9 @@ impl Run {
             Event::CheckInterrupted { index: _ } => self.claim()?.stage = ClaimStage::Passed(0),
             Event::AcceptanceChecked { index, passed, detail } => self.end_check(*index, *passed, detail)?,
             Event::ClaimJudged { verdict, text } => self.judge_claim(*verdict, text, record)?,
+            Event::ConfirmationRequested { index } => self.ask_to_confirm(*index)?,
+            Event::ConfirmationGiven { index, confirmed, text, by: _ } => self.confirm(*index, *confirmed, text)?,
+            Event::ReplansGranted { by: _ } => self.progress.replans = 0,
             Event::ProgressObserved { observation } => {
                 self.forget_stall_warnings();
                 self.progress.take(observation);
@@ -310,7 +313,9 @@ impl Run {
     fn recover(&mut self, findings: &[Finding]) -> Result<(), String> {
         for finding in findings {
             match finding {
-                Finding::ModelCallLost(call) => self.end_model_call(*call)?,
+                Finding::ModelCallLost(call) => {
+                    self.end_model_call(*call)?;
+                }
                 Finding::ToolCallLost(call) => {
                     let one = self.touch(*call)?;
                     if one.state != CallState::Running {
@@ -331,6 +336,7 @@ impl Run {
         }
         match phase {
             Phase::Decompose => self.decomposes += 1,
+            Phase::WrapUp => {}
             Phase::Pursue | Phase::Replan => self.pool.count_loop(),
         }
         self.iteration = Iteration::new(n, phase, record, &self.plan, true);
@@ -379,11 +385,15 @@ impl Run {
     }
 
     pub(crate) fn answer(&mut self, message: Message, record: &Record) {
-        self.transcript.push_result(Entry { iteration: self.iteration.n, at: record.at, message });
+        let entry = Arc::new(Entry { iteration: self.iteration.n, at: record.at, message });
+        self.context.push_result(&entry);
+        self.transcript.push_result(entry);
     }
 
     pub(crate) fn say(&mut self, message: Message, record: &Record) {
-        self.transcript.push(Entry { iteration: self.iteration.n, at: record.at, message });
+        let entry = Arc::new(Entry { iteration: self.iteration.n, at: record.at, message });
+        self.context.push(&entry);
+        self.transcript.push(entry);
     }
 }
 

@@ -13,6 +13,7 @@ use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::Control;
 use crate::domain::command::Policy;
+use crate::domain::context::Context;
 use crate::domain::control;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Owner;
@@ -71,6 +72,8 @@ pub struct Run {
     pub plan: Plan,
     /// The conversation.
     pub transcript: Transcript,
+    /// What of it is sent.
+    pub context: Context,
     /// The iteration that is open, or was open last.
     pub iteration: Iteration,
     /// Attempts at a first plan so far.
@@ -191,6 +194,8 @@ pub enum ClaimStage {
     Passed(usize),
     /// This check runs.
     Checking(usize),
+    /// This check waits for the operator's word.
+    Asking(usize),
     /// This check failed.
     CheckFailed {
         /// Its number.
@@ -302,6 +307,10 @@ impl Waits {
     }
 }
 
+/// What can be done about a run that is stalled and has used up its replans.
+pub const NEEDS_GRANT: &str =
+    "say what to try, then resume and grant new replans (--grant-replans); or accept the work, or close the run";
+
 impl Run {
     /// Whether the loop turns.
     pub fn is_running(&self) -> bool {
@@ -329,6 +338,7 @@ impl Run {
     /// What can be done about a reason to park this run, in one line.
     pub fn remedy_of(&self, reason: &ParkReason) -> String {
         match (reason, &self.terms.model.key_variable) {
+            (ParkReason::Stalled(_), _) if self.needs_grant() => NEEDS_GRANT.to_string(),
             (ParkReason::Credentials, Some(variable)) => format!("set {variable} to a valid key, then resume"),
             _ => reason.remedy().to_string(),
         }
@@ -353,8 +363,30 @@ impl Run {
     pub fn running_check(&self) -> Option<usize> {
         match self.iteration.claim.as_ref().map(|claim| &claim.stage) {
             Some(ClaimStage::Checking(index)) => Some(*index),
-            Some(ClaimStage::Passed(_) | ClaimStage::CheckFailed { .. } | ClaimStage::Judged(_)) | None => None,
+            Some(
+                ClaimStage::Passed(_) | ClaimStage::Asking(_) | ClaimStage::CheckFailed { .. } | ClaimStage::Judged(_),
+            )
+            | None => None,
         }
+    }
+
+    /// The check that waits for the operator's word on the claim.
+    pub fn confirming(&self) -> Option<usize> {
+        match self.iteration.claim.as_ref().map(|claim| &claim.stage) {
+            Some(ClaimStage::Asking(index)) => Some(*index),
+            Some(
+                ClaimStage::Passed(_)
+                | ClaimStage::Checking(_)
+                | ClaimStage::CheckFailed { .. }
+                | ClaimStage::Judged(_),
+            )
+            | None => None,
+        }
+    }
+
+    /// Whether the operator must grant new replans before a stalled run can go on.
+    pub fn needs_grant(&self) -> bool {
+        matches!(self.status, Status::Parked(ParkReason::Stalled(_))) && self.progress.replans >= limits::REPLANS
     }
 
     /// Work calls whose reach is being found out.
@@ -449,6 +481,7 @@ impl Run {
             | FailureClass::Permission
             | FailureClass::ModelConfig
             | FailureClass::ContextLength
+            | FailureClass::TooLarge
             | FailureClass::Endless
             | FailureClass::Cancelled => 0,
         };

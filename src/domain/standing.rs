@@ -26,7 +26,6 @@ impl Run {
             // What parked the run is granted anew, or the next iteration would park it again at once.
             match reason {
                 ParkReason::Stalled(_) => {
-                    self.progress.replans = 0;
                     self.progress.ineffective = 0;
                     self.reset_windows();
                 }
@@ -40,15 +39,16 @@ impl Run {
                     self.iteration.discards = 0;
                     self.iteration.degenerate = 0;
                 }
+                ParkReason::ContextExhausted => self.context.grant(),
                 ParkReason::EnginePanic => self.progress.recoveries = 0,
-                ParkReason::Approval
+                ParkReason::Confirm
+                | ParkReason::Approval
                 | ParkReason::OutcomeUnknown
                 | ParkReason::Question
                 | ParkReason::Budget(_)
                 | ParkReason::DailyBudget { .. }
                 | ParkReason::NotReady
                 | ParkReason::Unexplained
-                | ParkReason::ContextExhausted
                 | ParkReason::Refused
                 | ParkReason::Credentials
                 | ParkReason::Billing

@@ -12,12 +12,14 @@ use crate::domain::budget::Limit;
 use crate::domain::command::Cancel;
 use crate::domain::command::Control;
 use crate::domain::command::Pause;
+use crate::domain::context::Author;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::event::Finding;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::model::Purpose;
 use crate::domain::plan::Plan;
 use crate::domain::plan::TodoStatus;
 use crate::domain::run::Run;
@@ -58,6 +60,24 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         },
         Event::BudgetRaised { axis, limit, by: _ } => {
             format!("[limit] {} is now {}\n", axis.word(), limit_phrase(*axis, *limit))
+        }
+        Event::ModelCallStarted { call, purpose: Purpose::Summary, .. } => {
+            format!("[model] {call} asked to summarise the conversation\n")
+        }
+        Event::ContextPruned { refs } => {
+            format!("[context] old texts of {} calls are not sent any more\n", refs.len())
+        }
+        Event::ContextCompacted { from, to, summary, author, before, after } => {
+            let sizes = format!("{before} bytes were sent before, {after} are now");
+            match author {
+                Author::Model => format!("[context] a summary stands for iterations {from} to {to}: {sizes}\n"),
+                Author::Engine => {
+                    format!(
+                        "[context] no summary was had, a list stands for iterations {from} to {to}: {sizes}\n{}",
+                        block(summary)
+                    )
+                }
+            }
         }
         Event::BudgetCorrected { id, amount, by: _ } => format!("[spend] you say that {id} cost {amount}\n"),
         Event::TrustChanged { trust, by } => trusted(*trust, by),
@@ -108,6 +128,14 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::AcceptanceChecked { index, passed: false, detail } => {
             format!("[check {}] failed\n{}", index + 1, block(&excerpt(detail, limits::LINES_EXCERPT_BYTES)))
         }
+        Event::ConfirmationRequested { index } => {
+            let question = run.terms.checks.get(*index).map(|check| title(check.question())).unwrap_or_default();
+            format!("[check {}] asks you: {question}\n", index + 1)
+        }
+        Event::ConfirmationGiven { index, confirmed, text, by: _ } => {
+            format!("[check {}] you said {}\n{}", index + 1, if *confirmed { "yes" } else { "no" }, block(text))
+        }
+        Event::ReplansGranted { by: _ } => "[stall] you granted new replans\n".to_string(),
         Event::CheckInterrupted { index } => format!("[check {}] was ended; it is run again\n", index + 1),
         Event::ClaimJudged { verdict, text } => format!("[claim] {}\n{}", claim_phrase(*verdict), block(text)),
         Event::StallDetected { detector, diagnosis } => format!("[stall] {}\n{}", detector.phrase(), block(diagnosis)),
@@ -152,7 +180,7 @@ pub fn created(run: &Run, terms: &Terms) -> String {
         text += &format!("  trust at start: {}, {}\n", terms.trust, terms.trust.meaning());
     }
     for (index, check) in terms.checks.iter().enumerate() {
-        text += &format!("  check {}: {}\n", index + 1, title(check.title()));
+        text += &format!("  check {}: {}\n", index + 1, title(&check.title()));
     }
     text
 }
@@ -311,6 +339,7 @@ fn closed(n: u32, verdict: &Verdict, run: &Run) -> String {
     let action = match &verdict.action {
         Action::Continue => "goes on".to_string(),
         Action::Replan => "a new plan is due".to_string(),
+        Action::WrapUp(axis) => format!("at its limit ({}); the model says where the work stands", axis.word()),
         Action::Park(reason) => format!("parks: {}", reason.phrase()),
         Action::Complete(finish) => format!("ends: {}", finish.phrase()),
         Action::Fail(failure) => format!("fails: {}", failure.phrase()),
@@ -323,7 +352,7 @@ fn call_title(run: &Run, call: CallId) -> String {
 }
 
 fn check_title(run: &Run, index: usize) -> String {
-    run.terms.checks.get(index).map(|check| title(check.title())).unwrap_or_default()
+    run.terms.checks.get(index).map(|check| title(&check.title())).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
 use crate::domain::status::Action;
 use crate::domain::status::Failure;
+use crate::domain::status::Fired;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
@@ -32,6 +33,7 @@ use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::acceptance;
+use crate::machine::room;
 use crate::machine::steer;
 use crate::policy::claim;
 use crate::policy::context;
@@ -41,10 +43,12 @@ use crate::policy::permission;
 use crate::policy::permission::Judgement;
 use crate::policy::planning;
 use crate::policy::progress;
+use crate::policy::pruning;
 use crate::policy::reply;
 use crate::policy::retry;
 use crate::policy::spending;
 use crate::policy::stall;
+use crate::policy::wrapping;
 
 /// The next group of events.
 pub fn advance(run: &Run, now: Now) -> Vec<Event> {
@@ -159,6 +163,7 @@ fn has_passed_all(run: &Run) -> bool {
         Some(ClaimStage::Judged(ClaimVerdict::Verified | ClaimVerdict::Unverified)) => true,
         Some(
             ClaimStage::Judged(ClaimVerdict::Rejected | ClaimVerdict::Postponed)
+            | ClaimStage::Asking(_)
             | ClaimStage::Checking(_)
             | ClaimStage::CheckFailed { .. },
         )
@@ -247,6 +252,10 @@ fn answer_without_running(run: &Run) -> Option<Vec<Event>> {
             Ok(_) => vec![done(call, "noted".to_string())],
             Err(error) => vec![invalid(call, error)],
         }),
+        (CallState::Proposed, control::READ_REF) => {
+            let page = claim::read::<pruning::ReadRef>(&call.arguments).and_then(|asked| pruning::read(run, &asked));
+            Some(vec![page.map_or_else(|error| invalid(call, error), |text| done(call, text))])
+        }
         (CallState::Proposed, control::ASK_OPERATOR) => {
             claim::question(&call.arguments).err().map(|error| vec![invalid(call, error)])
         }
@@ -284,6 +293,9 @@ fn startable(run: &Run) -> Option<&ToolCall> {
 
 /// Observes, judges and closes the iteration.
 fn close(run: &Run) -> Vec<Event> {
+    if run.iteration.phase == Phase::WrapUp {
+        return closed(run, wrapping::verdict(run));
+    }
     let mut seen = progress::observe(run);
     // Steered, the iteration shows nothing about the agent.
     seen.interjected |= run.is_steered();
@@ -314,14 +326,19 @@ fn close(run: &Run) -> Vec<Event> {
     }
     // The first says most; the others are named in the verdict.
     group.extend(stalled.into_iter().next().map(|(detector, diagnosis)| Event::StallDetected { detector, diagnosis }));
-    group.push(Event::IterationClosed { n: run.iteration.n, verdict: verdict.clone() });
-    group.extend(status_after(&verdict).map(|status| Event::StatusChanged { status, by: None }));
+    group.extend(closed(run, verdict));
     group
+}
+
+/// The end of the iteration, and what its verdict means for the run.
+fn closed(run: &Run, verdict: Verdict) -> Vec<Event> {
+    let status = status_after(&verdict).map(|status| Event::StatusChanged { status, by: None });
+    [Event::IterationClosed { n: run.iteration.n, verdict }].into_iter().chain(status).collect()
 }
 
 fn status_after(verdict: &Verdict) -> Option<Status> {
     match &verdict.action {
-        Action::Continue | Action::Replan => None,
+        Action::Continue | Action::Replan | Action::WrapUp(_) => None,
         Action::Park(reason) => Some(Status::Parked(reason.clone())),
         Action::Complete(finish) => Some(Status::Completed(*finish)),
         Action::Fail(failure) => Some(Status::Failed(*failure)),
@@ -330,20 +347,41 @@ fn status_after(verdict: &Verdict) -> Option<Status> {
 
 /// Opens the next iteration and takes in what the operator said, if the budget bears one.
 fn open(run: &Run) -> Vec<Event> {
-    let phase = next_phase(run);
+    let mut phase = next_phase(run);
     let spent = Axis::ALL.into_iter().find(|axis| run.pool.is_exhausted(*axis));
-    match spent {
-        Some(Axis::Loops) if phase == Phase::Decompose => {}
-        Some(axis) => return parked(ParkReason::Budget(axis)),
-        None => {}
+    if spent.is_some_and(|axis| !bears(phase, axis) && wrapping::is_possible(run, axis)) {
+        phase = Phase::WrapUp;
+    }
+    if let Some(axis) = spent.filter(|axis| !bears(phase, *axis)) {
+        return parked(ParkReason::Budget(axis));
     }
     let started = Event::IterationStarted { n: run.iteration.n + 1, phase };
+    // What the operator said is for the work that goes on, not for its summary.
+    if phase == Phase::WrapUp {
+        return vec![started];
+    }
     let delivered = steer::due(run).map(|one| Event::InterjectionDelivered { id: one.id });
     [started].into_iter().chain(delivered).collect()
 }
 
+/// Whether an iteration of this phase may begin although the axis is used up.
+fn bears(phase: Phase, axis: Axis) -> bool {
+    match (phase, axis) {
+        (Phase::Decompose, Axis::Loops) => true,
+        (Phase::WrapUp, Axis::Loops | Axis::ToolCalls | Axis::Tokens | Axis::Cost) => true,
+        (Phase::WrapUp, Axis::Active | Axis::ModelCalls) => false,
+        (
+            Phase::Decompose | Phase::Pursue | Phase::Replan,
+            Axis::Active | Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens | Axis::Cost,
+        ) => false,
+    }
+}
+
 /// What the next iteration is for (docs/ENGINE.md §4.1).
 fn next_phase(run: &Run) -> Phase {
+    if wrapping::due(run).is_some() {
+        return Phase::WrapUp;
+    }
     if run.plan.source == PlanSource::Seed && run.decomposes < limits::DECOMPOSE_ATTEMPTS {
         return Phase::Decompose;
     }
@@ -353,16 +391,26 @@ fn next_phase(run: &Run) -> Phase {
 
 /// Reserves the worst case and asks the model, or says why not.
 fn ask_model(run: &Run, now: Now) -> Vec<Event> {
+    // A wrap-up that fails is not tried again: the run parks for its limit all the same.
+    let failed = run.iteration.failures > 0 || run.iteration.discards > 0;
+    if run.iteration.phase == Phase::WrapUp && failed {
+        return closed(run, wrapping::verdict(run));
+    }
     if run.iteration.discards > limits::EMPTY_RESAMPLES || run.progress.truncated >= limits::TRUNCATED {
         return parked(ParkReason::ModelOutput);
     }
     let unanswered = run.trouble.as_ref().filter(|_| run.iteration.failures > 0 && run.retry_at.is_none());
+    // Where a request was too long, room is made before the next.
+    let unanswered = unanswered.filter(|trouble| run.context.demand.is_none() || trouble.class.excess().is_none());
     if let Some(trouble) = unanswered {
         return match retry::after(run, trouble, now) {
             retry::Next::Retry(at) => vec![Event::RetryScheduled { at, why: trouble.message.clone() }],
             retry::Next::Park(reason) => parked(reason),
             retry::Next::Fail(failure) => vec![Event::StatusChanged { status: Status::Failed(failure), by: None }],
         };
+    }
+    if let Some(group) = room::step(run, now) {
+        return group;
     }
     let request = context::assemble(run);
     // A conversation out of order is a bug of the engine: it fails closed, and nothing is sent.
@@ -371,9 +419,9 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
     }
     let reservation = spending::worst_case(run, &request);
     if let Some(reason) = spending::refusal(run, &reservation, request.max_output) {
-        return parked(reason);
+        return cannot_ask(run, reason);
     }
-    let digest = context::digest(&request);
+    let digest = context::digest(run, &request);
     let started = Event::ModelCallStarted {
         call: request.call,
         attempt: request.attempt,
@@ -382,4 +430,18 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
         purpose: Purpose::Turn,
     };
     vec![Event::BudgetReserved { reservation }, started]
+}
+
+/// The request of the open iteration can't be made. At a limit the work is wrapped up, where that is possible.
+fn cannot_ask(run: &Run, reason: ParkReason) -> Vec<Event> {
+    if run.iteration.phase == Phase::WrapUp {
+        return closed(run, wrapping::verdict(run));
+    }
+    let untouched = run.iteration.phase == Phase::Pursue && run.iteration.model_call.is_none();
+    match reason {
+        ParkReason::Budget(axis) if untouched && wrapping::is_possible(run, axis) => {
+            closed(run, Verdict { action: Action::WrapUp(axis), fired: vec![Fired::Budget(axis)] })
+        }
+        reason => parked(reason),
+    }
 }

@@ -9,9 +9,11 @@ pub mod advance;
 pub mod deciding;
 pub mod effect;
 pub mod outcome;
+pub(crate) mod parting;
 pub mod respond;
-pub mod trusting;
+pub mod room;
 pub mod steer;
+pub mod trusting;
 
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;

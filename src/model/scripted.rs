@@ -126,6 +126,7 @@ fn failure(error: &StepError, incoming: &Incoming) -> ModelFailure {
         | FailureClass::Permission
         | FailureClass::ModelConfig
         | FailureClass::ContextLength
+        | FailureClass::TooLarge
         | FailureClass::BadRequest
         | FailureClass::RateLimited
         | FailureClass::Overloaded
@@ -233,6 +234,7 @@ mod tests {
     use crate::domain::message::Message;
     use crate::domain::model::AskedCall;
     use crate::domain::model::DeltaSource;
+    use crate::domain::model::Purpose;
     use crate::domain::status::Phase;
     use crate::domain::time::Span;
     use crate::domain::time::Timestamp;
@@ -249,7 +251,9 @@ mod tests {
             attempt: 1,
             iteration: 1,
             phase: Phase::Pursue,
+            purpose: Purpose::Turn,
             system: "be good".to_string(),
+            talk: entries.iter().cloned().collect(),
             entries,
             closing: String::new(),
             offer: Arc::default(),

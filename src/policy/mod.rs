@@ -5,9 +5,11 @@
 
 pub mod charge;
 pub mod claim;
+pub mod compaction;
 pub mod context;
 pub mod editing;
 pub mod ending;
+pub mod judge;
 pub mod noise;
 pub mod permission;
 pub mod plan_edit;
@@ -15,8 +17,11 @@ pub mod plan_items;
 pub mod plan_text;
 pub mod planning;
 pub mod progress;
+pub mod replan;
+pub mod pruning;
 pub mod reply;
 pub mod retry;
 pub mod schema;
 pub mod spending;
 pub mod stall;
+pub mod wrapping;

@@ -348,6 +348,10 @@ impl App {
             | Command::Withdraw(_)
             | Command::Pause(_)
             | Command::Resume
+            | Command::GrantReplans
+            | Command::Confirm { .. }
+            | Command::Accept
+            | Command::Close
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(_)
@@ -376,6 +380,10 @@ impl App {
             | Command::Interject { .. }
             | Command::Withdraw(_)
             | Command::Resume
+            | Command::GrantReplans
+            | Command::Confirm { .. }
+            | Command::Accept
+            | Command::Close
             | Command::EditPlan(_)
             | Command::Raise { .. }
             | Command::Correct { .. } => None,
@@ -395,6 +403,10 @@ impl App {
             | Command::Withdraw(_)
             | Command::Pause(_)
             | Command::Resume
+            | Command::GrantReplans
+            | Command::Confirm { .. }
+            | Command::Accept
+            | Command::Close
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(_)

@@ -8,6 +8,7 @@ use crate::domain::approval::By;
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Limit;
+use crate::domain::context::Author;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::event::Finding;
@@ -20,6 +21,7 @@ use crate::domain::model::FailureClass;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
+use crate::domain::terms::Check;
 use crate::domain::text::head;
 use crate::domain::visible::transcript;
 use crate::tui::theme::Role;
@@ -141,6 +143,18 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         Event::ModelCallFinished { reply, discarded: None, .. } if !reply.opaque.is_empty() => {
             ("·", Role::Dim, format!("the reply held what is not known here:\n{}", reply.opaque.join("\n")))
         }
+        Event::ContextPruned { refs } => {
+            let text = format!("old texts of {} calls are left out of what the model is sent", refs.len());
+            ("·", Role::Dim, text)
+        }
+        Event::ContextCompacted { from, to, summary, author, .. } => {
+            let what = match author {
+                Author::Model => "a summary",
+                Author::Engine => "no summary was had; a list",
+            };
+            let text = format!("{what} stands for iterations {from} to {to} in what the model is sent:\n{summary}");
+            ("·", Role::Dim, text)
+        }
         Event::PlanUpdated { by: Some(_), told, .. } => {
             let what = told.strip_prefix("The operator changed the plan: ").unwrap_or(told);
             ("·", Role::Operator, format!("you changed the plan: {}", what.trim_end_matches('.')))
@@ -188,12 +202,19 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         Event::InterjectionWithdrawn { id, .. } => ("·", Role::Operator, format!("you took {id} back, untold")),
         Event::QuestionAnswered { text, .. } => ("›", Role::Operator, format!("you answered: {text}")),
         Event::AcceptanceChecked { index, passed, detail } => {
-            let title = run.terms.checks.get(*index).map_or("?", |check| check.title());
+            let title = run.terms.checks.get(*index).map_or("?".to_string(), Check::title);
             match passed {
                 true => ("✓", Role::Good, format!("check {} passed: {title}", index + 1)),
                 false => ("✗", Role::Bad, format!("check {} failed: {title}\n{detail}", index + 1)),
             }
         }
+        Event::ConfirmationRequested { index } => {
+            let question = run.terms.checks.get(*index).map_or("?", Check::question);
+            ("‖", Role::Attention, format!("you are asked: {question}"))
+        }
+        Event::ConfirmationGiven { confirmed: true, .. } => ("✓", Role::Operator, "you said yes".to_string()),
+        Event::ConfirmationGiven { confirmed: false, text, .. } => ("✗", Role::Operator, format!("you said no {text}")),
+        Event::ReplansGranted { .. } => ("·", Role::Operator, "you granted new replans".to_string()),
         Event::CheckInterrupted { index } => {
             ("·", Role::Dim, format!("check {} was stopped; the checks run again from the first", index + 1))
         }

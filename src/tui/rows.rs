@@ -12,6 +12,7 @@ use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::domain::message::Message;
 use crate::domain::message::ToolUse;
+use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
 use crate::domain::run::ModelCall;
 use crate::domain::run::Waits;
@@ -179,6 +180,7 @@ fn heading(app: &App, n: u32) -> Row {
     let text = match (phase, todo) {
         (Phase::Decompose, _) => "Make a plan".to_string(),
         (Phase::Replan, _) => "Change the plan".to_string(),
+        (Phase::WrapUp, _) => "Say where the work stands".to_string(),
         (Phase::Pursue, Some(todo)) => title(todo, limits::TODO_TITLE_MAX_CHARS),
         (Phase::Pursue, None) => "Work on the plan".to_string(),
     };
@@ -356,6 +358,7 @@ fn about_control(one: &ToolUse) -> String {
         control::FINISH => text("summary"),
         control::ASK_OPERATOR => text("question"),
         control::NOTE => text("text"),
+        control::READ_REF => text("ref"),
         _ => None,
     };
     about.unwrap_or_else(|| head_of(&one.arguments))
@@ -407,7 +410,7 @@ fn under_way(app: &App) -> Vec<Row> {
         rows.push(Row::new(4, "!", text, Role::Warning, Form::Prose));
     }
     if let Some(index) = run.running_check() {
-        let check = run.terms.checks.get(index).map(|check| title(check.title(), 200)).unwrap_or_default();
+        let check = run.terms.checks.get(index).map(|check| title(&check.title(), 200)).unwrap_or_default();
         let mut row = Row::new(
             4,
             "▸",
@@ -437,11 +440,13 @@ fn streaming(app: &App, flying: &ModelCall) -> Vec<Row> {
     let lines = last(&live.text, LIVE_LINES);
     rows.extend(lines.into_iter().map(|line| Row::new(4, "", line, Role::Text, Form::Prose)));
     let bytes = live.text.len() + live.reasoning.len() + live.arguments_bytes;
-    let what = match (live.arguments_bytes > 0, live.text.is_empty(), live.reasoning.is_empty()) {
-        (true, _, _) => "the model writes a call",
-        (false, false, _) => "the model answers",
-        (false, true, false) => "the model thinks",
-        (false, true, true) => "the model is asked",
+    let what = match (flying.purpose, live.arguments_bytes > 0, live.text.is_empty(), live.reasoning.is_empty()) {
+        (Purpose::Summary, ..) => "summarising the conversation",
+        (Purpose::Judge(_), ..) => "the model judges a check",
+        (Purpose::Turn, true, _, _) => "the model writes a call",
+        (Purpose::Turn, false, false, _) => "the model answers",
+        (Purpose::Turn, false, true, false) => "the model thinks",
+        (Purpose::Turn, false, true, true) => "the model is asked",
     };
     let mut row = Row::new(4, "▸", what, Role::Moving, Form::Line);
     let so_far = if bytes > 0 { format!("{} · ", size(bytes as u64)) } else { String::new() };
@@ -514,6 +519,7 @@ fn end(app: &App) -> Vec<Row> {
         (Status::Completed(Finish::Verified), 1) => "the check passed · ".to_string(),
         (Status::Completed(Finish::Verified), count) => format!("all {count} checks passed · "),
         (Status::Completed(Finish::AcceptedUnverified), _) => "no check was run: look at it yourself · ".to_string(),
+        (Status::Completed(Finish::AcceptedByOperator), _) => "you took the work as it is · ".to_string(),
         (Status::Queued | Status::Running | Status::Parked(_) | Status::Failed(_) | Status::Cancelled, _) => {
             String::new()
         }

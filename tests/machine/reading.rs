@@ -6,6 +6,9 @@
 //!   TEXT`, `finish-without ID,ID TEXT`, `ask TEXT`, `note TEXT`, `raw TOOL JSON`; `as WIRE: PART`; `stop=…`,
 //!   `usage=IN/OUT`, `usage=none`, `bytes=N`, `opaque=JSON`. A usage of 1000/100 is reported unless said otherwise.
 //! - `fail CLASS [accepted] [usage=IN/OUT] [bytes=N] [retry=SECONDS]`: it does not.
+//! - `prepared [cN=outside|impossible|changed]`: what the calls would touch.
+//!   `summary FACT` is a summary with all its sections; `#` in any input is the number of the iteration.
+//! - `done|failed|timedout|cancelled cN TEXT` (`last` for the last call that runs, `{N WORD}` for N bytes of text), `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `prepared [cN=outside|impossible|changed|refused|invalid|secret]`: what the calls would touch.
 //! - `done|failed|timedout|cancelled cN TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `unready PROBLEM`: a resume that something stands against.
@@ -91,6 +94,10 @@ pub const COMMANDS: &[&str] = &[
     "pause iteration",
     "pause now",
     "resume",
+    "grant",
+    "confirm yes",
+    "accept",
+    "close",
     "cancel",
     "cancel now",
     "raise cost 9000000",
@@ -102,17 +109,20 @@ pub const COMMANDS: &[&str] = &[
 /// A dollar for a million tokens in, ten out.
 const PRICE: Price = Price { input: 1_000_000, cache_read: 100_000, cache_write: 1_000_000, output: 10_000_000 };
 
-/// `checks=a;b loops=3 cost=… tokens=… tool-calls=… time=… model-calls=… window=… most-output=…`
+/// `checks=a;b wrap-up=on output=… most-output=… loops=3 cost=… tokens=… tool-calls=… time=… model-calls=… window=…`
 pub fn terms(text: &str) -> Terms {
-    let (mut limits, mut checks, mut window, mut most_output) = (Limits::default(), Vec::new(), 1_000_000, None);
+    let (mut limits, mut checks, mut window) = (Limits::default(), Vec::new(), 1_000_000);
+    let (mut wrap_up, mut max_output, mut most_output) = (false, 1_000, None);
     let (mut trust, mut keep_full_trust) = (Trust::Ask, false);
     for (key, value) in text.split_whitespace().filter_map(|word| word.split_once('=')) {
         match key {
-            "checks" => checks = value.split(';').map(|line| Check::Command(line.to_string())).collect(),
+            "checks" => checks = value.split(';').map(check).collect(),
             "trust" => trust = Trust::parse(value).unwrap(),
             "keep-full-trust" => keep_full_trust = value == "true",
             "most-output" => most_output = Some(value.parse().unwrap()),
             "window" => window = value.parse().unwrap(),
+            "output" => max_output = value.parse().unwrap(),
+            "wrap-up" => wrap_up = value == "on",
             "loops" => limits.loops = Limit::At(value.parse().unwrap()),
             axis => limits.set(Axis::parse(axis).unwrap(), Limit::At(value.parse().unwrap())),
         }
@@ -122,6 +132,7 @@ pub fn terms(text: &str) -> Terms {
         workspace: "/w".to_string(),
         limits,
         checks,
+        wrap_up,
         model: ModelSpec {
             name: "sim/sim".to_string(),
             dialect: Dialect::Scripted,
@@ -129,8 +140,8 @@ pub fn terms(text: &str) -> Terms {
             model: "sim".to_string(),
             key_variable: Some("SIM_KEY".to_string()),
             window,
-            max_output: 1_000,
             most_output,
+            max_output,
             price: Some(PRICE),
         },
         tools: vec![
@@ -148,6 +159,17 @@ pub fn terms(text: &str) -> Terms {
 
 fn reading_schema() -> Value {
     json!({"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}, "context": {}}, "additionalProperties": false})
+}
+
+/// `exists:PATH`, `judge`, `confirm`, `tool:NAME`; anything else is a shell line.
+fn check(text: &str) -> Check {
+    match text.split_once(':').unwrap_or((text, "")) {
+        ("exists", path) => Check::FileExists(path.to_string()),
+        ("tool", name) => Check::Tool { name: name.to_string(), arguments: "{}".to_string() },
+        ("judge", _) => Check::ModelJudge("is it right?".to_string()),
+        ("confirm", _) => Check::OperatorConfirm(String::new()),
+        _ => Check::Command(text.to_string()),
+    }
 }
 
 fn tool(name: &str, effect: EffectClass) -> ToolSpec {
@@ -176,7 +198,10 @@ pub fn input(stage: &Stage, line: &str) -> Input {
         }
         "prepared" => Input::Outcome(prepared(stage, rest)),
         "done" | "failed" | "timedout" | "cancelled" => {
-            let (call, text) = named(rest);
+            let (call, text) = match rest.strip_prefix("last ") {
+                Some(text) => (stage.run.running_calls().last().unwrap().id, text),
+                None => named(rest),
+            };
             let kind = match word {
                 "done" => OutcomeKind::Done,
                 "failed" => OutcomeKind::Failed,
@@ -188,8 +213,8 @@ pub fn input(stage: &Stage, line: &str) -> Input {
                 Some((class, text)) => (Some(serde_json::from_value::<ErrorClass>(json!(class)).unwrap()), text),
                 None => (None, text),
             };
-            let text = if text.is_empty() { "ok" } else { text };
-            let outcome = ToolOutcome { kind, text: text.to_string(), bytes: text.len() as u64, took: Span(5), class };
+            let text = if text.is_empty() { "ok".to_string() } else { long(text) };
+            let outcome = ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(5), class };
             Input::Outcome(Outcome::Tool { call, outcome })
         }
         "drifted" => {
@@ -269,8 +294,8 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             Command::Resolve { call, resolution }
         }
         ("answer", _) => Command::Answer { call: named(rest).0, text: named(rest).1.to_string() },
+        ("say", text) => Command::Interject { text: long(text), policy: Policy::Next },
         ("pause", "iteration") => Command::Pause(Pause::AfterIteration),
-        ("say", text) => Command::Interject { text: text.to_string(), policy: Policy::Next },
         ("say-now", text) => Command::Interject { text: text.to_string(), policy: Policy::SteerNow },
         ("interrupt", text) => Command::Interject { text: text.to_string(), policy: Policy::Interrupt },
         ("say-after", text) => Command::Interject { text: text.to_string(), policy: Policy::AfterDone },
@@ -291,9 +316,34 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             Command::Correct { id, amount: MicroUsd(amount.parse().unwrap()) }
         }
         ("resume", _) => Command::Resume,
+        ("grant", _) => Command::GrantReplans,
+        ("confirm", _) => {
+            let (word, text) = rest.split_once(' ').unwrap_or((rest, ""));
+            Command::Confirm { confirmed: word == "yes", text: text.to_string() }
+        }
+        ("accept", _) => Command::Accept,
+        ("close", _) => Command::Close,
         ("leave", _) => Command::Leave,
         other => panic!("{other:?} is no input"),
     }
+}
+
+/// `{3000 word}` is that word again and again, up to so many bytes.
+fn long(text: &str) -> String {
+    let Some(inner) = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) else { return text.to_string() };
+    let (bytes, word) = inner.split_once(' ').unwrap();
+    let bytes: usize = bytes.parse().unwrap();
+    let mut text = format!("{word} ").repeat(bytes / (word.len() + 1) + 1);
+    text.truncate(bytes);
+    text
+}
+
+/// A summary with all its sections.
+fn summary(fact: &str) -> String {
+    format!(
+        "## Facts found\n{fact}\n## Decisions and reasons\nnone\n## Files touched\nnone\n## Failed approaches\nnone\n\
+         ## Next step\ngo on"
+    )
 }
 
 /// New arguments, as JSON or as a part of a reply.
@@ -342,6 +392,10 @@ fn reply(text: &str) -> ModelReply {
     for part in text.split(" | ").filter(|part| !part.is_empty()) {
         if let Some(said) = part.strip_prefix('"') {
             reply.text = said.trim_end_matches('"').replace("\\n", "\n");
+            continue;
+        }
+        if let Some(fact) = part.strip_prefix("summary ") {
+            reply.text = summary(&long(fact));
             continue;
         }
         match part.split_once('=').unwrap_or((part, "")) {

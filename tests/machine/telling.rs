@@ -10,12 +10,15 @@ use tiller::domain::budget::Limit;
 use tiller::domain::command::Control;
 use tiller::domain::event::Event;
 use tiller::domain::message::Message;
+use tiller::domain::model::Purpose;
 use tiller::domain::progress::Observation;
 use tiller::domain::run::Run;
 use tiller::domain::status::Action;
 use tiller::domain::status::Fired;
 use tiller::domain::status::Verdict;
+use tiller::domain::text::head;
 use tiller::domain::text::one_line;
+use tiller::domain::text::tail;
 use tiller::domain::tool::ToolOutcome;
 use tiller::machine::Turn;
 use tiller::machine::effect::Effect;
@@ -50,8 +53,12 @@ fn event(event: &Event) -> String {
             Limit::At(most) => format!("raised {} to {most}", axis.word()),
             Limit::Unlimited => format!("raised {} to unlimited", axis.word()),
         },
+        Event::ModelCallStarted { call, attempt, max_output, purpose, .. } => match purpose {
+            Purpose::Summary => format!("asked {call}.{attempt} for {max_output} (Summary)"),
+            Purpose::Turn => format!("asked {call}.{attempt} for {max_output}"),
+            Purpose::Judge(index) => format!("asked {call}.{attempt} to judge check {index}"),
+        },
         Event::BudgetCorrected { id, amount, by } => format!("corrected {id} to {} µ$ by {by}", amount.0),
-        Event::ModelCallStarted { call, attempt, max_output, .. } => format!("asked {call}.{attempt} for {max_output}"),
         Event::ModelCallFinished { call, reply, discarded } => match discarded {
             Some(why) => format!("replied {call}, not used: {why}"),
             None => {
@@ -60,6 +67,13 @@ fn event(event: &Event) -> String {
             }
         },
         Event::ModelCallFailed { call, failure } => format!("failed {call} {:?}", failure.class),
+        Event::ContextPruned { refs } => {
+            let calls: Vec<String> = refs.iter().map(|one| one.call.to_string()).collect();
+            format!("pruned {}", calls.join(" "))
+        }
+        Event::ContextCompacted { from, to, summary, author, .. } => {
+            format!("compacted {from} to {to} by {author:?}: {}", one_line(summary, 90))
+        }
         Event::RetryScheduled { at, .. } => format!("retry at {}", at.0),
         Event::ToolCallProposed { call, wire_id, tool, effect, .. } => {
             format!("proposed {call} as {wire_id}: {tool} ({effect:?})")
@@ -89,6 +103,11 @@ fn event(event: &Event) -> String {
         }
         Event::CheckStarted { index } => format!("check {index} started"),
         Event::AcceptanceChecked { index, passed, .. } => format!("check {index} passed: {passed}"),
+        Event::ConfirmationRequested { index } => format!("check {index} asks the operator"),
+        Event::ConfirmationGiven { index, confirmed, text, by } => {
+            format!("check {index} confirmed: {confirmed} by {by} {text}")
+        }
+        Event::ReplansGranted { by } => format!("replans granted by {by}"),
         Event::CheckInterrupted { index } => format!("check {index} interrupted"),
         Event::ClaimJudged { verdict, text } => format!("claim {verdict:?}: {}", one_line(text, 90)),
         Event::ProgressObserved { observation } => format!("observed {}", observed(observation)),
@@ -162,6 +181,7 @@ pub fn judged(verdict: &Verdict) -> String {
     let action = match &verdict.action {
         Action::Continue => "continue".to_string(),
         Action::Replan => "replan".to_string(),
+        Action::WrapUp(axis) => format!("wrap up, {}", axis.word()),
         Action::Park(reason) => format!("park, {}", reason.phrase()),
         Action::Complete(finish) => format!("complete, {}", finish.phrase()),
         Action::Fail(failure) => format!("fail, {}", failure.phrase()),
@@ -224,6 +244,9 @@ pub fn windows(run: &Run) -> String {
 
 pub fn message(message: &Message) -> String {
     match message {
+        Message::Operator { id, text } if text.len() > 400 => {
+            format!("operator {id}: {} … {}", head(text, 40), tail(text, 90))
+        }
         Message::Operator { id, text } => format!("operator {id}: {text}"),
         Message::Engine { text } => format!("engine: {}", one_line(text, 100)),
         Message::Assistant { call, text, uses, .. } => {

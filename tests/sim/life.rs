@@ -480,7 +480,8 @@ impl Life {
                 matches!(&entry.message, tiller::domain::message::Message::Operator { id: one, .. } if *one == id)
             });
             if let Some(entry) = again.cloned() {
-                self.run.transcript.push(tiller::domain::message::Entry { at: now.at, ..entry.as_ref().clone() });
+                let again = tiller::domain::message::Entry { at: now.at, ..entry.as_ref().clone() };
+                self.run.transcript.push(std::sync::Arc::new(again));
             }
         }
     }
@@ -536,7 +537,12 @@ fn terms(loops: u64) -> Terms {
         goal: Goal::try_from("make it right".to_string()).unwrap(),
         workspace: "/w".to_string(),
         limits,
-        checks: vec![Check::Command("is it right".to_string())],
+        checks: vec![
+            Check::Command("is it right".to_string()),
+            Check::ModelJudge("is it good".to_string()),
+            Check::OperatorConfirm(String::new()),
+        ],
+        wrap_up: true,
         model: ModelSpec {
             name: "sim/sim".to_string(),
             dialect: Dialect::Scripted,

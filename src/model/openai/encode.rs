@@ -168,7 +168,9 @@ mod tests {
     use crate::domain::id::CallId;
     use crate::domain::id::InterjectionId;
     use crate::domain::id::ModelCallId;
+    use crate::domain::message::Transcript;
     use crate::domain::model::Offer;
+    use crate::domain::model::Purpose;
     use crate::domain::status::Phase;
     use crate::domain::time::Span;
     use crate::domain::time::Timestamp;
@@ -182,7 +184,9 @@ mod tests {
             attempt: 1,
             iteration: 1,
             phase: Phase::Pursue,
+            purpose: Purpose::Turn,
             system: "be good".to_string(),
+            talk: Transcript::default(),
             entries: messages.into_iter().map(entry).collect(),
             closing: "the plan".to_string(),
             offer: Arc::default(),

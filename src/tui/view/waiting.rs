@@ -319,6 +319,10 @@ fn sent(app: &App, item: &Item) -> &'static str {
         | Command::Withdraw(_)
         | Command::Pause(_)
         | Command::Resume
+        | Command::GrantReplans
+        | Command::Confirm { .. }
+        | Command::Accept
+        | Command::Close
         | Command::Cancel(_)
         | Command::Raise { .. }
         | Command::EditPlan(_)
