@@ -4,6 +4,7 @@
 //! both readings are named.
 
 pub mod archive;
+pub mod lineage;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use crate::cli::closing::Grant;
 use crate::cli::deciding::ApproveWords;
 use crate::cli::deciding::DecisionWords;
 use crate::cli::deciding::EditText;
+use crate::cli::lineage::Branch;
 use crate::cli::options::FormWords;
 use crate::cli::options::OptionWords;
 use crate::cli::options::OutputWords;
@@ -86,6 +88,8 @@ pub enum Ask {
     Doctor,
     /// Do something with a journal as it lies on the disk.
     Archive(Archive),
+    /// Go back in a run, or branch off from one.
+    Branch(Branch),
     /// Give an order to a run that no process holds.
     Order {
         /// The beginning of its name.
@@ -227,6 +231,8 @@ pub enum Order {
     },
     /// End the run.
     Cancel,
+    /// Take it up again after it failed or was cancelled.
+    Retry,
 }
 
 /// Why nothing is to be done: help was asked for, or what was typed can't be understood.
@@ -363,6 +369,8 @@ enum Word {
     },
     /// Check what a run needs: configuration, keys, store, terminal
     Doctor,
+    #[command(flatten)]
+    Branch(Branch),
     #[command(flatten)]
     Archive(Archive),
     /// Allow calls of a parked run, as they were shown
@@ -517,6 +525,7 @@ impl Word {
             Word::Rehearse { output, script } => Ask::Rehearse { script, output: output.read() },
             Word::Doctor => Ask::Doctor,
             Word::Archive(what) => Ask::Archive(what),
+            Word::Branch(what) => Ask::Branch(what),
             Word::Approve { target } => target.ask()?,
             Word::Trust { run, mode } => order(run, Order::Trust(mode)),
             Word::Deny { target, text } => target.ask(Decision::Deny(text)),

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Places;
 use crate::config::Settings;
 use crate::config::models::Known;
+use crate::domain::budget::Axis;
 use crate::domain::event::Owner;
 use crate::domain::event::OwnerMode;
 use crate::domain::event::Record;
@@ -37,6 +38,7 @@ use crate::domain::summary::Summary;
 use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
 use crate::domain::time::Now;
+use crate::domain::time::Span;
 use crate::domain::tool::ToolSpec;
 use crate::engine::clock::Clock;
 use crate::engine::clock::SystemClock;
@@ -149,6 +151,11 @@ impl Ground {
         let opened = self.home.open(id).await?;
         let run = fold(id, &opened.records)?;
         Ok((run, opened.journal))
+    }
+
+    /// Now, for a run that nobody drives: its active time stands still.
+    pub fn still(&self, run: &Run) -> Now {
+        Now { at: self.clock.now(), active: Span(run.pool.used(Axis::Active)) }
     }
 
     fn drive(&self, run: Run, journal: SledJournal) -> anyhow::Result<Seat> {
@@ -275,7 +282,7 @@ pub fn fold(id: &RunId, records: &[Record]) -> anyhow::Result<Run> {
 }
 
 /// Terms without secrets. A check has to be run as it is, so one that holds a secret is refused.
-fn clean(redactor: &Redactor, mut terms: Terms) -> anyhow::Result<Terms> {
+pub fn clean(redactor: &Redactor, mut terms: Terms) -> anyhow::Result<Terms> {
     for check in &terms.checks {
         let written = serde_json::to_string(check)?;
         anyhow::ensure!(

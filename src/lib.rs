@@ -12,7 +12,7 @@
 //! | 4 | `engine` | tasks, time and order |
 //! | 5 | `protocol` | how a room talks to a run |
 //! | 6 | `tui`, `headless` | the rooms |
-//! | 7 | `cli`, `config`, `logging`, `launch`, `rehearsal`, `order`, `archive`, `doctor`, `rooms`, `main.rs` | the roof |
+//! | 7 | `cli`, `config`, `logging`, `launch`, `rehearsal`, `order`, `archive`, `branch`, `doctor`, `rooms`, `main.rs` | the roof |
 
 pub mod domain;
 pub mod policy;
@@ -25,6 +25,7 @@ pub mod protocol;
 pub mod tui;
 pub mod headless;
 pub mod archive;
+pub mod branch;
 pub mod cli;
 pub mod config;
 pub mod logging;

@@ -6,6 +6,7 @@ use std::string::FromUtf8Error;
 
 use anyhow::Context;
 use tiller::archive;
+use tiller::branch;
 use tiller::cli;
 use tiller::cli::Ask;
 use tiller::cli::Form;
@@ -121,6 +122,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         | Ask::Rehearse { .. }
         | Ask::Doctor
         | Ask::Archive(_)
+        | Ask::Branch(_)
         | Ask::Order { .. } => Options::default(),
     };
     let settings = settings(&places, &options);
@@ -129,7 +131,8 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         output::put(&text);
         return Ok(if is_whole { 0 } else { exit::CONFIGURATION });
     }
-    let mode = if matches!(ask, Ask::Order { .. } | Ask::Archive(_) | Ask::Runs(_) | Ask::Show { .. }) {
+    let mode = if matches!(ask, Ask::Order { .. } | Ask::Archive(_) | Ask::Branch(_) | Ask::Runs(_) | Ask::Show { .. })
+    {
         OwnerMode::Records
     } else {
         OwnerMode::Drives
@@ -172,6 +175,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
             output::put(&format!("recorded · {}", show::parting(&run)));
             Ok(0)
         }
+        Ask::Branch(what) => branch::carry_out(&ground, what).await,
         Ask::Archive(what) => archive::carry_out(&ground, what),
         Ask::Doctor => Ok(0),
     }

@@ -3,7 +3,6 @@
 use crate::cli::Order;
 use crate::cli::deciding::EditText;
 use crate::domain::approval::Decision;
-use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::Cancel;
@@ -15,8 +14,6 @@ use crate::domain::id::ClientId;
 use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::summary::Summary;
-use crate::domain::time::Now;
-use crate::domain::time::Span;
 use crate::engine::fault;
 use crate::engine::fault::Side;
 use crate::headless::orders;
@@ -37,9 +34,7 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
     let given = Input::Command(command, ClientId("command line".to_string()));
     let mut records = Vec::new();
     for input in [taken, given].map(|input| redactor.input(input)) {
-        // The active time of a run that only records stands still.
-        let active = Span(run.pool.used(Axis::Active));
-        let turned = turn(&run, &input, Now { at: ground.clock.now(), active })?;
+        let turned = turn(&run, &input, ground.still(&run))?;
         records.extend(turned.records);
         run = turned.run;
     }
@@ -47,7 +42,6 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
     journal.append(records.clone()).await?;
     fault::batch(Side::After, &records);
     let corrected: Vec<(ReservationId, What)> = records.iter().filter_map(|record| correction(&record.event)).collect();
-    journal.append(records).await?;
     if !corrected.is_empty() && !run.is_free() {
         Ledger::new(ground.places.state.clone(), Limit::Unlimited).settle(&id, &corrected, ground.clock.now())?;
     }
@@ -80,6 +74,7 @@ fn command(run: &Run, order: Order) -> Result<Command, String> {
         Order::Say { text, policy } => Ok(Command::Interject { text, policy }),
         Order::Withdraw(id) => Ok(Command::Withdraw(id)),
         Order::Raise { axis, limit } => Ok(Command::Raise { axis, limit }),
+        Order::Retry => Ok(Command::Retry),
         Order::Plan(edit) => Ok(Command::EditPlan(edit)),
         Order::Correct { id, amount } => Ok(Command::Correct { id, amount }),
         Order::Cancel => Ok(Command::Cancel(Cancel::Now)),

@@ -105,6 +105,39 @@ pub fn terms(run_dir: &Path, script: Option<&Path>, tools: Vec<ToolSpec>) -> any
     })
 }
 
+/// Makes the terms of a rehearsal those of one in another run's directory.
+pub fn move_in(from: &Path, to: &Path, terms: &mut Terms) {
+    for place in [&mut terms.workspace, &mut terms.model.address] {
+        if let Ok(rest) = Path::new(place.as_str()).strip_prefix(from) {
+            *place = to.join(rest).to_string_lossy().into_owned();
+        }
+    }
+}
+
+/// Copies a rehearsal's scratch folder, as it is now, into another run's directory.
+pub fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let made = to.join("workspace.new");
+    let fail = || format!("the scratch copy {} can't be written; the run will begin with a fresh one", made.display());
+    let _ = fs::remove_dir_all(&made);
+    copy_folder(&workspace(from), &made).with_context(fail)?;
+    fs::rename(&made, workspace(to)).with_context(fail)
+}
+
+/// Folders and files; what else is there is left out.
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    DirBuilder::new().mode(0o700).create(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
+        if kind.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+        } else if kind.is_file() {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
 /// Lays out the scratch copy and the script, unless they are there already: a resumed rehearsal keeps its files.
 pub fn lay_out(run_dir: &Path) -> anyhow::Result<()> {
     let script = run_dir.join("script.toml");

@@ -32,6 +32,7 @@ const ROOF: &[&str] = &[
     "rehearsal",
     "order",
     "archive",
+    "branch",
     "doctor",
     "rooms",
     "secrets",

@@ -35,6 +35,7 @@ use tiller::domain::id::Seq;
 use tiller::domain::message::Message;
 use tiller::domain::model::AskedCall;
 use tiller::domain::model::Delta;
+use tiller::domain::model::DeltaSource;
 use tiller::domain::model::Dialect;
 use tiller::domain::model::FailureClass;
 use tiller::domain::model::ModelFailure;
@@ -70,6 +71,8 @@ use tiller::engine::driver::World;
 use tiller::engine::redaction::Redactor;
 use tiller::machine::create;
 use tiller::model::Model;
+use tiller::protocol::client::Client;
+use tiller::protocol::client::Update;
 use tiller::store::ledger::Ledger;
 use tiller::store::memory::MemoryJournal;
 use tiller::tools::Action;
@@ -691,4 +694,52 @@ async fn s_52_a_cancel_during_a_wait_is_immediate() {
     stage.submit(Command::Cancel(Cancel::Now)).await.unwrap();
     stage.until(|run| run.status == Status::Cancelled).await;
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+}
+
+/// A model whose reply comes in very many scraps, and all at once.
+struct Torrent {
+    scraps: usize,
+}
+
+#[async_trait]
+impl Model for Torrent {
+    async fn call(
+        &self,
+        request: ModelRequest,
+        deltas: broadcast::Sender<Delta>,
+        _cancel: CancellationToken,
+    ) -> Result<ModelReply, ModelFailure> {
+        let scraps: Vec<String> = (0..self.scraps).map(|number| format!("w{number} ")).collect();
+        for text in &scraps {
+            let _ = deltas.send(Delta { source: DeltaSource::Text(request.call), text: text.clone() });
+        }
+        says(&scraps.concat(), &[plan(), ("ask_operator", json!({"question": "and now?"}))])
+    }
+}
+
+/// S-61: a room that sleeps through 50,000 scraps loses scraps, is told how many, and loses no record and no text.
+#[tokio::test(start_paused = true)]
+async fn s_61_a_room_that_lags_loses_no_record() {
+    let furnish = |world: World| World { model: Arc::new(Torrent { scraps: 50_000 }), ..world };
+    let stage = stage_in(Vec::new(), Manner::Ends, |_| {}, |_| {}, furnish);
+    let mut room = Client::new(ClientId("room".to_string()), stage.driven.handle.clone(), Seq(0));
+    let run = stage.until(|run| is_parked(run, &ParkReason::Question)).await;
+    let (mut records, mut lost, mut heard) = (Vec::new(), 0, 0);
+    while room.is_behind() || lost == 0 {
+        match tokio::time::timeout(Duration::from_secs(60), room.next()).await.expect("nothing more came") {
+            Update::Records(some) => records.extend(some),
+            Update::Lost(count) => lost += count,
+            Update::Delta(_) => heard += 1,
+            Update::Closed(why) => panic!("closed: {why:?}"),
+        }
+    }
+    assert_eq!(records, stage.records().await, "every record, in order, once");
+    assert!(lost > 40_000 && lost + heard <= 50_000, "{lost} lost, {heard} heard");
+    let said = run.transcript.entries().find_map(|entry| match &entry.message {
+        Message::Assistant { text, .. } => Some(text.clone()),
+        _ => None,
+    });
+    let said = said.unwrap();
+    assert!(said.starts_with("w0 w1 ") && said.trim_end().ends_with("w49999"), "{} bytes", said.len());
+    assert_eq!(said.split_whitespace().count(), 50_000);
 }

@@ -15,9 +15,11 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use tiller::domain::budget::Axis;
+use tiller::domain::event::Event;
 use tiller::domain::event::Owner;
 use tiller::domain::event::OwnerMode;
 use tiller::domain::event::Record;
+use tiller::domain::id::CallId;
 use tiller::domain::id::RunId;
 use tiller::domain::message::Message;
 use tiller::domain::run::Run;
@@ -43,7 +45,7 @@ fn read(name: &str) -> String {
 }
 
 /// What must stay the same of a folded run, in words.
-fn tell(run: &Run) -> String {
+fn tell(run: &Run, records: &[Record]) -> String {
     let mut text = String::new();
     let mut line = |words: String| writeln!(text, "{words}").unwrap();
     line(format!("{} at record {}, created {}", run.status.phrase(), run.seq, run.created.0));
@@ -75,10 +77,20 @@ fn tell(run: &Run) -> String {
     line(format!("not told yet {:?}", run.interjections.iter().map(|one| &one.text).collect::<Vec<_>>()));
     line(format!("verdict {:?}", run.verdict.as_ref().map(|verdict| &verdict.action)));
     line(format!("{} iterations closed", run.history.len()));
-    let mut talk = String::new();
+    // The results of one reply are told in the order in which they came; the talk has them in that of the calls.
+    let came = |wanted: CallId| {
+        records
+            .iter()
+            .position(|record| matches!(&record.event, Event::ToolCallFinished { call, .. } if *call == wanted))
+    };
+    let mut talk: Vec<(Option<usize>, String)> = Vec::new();
     for entry in run.transcript.entries() {
-        writeln!(talk, "{} {}", entry.iteration, message(&entry.message)).unwrap();
+        let came = if let Message::ToolResult { call, .. } = &entry.message { came(*call) } else { None };
+        let before = talk.iter().rposition(|(other, _)| came.is_none() || *other <= came);
+        let line = format!("{} {}\n", entry.iteration, message(&entry.message));
+        talk.insert(before.map_or(0, |place| place + 1), (came, line));
     }
+    let talk: String = talk.into_iter().map(|(_, line)| line).collect();
     line(format!("{} messages, {}", run.transcript.len(), sha256_hex(talk.as_bytes())));
     line(format!("plan revision {}, {:?}", run.plan.revision, run.plan.source));
     text + &run.plan.listing() + "\n"
@@ -101,7 +113,7 @@ fn message(message: &Message) -> String {
 fn check(name: &str) {
     let carried = transfer::read(&read(&format!("{name}.jsonl"))).unwrap();
     let run = Run::fold(&carried.run, &carried.records).unwrap();
-    assert_eq!(tell(&run), read(&format!("{name}.txt")), "{name}");
+    assert_eq!(tell(&run, &carried.records), read(&format!("{name}.txt")), "{name}");
 }
 
 #[test]
@@ -162,7 +174,7 @@ async fn keep(name: &str, number: u8, records: &[Record]) {
     std::fs::create_dir_all(folder()).unwrap();
     std::fs::write(folder().join(format!("{name}.jsonl")), transfer::write(&id, &lines).unwrap()).unwrap();
     let run = Run::fold(&id, records).unwrap();
-    std::fs::write(folder().join(format!("{name}.txt")), tell(&run)).unwrap();
+    std::fs::write(folder().join(format!("{name}.txt")), tell(&run, records)).unwrap();
     println!("{name}: {} records, {} bytes", records.len(), lines.iter().map(String::len).sum::<usize>());
 }
 

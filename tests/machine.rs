@@ -124,6 +124,11 @@ fn trouble() {
 }
 
 #[test]
+fn lineage() {
+    check("lineage");
+}
+
+#[test]
 fn outputs() {
     check("outputs");
 }

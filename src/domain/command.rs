@@ -13,6 +13,7 @@ use crate::domain::budget::ReservationId;
 use crate::domain::id::CallId;
 use crate::domain::id::InterjectionId;
 use crate::domain::limits;
+use crate::domain::lineage::NotABoundary;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::TodoId;
 use crate::domain::plan::TodoStatus;
@@ -83,6 +84,8 @@ pub enum Command {
     Close,
     /// End the run.
     Cancel(Cancel),
+    /// Take up a run that failed or was cancelled where it ended.
+    Retry,
     /// Set a new limit. Absolute, not a difference.
     Raise {
         /// On which axis.
@@ -240,6 +243,10 @@ pub enum Refusal {
     NotStalled(Status),
     /// No check asks for the operator's word.
     NothingToConfirm,
+    /// The run must have failed or been cancelled for this.
+    NotEnded(Status),
+    /// There is no such place to go back to, or to branch off from.
+    NotABoundary(NotABoundary),
     /// What it was parked for still holds.
     ReasonNotCleared {
         /// What that is.
@@ -284,7 +291,24 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Ended(status) => write!(out, "the run has ended ({}); start a new one to go on", status.phrase()),
+            Refusal::Ended(status) => {
+                write!(out, "the run has ended ({}); {}", status.phrase(), status.way_on().unwrap_or_default())
+            }
+            Refusal::NotABoundary(NotABoundary { asked, nearest: Some(nearest) }) => {
+                write!(
+                    out,
+                    "iteration {asked} is not a closed one of this run; nothing changed; the nearest is {nearest}"
+                )
+            }
+            Refusal::NotABoundary(NotABoundary { nearest: None, .. }) => {
+                write!(
+                    out,
+                    "no iteration of this run is closed yet, so there is nowhere to go back to; nothing changed"
+                )
+            }
+            Refusal::NotEnded(status) => {
+                write!(out, "the run has not ended: it is {}; there is nothing to retry", status.phrase())
+            }
             Refusal::EndedUnsaid(status) => write!(
                 out,
                 "the run has ended ({}); nothing was sent; a fork from its end can begin with this text: `tiller fork`",

@@ -19,6 +19,7 @@ use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
 use crate::domain::id::InterjectionId;
 use crate::domain::id::ModelCallId;
+use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
@@ -78,6 +79,27 @@ pub enum Event {
         /// By whom, where a person asked for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<ClientId>,
+    },
+    /// The operator went back to the end of an iteration: what came after it is hidden, not removed. The run is parked,
+    /// paused (docs/ENGINE.md §15).
+    Rewound {
+        /// That iteration.
+        to: u32,
+        /// The record that closed it.
+        to_seq: Seq,
+        /// Through this client.
+        by: ClientId,
+    },
+    /// The run is a fork from here on: what stands before is a copy of another run's beginning.
+    Forked {
+        /// The run that it branched off from.
+        parent: RunId,
+        /// The iteration that the record before this one closed.
+        iteration: u32,
+        /// What this run is to reach, and how far it may go.
+        terms: Box<Terms>,
+        /// Through this client.
+        by: ClientId,
     },
     /// The operator asked the run to stop.
     ControlRequested {
@@ -413,6 +435,8 @@ impl Event {
             Event::RunCreated { .. } => "run_created",
             Event::OwnerAcquired { .. } => "owner_acquired",
             Event::StatusChanged { .. } => "status_changed",
+            Event::Rewound { .. } => "rewound",
+            Event::Forked { .. } => "forked",
             Event::ControlRequested { .. } => "control_requested",
             Event::Recovered { .. } => "recovered",
             Event::PreflightFailed { .. } => "preflight_failed",

@@ -67,14 +67,7 @@ impl std::error::Error for Broken {}
 impl Run {
     /// Folds a whole journal. Errors when it is empty or a record does not fit.
     pub fn fold(id: &RunId, records: &[Record]) -> Result<Run, Broken> {
-        let Some((first, rest)) = records.split_first() else {
-            return Err(Broken { seq: Seq(1), why: "the journal is empty".to_string() });
-        };
-        let mut run = Run::begin(id.clone(), first)?;
-        for record in rest {
-            run.apply(record)?;
-        }
-        Ok(run)
+        Run::fold_each(id, records, |_, _, _| {})
     }
 
     /// The state after the first record, which must be `RunCreated`.
@@ -98,6 +91,8 @@ impl Run {
             status: Status::Queued,
             status_since: record.at,
             owner: None,
+            attempt: 1,
+            lineage: None,
             iteration: Iteration::new(0, Phase::Decompose, record, &plan, false),
             plan,
             transcript: Transcript::default(),
@@ -125,13 +120,14 @@ impl Run {
         })
     }
 
-    /// Takes in one record. Errors when it does not follow the last one or does not fit.
+    /// Takes in one record. Errors when it does not follow the last one or does not fit. A rewind does not: it needs
+    /// what was before it (`Run::rewind`), and is written only when nobody else looks at the run.
     pub fn apply(&mut self, record: &Record) -> Result<(), Broken> {
         let broken = |why: String| Broken { seq: record.seq, why };
         if record.seq != self.seq.next() {
             return Err(broken(format!("it should be number {}", self.seq.next())));
         }
-        if self.is_ended() && !matches!(record.event, Event::OwnerAcquired { .. }) {
+        if self.is_ended() && !self.may_follow_end(&record.event) {
             return Err(broken("the run has ended before".to_string()));
         }
         self.change(record).map_err(broken)?;
@@ -171,6 +167,10 @@ impl Run {
                 self.trust_was_driven |= self.is_driven();
             }
             Event::StatusChanged { status, by: _ } => self.change_status(status, record),
+            Event::Rewound { .. } => return Err("a rewind needs what was before it".to_string()),
+            Event::Forked { parent, iteration, terms, by: _ } => {
+                self.branch_off((parent, *iteration), terms, record)?;
+            }
             Event::ControlRequested { control, by: _ } => self.control = self.control.max(Some(*control)),
             Event::Recovered { findings } => self.recover(findings)?,
             Event::PreflightFailed { lacks } => self.lacks = lacks.clone(),

@@ -20,6 +20,7 @@ pub mod fold;
 pub mod id;
 pub mod leave;
 pub mod limits;
+pub mod lineage;
 pub mod mark;
 pub mod message;
 pub mod model;

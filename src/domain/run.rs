@@ -24,6 +24,7 @@ use crate::domain::id::ModelCallId;
 use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
+use crate::domain::lineage::Lineage;
 use crate::domain::message::Transcript;
 use crate::domain::model::Dialect;
 use crate::domain::model::FailureClass;
@@ -68,6 +69,10 @@ pub struct Run {
     pub status_since: Timestamp,
     /// The process that holds it, or held it last.
     pub owner: Option<Owner>,
+    /// How often it was begun: 1, and one more for each retry after an end.
+    pub attempt: u32,
+    /// Where it branched off from another run, if it did.
+    pub lineage: Option<Lineage>,
     /// The plan.
     pub plan: Plan,
     /// The conversation.

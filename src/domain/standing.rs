@@ -22,6 +22,13 @@ impl Run {
     }
 
     pub(crate) fn change_status(&mut self, status: &Status, record: &Record) {
+        if let (Status::Failed(_) | Status::Cancelled, Status::Running | Status::Parked(_)) = (&self.status, status) {
+            // The operator's retry: it goes on where it ended, with one more try of what ended it.
+            self.attempt = self.attempt.saturating_add(1);
+            self.iteration.failures = 0;
+            self.iteration.discards = 0;
+            self.trouble = None;
+        }
         if let (Status::Parked(reason), Status::Running) = (&self.status, status) {
             // What parked the run is granted anew, or the next iteration would park it again at once.
             match reason {

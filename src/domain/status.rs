@@ -61,6 +61,19 @@ impl Status {
         }
     }
 
+    /// What can be done with a run that has ended, in one line.
+    pub fn way_on(&self) -> Option<&'static str> {
+        match self {
+            Status::Completed(_) => {
+                Some("it is never opened again; `tiller fork RUN --goal TEXT` goes on from its end")
+            }
+            Status::Failed(_) | Status::Cancelled => Some(
+                "`tiller retry RUN` takes it up again, `tiller rewind RUN N` goes back, `tiller fork RUN` branches off",
+            ),
+            Status::Queued | Status::Running | Status::Parked(_) => None,
+        }
+    }
+
     /// The status as one word.
     pub fn word(&self) -> &'static str {
         match self {

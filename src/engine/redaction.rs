@@ -139,6 +139,7 @@ impl Redactor {
             | Command::GrantReplans
             | Command::Accept
             | Command::Close
+            | Command::Retry
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(PlanEdit::Move { .. })

@@ -46,6 +46,12 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::RunCreated { terms } => created(run, terms),
         Event::StatusChanged { .. } => status_line(run, zone),
         Event::ControlRequested { control, by: _ } => format!("[asked] {}\n", control_phrase(*control)),
+        Event::Rewound { to, .. } => {
+            format!("[back] to the end of iteration {to}; what came after it is hidden\n{}", status_line(run, zone))
+        }
+        Event::Forked { parent, iteration, .. } => {
+            format!("[fork] branched off from run {parent} after its iteration {iteration}\n")
+        }
         Event::Recovered { findings } => recovered(findings),
         Event::PreflightFailed { lacks } => lacking(lacks),
         Event::IterationStarted { n, phase } => format!("[iteration {n}] {}\n", phase.word()),

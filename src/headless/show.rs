@@ -8,6 +8,8 @@ use serde_json::json;
 
 use crate::domain::budget::Axis;
 use crate::domain::id::CallId;
+use crate::domain::lineage::Behind;
+use crate::domain::lineage::Lineage;
 use crate::domain::message::Message;
 use crate::domain::money::MicroUsd;
 use crate::domain::run::Run;
@@ -40,6 +42,16 @@ pub fn run(run: &Run, zone: &TimeZone) -> String {
     let mut text = opening(run, zone);
     if !health(&run.status, false).is_empty() {
         text += "  nobody drives it: its process is gone; resume goes on\n";
+    }
+    if let Some(way_on) = run.status.way_on() {
+        text += &format!("  {}\n", way_on.replace("RUN", run.id.short()));
+    }
+    if let Some(line) = &run.lineage {
+        let Lineage { parent, iteration, cost, .. } = line;
+        text += &format!("[fork] of run {parent} after its iteration {iteration}, which had cost {cost} by then\n");
+    }
+    if run.attempt > 1 {
+        text += &format!("[retry] this is attempt {}\n", run.attempt);
     }
     text += &format!("[spend] {}\n", spend(run));
     if run.pool.unverified() > MicroUsd(0) {
@@ -114,6 +126,23 @@ fn health(status: &Status, is_held: bool) -> &'static str {
         | Status::Failed(_)
         | Status::Cancelled => "",
     }
+}
+
+/// What going back did not undo.
+pub fn behind(behind: &Behind) -> String {
+    let mut text = String::new();
+    for deed in &behind.deeds {
+        let ended = deed.outcome.map_or("nobody knows how it ended", |outcome| outcome.word());
+        text += &format!("  {} {} {}: {ended}\n", deed.call, title(&deed.tool), title(&deed.title));
+    }
+    if !text.is_empty() {
+        text = format!("[not undone] these happened after it\n{text}");
+    }
+    if !behind.told.is_empty() {
+        let ids: Vec<String> = behind.told.iter().map(|id| id.to_string()).collect();
+        text += &format!("[not told again] what you had said: {}\n", ids.join(", "));
+    }
+    text
 }
 
 /// The last words about a run that is left: how it stands, and what gets it further.

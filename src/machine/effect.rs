@@ -76,6 +76,8 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         },
         Event::RunCreated { .. }
         | Event::StatusChanged { .. }
+        | Event::Rewound { .. }
+        | Event::Forked { .. }
         | Event::Recovered { .. }
         | Event::PreflightFailed { .. }
         | Event::IterationStarted { .. }

@@ -8,6 +8,7 @@ pub mod acceptance;
 pub mod advance;
 pub mod deciding;
 pub mod effect;
+pub mod lineage;
 pub mod outcome;
 pub(crate) mod parting;
 pub mod respond;

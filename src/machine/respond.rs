@@ -113,10 +113,12 @@ fn tick(run: &Run, now: Now) -> Vec<Event> {
 
 fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, Refusal> {
     if run.is_ended() {
-        let asks_nothing = *command == Command::Leave;
-        let says = matches!(command, Command::Interject { .. });
-        let refusal = if says { Refusal::EndedUnsaid } else { Refusal::Ended };
-        return if asks_nothing { Ok(Vec::new()) } else { Err(refusal(run.status.clone())) };
+        let refusal = if matches!(command, Command::Interject { .. }) { Refusal::EndedUnsaid } else { Refusal::Ended };
+        return match command {
+            Command::Leave => Ok(Vec::new()),
+            Command::Retry => retry(run, client),
+            _ => Err(refusal(run.status.clone())),
+        };
     }
     match command {
         Command::Decide { call, digest, decision } => deciding::decide(run, *call, digest, decision, client),
@@ -133,6 +135,7 @@ fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, R
         Command::Confirm { confirmed, text } => parting::confirm(run, *confirmed, text, client),
         Command::Accept => parting::end(run, Status::Completed(Finish::AcceptedByOperator), client),
         Command::Close => parting::end(run, Status::Failed(Failure::ClosedByOperator), client),
+        Command::Retry => Err(Refusal::NotEnded(run.status.clone())),
         Command::Cancel(cancel) => Ok(request(run, Control::Cancel(*cancel), client)),
         Command::Raise { axis, limit } => raise(run, *axis, *limit, client),
         Command::EditPlan(edit) => edit_plan(run, edit, client),
@@ -319,6 +322,17 @@ fn not_cleared_yet(run: &Run, reason: &ParkReason) -> Refusal {
         _ => run.remedy_of(reason),
     };
     Refusal::ReasonNotCleared { reason: reason.clone(), remedy }
+}
+
+/// Takes up a run that failed or was cancelled (docs/ENGINE.md §3.2, T13). Under an owner that only records it waits
+/// for its resume. A completed run is never opened again.
+fn retry(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    match &run.status {
+        Status::Failed(_) | Status::Cancelled if run.is_driven() => Ok(vec![status(Status::Running, Some(client))]),
+        Status::Failed(_) | Status::Cancelled => Ok(vec![status(Status::Parked(ParkReason::Paused), Some(client))]),
+        Status::Completed(_) => Err(Refusal::Ended(run.status.clone())),
+        Status::Queued | Status::Running | Status::Parked(_) => Err(Refusal::NotEnded(run.status.clone())),
+    }
 }
 
 /// Whether the axis bears the worst case of the next request.

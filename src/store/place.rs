@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use crate::domain::event::Owner;
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
+use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::summary::Listed;
@@ -18,6 +19,8 @@ use crate::domain::summary::Summary;
 use crate::domain::text::head;
 use crate::domain::time::Span;
 use crate::store::StoreError;
+use crate::store::codec;
+use crate::store::codec::Mark;
 use crate::store::files;
 use crate::store::look;
 use crate::store::look::Survey;
@@ -105,6 +108,23 @@ impl Home {
         made.ok_or_else(|| StoreError::Closed(id.clone()))??;
         self.write_summary(&Summary::of(&run))?;
         Ok(run)
+    }
+
+    /// Makes a run whose journal begins with records of another one, as they are stored there, and goes on with one of
+    /// its own. Errors with `Disk`. Blocks.
+    pub fn branch(&self, run: &Run, beginning: &[String], record: &Record) -> Result<(), StoreError> {
+        files::check_space(&self.runs, limits::FREE_SPACE_MIN_BYTES)
+            .map_err(|error| disk(format!("creating run {}", run.id), &error))?;
+        let mut batch = Vec::with_capacity(beginning.len() + 1);
+        for (number, line) in (1..).zip(beginning) {
+            batch.push(codec::store(line.clone().into_bytes(), Seq(number))?);
+        }
+        let before = batch.last().map_or(Mark::START, |one| one.mark);
+        batch.extend(codec::encode_batch(std::slice::from_ref(record), before)?);
+        let site = self.site(&run.id);
+        let made = on_store_thread(|| Trees::create_stored(&site, run.created, &batch));
+        made.ok_or_else(|| StoreError::Closed(run.id.clone()))??;
+        self.write_summary(&Summary::of(run))
     }
 
     /// Whether the disk has the room that a run needs to go on. Errors with `Disk` when it has not.

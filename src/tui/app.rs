@@ -352,6 +352,7 @@ impl App {
             | Command::Confirm { .. }
             | Command::Accept
             | Command::Close
+            | Command::Retry
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(_)
@@ -384,9 +385,10 @@ impl App {
             | Command::Confirm { .. }
             | Command::Accept
             | Command::Close
+            | Command::Retry
             | Command::EditPlan(_)
-            | Command::Raise { .. }
-            | Command::Correct { .. } => None,
+            | Command::Correct { .. }
+            | Command::Raise { .. } => None,
         });
         sent.chain(self.run.control).max()
     }
@@ -407,6 +409,7 @@ impl App {
             | Command::Confirm { .. }
             | Command::Accept
             | Command::Close
+            | Command::Retry
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(_)

@@ -59,15 +59,8 @@ impl Chronicle {
     /// What a journal says from its first record on. A record that does not fit ends it: the run says so elsewhere.
     pub fn read(id: &RunId, past: &[Record]) -> Chronicle {
         let mut chronicle = Chronicle::default();
-        let Some((first, rest)) = past.split_first() else { return chronicle };
-        let Ok(mut run) = Run::begin(id.clone(), first) else { return chronicle };
-        for record in rest {
-            let talk = run.transcript.len();
-            if run.apply(record).is_err() {
-                break;
-            }
-            chronicle.take(record, &run, talk);
-        }
+        // What does not fit is said by the one who folded it to drive it.
+        let _ = Run::fold_each(id, past, |record, run, talk| chronicle.take(record, run, talk));
         chronicle
     }
 
@@ -77,6 +70,10 @@ impl Chronicle {
             let todo = run.plan.current().map(|todo| todo.title.clone()).unwrap_or_default();
             self.todos.push_back((*n, todo));
             keep(&mut self.todos);
+        }
+        if let Event::Rewound { to, .. } = &record.event {
+            self.notes.retain(|note| note.iteration <= *to);
+            self.todos.retain(|(n, _)| n <= to);
         }
         if let Event::ApprovalDecided { call, by: By::Operator(_), .. } = &record.event {
             self.decided.insert(*call);
@@ -227,6 +224,12 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         },
         Event::StallDetected { detector, diagnosis } => {
             ("!", Role::Warning, format!("stalled ({}): {diagnosis}", detector.phrase()))
+        }
+        Event::Rewound { to, .. } => {
+            ("↶", Role::Operator, format!("you went back to the end of iteration {to}; what came after it is hidden"))
+        }
+        Event::Forked { parent, iteration, .. } => {
+            ("⑂", Role::Operator, format!("branched off from run {parent} after its iteration {iteration}"))
         }
         Event::Warned { what, text } => ("!", Role::Warning, format!("warned ({}): {text}", what.phrase())),
         Event::RunCreated { .. }

@@ -100,6 +100,7 @@ pub const COMMANDS: &[&str] = &[
     "close",
     "cancel",
     "cancel now",
+    "retry",
     "raise cost 9000000",
     "raise iterations 0",
     "plan add more",
@@ -295,6 +296,7 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
         }
         ("answer", _) => Command::Answer { call: named(rest).0, text: named(rest).1.to_string() },
         ("say", text) => Command::Interject { text: long(text), policy: Policy::Next },
+        ("retry", _) => Command::Retry,
         ("pause", "iteration") => Command::Pause(Pause::AfterIteration),
         ("say-now", text) => Command::Interject { text: text.to_string(), policy: Policy::SteerNow },
         ("interrupt", text) => Command::Interject { text: text.to_string(), policy: Policy::Interrupt },

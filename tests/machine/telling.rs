@@ -37,6 +37,8 @@ fn event(event: &Event) -> String {
             let by = by.as_ref().map(|client| format!(" by {client}")).unwrap_or_default();
             format!("status {}{by}", status.phrase())
         }
+        Event::Rewound { to, to_seq, by } => format!("rewound by {by} to iteration {to}, record {to_seq}"),
+        Event::Forked { parent, iteration, .. } => format!("forked from {parent} after iteration {iteration}"),
         Event::ControlRequested { control: asked, by } => format!("asked by {by} to {}", control(*asked)),
         Event::Recovered { findings } => format!("recovered {findings:?}"),
         Event::PreflightFailed { lacks } => format!("missing {}", lacks.join("; ")),

@@ -323,6 +323,7 @@ fn sent(app: &App, item: &Item) -> &'static str {
         | Command::Confirm { .. }
         | Command::Accept
         | Command::Close
+        | Command::Retry
         | Command::Cancel(_)
         | Command::Raise { .. }
         | Command::EditPlan(_)

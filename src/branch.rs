@@ -1,0 +1,96 @@
+//! Going back in a run that no process holds, and branching off from one (docs/ENGINE.md §15).
+//!
+//! A fork reads its parent in a copy and writes only what is its own; it must not change the parent.
+
+use crate::cli::Order;
+use crate::cli::lineage::Branch;
+use crate::domain::event::OwnerMode;
+use crate::domain::id::ClientId;
+use crate::domain::summary::Summary;
+use crate::domain::terms::Goal;
+use crate::domain::terms::Terms;
+use crate::domain::time::Now;
+use crate::headless::output;
+use crate::headless::show;
+use crate::launch;
+use crate::launch::Ground;
+use crate::launch::owner;
+use crate::machine::Input;
+use crate::machine::lineage;
+use crate::machine::lineage::Rewound;
+use crate::machine::turn;
+use crate::order;
+use crate::rehearsal;
+use crate::store::Journal;
+
+/// Does it, and gives the exit status.
+pub async fn carry_out(ground: &Ground, what: Branch) -> anyhow::Result<u8> {
+    match what {
+        Branch::Retry { run } => {
+            let run = order::carry_out(ground, &run, Order::Retry).await?;
+            output::put(&format!("recorded · attempt {} · {}", run.attempt, show::parting(&run)));
+        }
+        Branch::Rewind { run, iteration } => rewind(ground, &run, iteration).await?,
+        Branch::Fork { run, iteration, goal } => fork(ground, &run, iteration, goal)?,
+    }
+    Ok(0)
+}
+
+fn client() -> ClientId {
+    ClientId("command line".to_string())
+}
+
+async fn rewind(ground: &Ground, prefix: &str, iteration: u32) -> anyhow::Result<()> {
+    let id = ground.home.find(prefix)?;
+    let opened = ground.home.open(&id).await?;
+    let (mut journal, mut records) = (opened.journal, opened.records);
+    let stored = records.len();
+    let run = launch::fold(&id, &records)?;
+    let taken = Input::Recovered { owner: owner(OwnerMode::Records), problems: Vec::new() };
+    let turned = turn(&run, &taken, ground.still(&run))?;
+    records.extend(turned.records);
+    let now = ground.still(&turned.run);
+    let Rewound { run, records: written, behind } = lineage::rewind(&turned.run, &records, iteration, &client(), now)?;
+    records.extend(written);
+    journal.append(records.split_off(stored)).await?;
+    ground.home.write_summary(&Summary::of(&run))?;
+    journal.close().await;
+    output::put(&format!(
+        "run {} is back at the end of iteration {iteration}; what came after it is hidden, not removed\n{}{}",
+        id.short(),
+        show::behind(&behind),
+        show::parting(&run)
+    ));
+    Ok(())
+}
+
+fn fork(ground: &Ground, prefix: &str, asked: Option<u32>, goal: Option<Goal>) -> anyhow::Result<()> {
+    let parent = ground.home.find(prefix)?;
+    let survey = ground.home.survey(&parent)?;
+    let (beginning, iteration) = lineage::beginning(&survey.records, asked)?;
+    let lines = survey.lines.get(..beginning.len()).unwrap_or_default();
+    let child = launch::new_id()?;
+    let past = launch::fold(&child, beginning)?;
+    let mut terms = Terms::clone(&past.terms);
+    terms.goal = goal.unwrap_or(terms.goal);
+    let redactor = ground.redactor(terms.model.key_variable.as_deref())?;
+    let mut terms = launch::clean(&redactor, terms)?;
+    let (from, to) = (ground.home.run_dir(&parent), ground.home.run_dir(&child));
+    if terms.rehearsal {
+        rehearsal::move_in(&from, &to, &mut terms);
+    }
+    let is_rehearsal = terms.rehearsal;
+    let now = Now { at: ground.clock.now(), ..Now::default() };
+    let (run, record) = lineage::fork(past, &parent, iteration, terms, &client(), now)?;
+    ground.home.branch(&run, lines, &record)?;
+    if is_rehearsal {
+        rehearsal::copy(&from, &to)?;
+    }
+    output::put(&format!(
+        "run {child} branches off from run {} after its iteration {iteration}; its limits count anew, nothing is \
+         allowed in advance, and files are as they are now\n{}",
+        parent.short(),
+        show::parting(&run)
+    ));
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! The part of the command line that goes back in a run, branches off from one, or takes one up again. It parses and
+//! does nothing.
+
+use clap::Subcommand;
+
+use crate::cli::values::run_prefix;
+use crate::domain::terms::Goal;
+
+/// Going back, branching off, taking up again.
+#[derive(Clone, Debug, PartialEq, Subcommand)]
+pub enum Branch {
+    /// Take up a run that failed or was cancelled, where it ended
+    #[command(after_help = "Example: tiller retry k7f && tiller resume k7f")]
+    Retry {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+    },
+    /// Go back to the end of an iteration; what came after it is hidden, not removed
+    #[command(
+        after_help = "Example: tiller rewind k7f 4 && tiller say k7f \"try the other way\" && tiller resume k7f\n\
+                            Money and counts stay, and so does what the calls after it did: they are listed."
+    )]
+    Rewind {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+        /// The iteration
+        iteration: u32,
+    },
+    /// Start a new run from the end of an iteration of this one, which stays as it is
+    #[command(after_help = "Example: tiller fork k7f --goal \"now the tests\"")]
+    Fork {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+        /// The iteration; the last closed one if left out
+        iteration: Option<u32>,
+        /// What the new run is to reach, if it is something else
+        #[arg(long, value_name = "TEXT", value_parser = goal)]
+        goal: Option<Goal>,
+    },
+}
+
+fn goal(text: &str) -> Result<Goal, String> {
+    Goal::try_from(text.to_string())
+}

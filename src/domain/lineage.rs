@@ -1,0 +1,279 @@
+//! Going back and branching off: what a rewind hides and keeps, what a fork inherits (docs/ENGINE.md §15).
+//!
+//! A rewind removes no record. It takes the state that the journal folds to up to the end of an iteration, and puts
+//! into it what can't be undone: money and counters, denials, ids that were given, what the operator said since.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::domain::budget::Pool;
+use crate::domain::event::Event;
+use crate::domain::event::Record;
+use crate::domain::fold::Broken;
+use crate::domain::id::CallId;
+use crate::domain::id::InterjectionId;
+use crate::domain::id::RunId;
+use crate::domain::id::Seq;
+use crate::domain::message::Message;
+use crate::domain::money::MicroUsd;
+use crate::domain::plan::Plan;
+use crate::domain::plan::PlanSource;
+use crate::domain::progress::Progress;
+use crate::domain::run::Run;
+use crate::domain::status::ParkReason;
+use crate::domain::status::Status;
+use crate::domain::terms::Terms;
+use crate::domain::tool::EffectClass;
+use crate::domain::tool::OutcomeKind;
+
+/// Where a run branched off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lineage {
+    /// The run that it branched off from.
+    pub parent: RunId,
+    /// The last record that it has from there.
+    pub seq: Seq,
+    /// The iteration that this record closed.
+    pub iteration: u32,
+    /// What that run, and those before it, had cost up to there. Not a part of what this run spent.
+    pub cost: MicroUsd,
+}
+
+/// An iteration that is not closed, or not part of the visible history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotABoundary {
+    /// What was asked for.
+    pub asked: u32,
+    /// The nearest iteration that would do; nothing when none is closed yet.
+    pub nearest: Option<u32>,
+}
+
+/// A call that may have changed something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deed {
+    /// Which.
+    pub call: CallId,
+    /// The tool.
+    pub tool: String,
+    /// What it was about.
+    pub title: String,
+    /// How it ended; nothing when nobody knows.
+    pub outcome: Option<OutcomeKind>,
+}
+
+/// What lies behind a point of a journal and is not undone by going back to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Behind {
+    /// Calls that may have changed something, in the order of their starts.
+    pub deeds: Vec<Deed>,
+    /// What the operator said and the model was told.
+    pub told: Vec<InterjectionId>,
+}
+
+/// The closed iterations of the visible history, each with the record that closed it.
+pub fn boundaries(records: &[Record]) -> Vec<(u32, Seq)> {
+    let mut closed: Vec<(u32, Seq)> = Vec::new();
+    for record in records {
+        match &record.event {
+            Event::IterationClosed { n, .. } => closed.push((*n, record.seq)),
+            Event::Rewound { to_seq, .. } => closed.retain(|(_, seq)| seq <= to_seq),
+            _ => {}
+        }
+    }
+    closed
+}
+
+/// The record that closed an iteration of the visible history.
+pub fn boundary(records: &[Record], asked: u32) -> Result<Seq, NotABoundary> {
+    let closed = boundaries(records);
+    match closed.iter().find(|(n, _)| *n == asked) {
+        Some((_, seq)) => Ok(*seq),
+        None => {
+            let nearest = closed.iter().map(|(n, _)| *n).min_by_key(|n| n.abs_diff(asked));
+            Err(NotABoundary { asked, nearest })
+        }
+    }
+}
+
+/// What happened after a record and can't be taken back by hiding it.
+pub fn behind(records: &[Record], seq: Seq) -> Behind {
+    let mut proposed: BTreeMap<CallId, (String, String, EffectClass)> = BTreeMap::new();
+    let mut behind = Behind::default();
+    for record in records {
+        let is_behind = record.seq > seq;
+        match &record.event {
+            Event::ToolCallProposed { call, tool, effect, .. } => {
+                proposed.insert(*call, (tool.clone(), String::new(), *effect));
+            }
+            Event::ToolCallPrepared { call, facts } => {
+                proposed.entry(*call).and_modify(|known| known.1 = facts.title.clone());
+            }
+            Event::ToolCallStarted { call, .. } if is_behind => {
+                let Some((tool, title, effect)) = proposed.get(call) else { continue };
+                let may_change = !matches!(effect, EffectClass::Read | EffectClass::Control);
+                if may_change && behind.deeds.iter().all(|deed| deed.call != *call) {
+                    let (tool, title) = (tool.clone(), title.clone());
+                    behind.deeds.push(Deed { call: *call, tool, title, outcome: None });
+                }
+            }
+            Event::ToolCallFinished { call, outcome } => {
+                let deed = behind.deeds.iter_mut().find(|deed| deed.call == *call);
+                deed.into_iter().for_each(|deed| deed.outcome = Some(outcome.kind));
+            }
+            Event::InterjectionDelivered { id } if is_behind => behind.told.push(*id),
+            _ => {}
+        }
+    }
+    behind
+}
+
+impl Run {
+    /// Folds a whole journal, and shows each record with the run that it led to and the length of the conversation
+    /// before it. Errors when the journal is empty or a record does not fit.
+    pub fn fold_each(
+        id: &RunId,
+        records: &[Record],
+        mut each: impl FnMut(&Record, &Run, usize),
+    ) -> Result<Run, Broken> {
+        let Some((first, rest)) = records.split_first() else {
+            return Err(Broken { seq: Seq(1), why: "the journal is empty".to_string() });
+        };
+        let wanted: BTreeSet<Seq> = rest
+            .iter()
+            .filter_map(|record| match &record.event {
+                Event::Rewound { to_seq, .. } => Some(*to_seq),
+                _ => None,
+            })
+            .collect();
+        let mut kept: BTreeMap<Seq, Run> = BTreeMap::new();
+        let mut run = Run::begin(id.clone(), first)?;
+        for record in rest {
+            let talk = run.transcript.len();
+            match &record.event {
+                Event::Rewound { to_seq, .. } => run.rewind(kept.get(to_seq), record)?,
+                _ => run.apply(record)?,
+            }
+            if wanted.contains(&run.seq) {
+                kept.insert(run.seq, run.clone());
+            }
+            each(record, &run, talk);
+        }
+        Ok(run)
+    }
+
+    /// Takes in a rewind. `past` is what the journal folds to up to the record that it goes back to. Errors when that
+    /// is not the end of the iteration that the record names, or the run may not be rewound.
+    pub fn rewind(&mut self, past: Option<&Run>, record: &Record) -> Result<(), Broken> {
+        let broken = |why: &str| Broken { seq: record.seq, why: why.to_string() };
+        let Event::Rewound { to, to_seq, .. } = &record.event else { return Err(broken("it is no rewind")) };
+        if record.seq != self.seq.next() {
+            return Err(broken("it does not follow the last record"));
+        }
+        match &self.status {
+            Status::Parked(_) | Status::Failed(_) | Status::Cancelled => {}
+            Status::Queued | Status::Running | Status::Completed(_) => {
+                return Err(broken("a run can be rewound only when it is parked, failed or cancelled"));
+            }
+        }
+        let is_visible = self.history.iter().any(|closed| closed.n == *to);
+        let past =
+            past.filter(|past| is_visible && past.seq == *to_seq && past.iteration.n == *to && !past.iteration.is_open);
+        let past = past.ok_or_else(|| broken("it does not go back to the end of an iteration"))?.clone();
+        let now = self.clone();
+        *self = Run {
+            seq: record.seq,
+            at: record.at,
+            status: Status::Parked(ParkReason::Paused),
+            status_since: record.at,
+            owner: now.owner,
+            attempt: now.attempt,
+            trust: now.trust,
+            trust_was_driven: now.trust_was_driven,
+            // What was granted then and taken back since stays taken back.
+            granted_tools: past.granted_tools.intersection(&now.granted_tools).cloned().collect(),
+            pool: now.pool,
+            next: now.next,
+            interjections: now.interjections,
+            provider_waits: now.provider_waits,
+            progress: Progress {
+                denials: now.progress.denials,
+                denied: now.progress.denied,
+                recoveries: now.progress.recoveries,
+                granted: past.progress.granted.intersection(&now.progress.granted).cloned().collect(),
+                ..past.progress
+            },
+            lacks: Vec::new(),
+            control: None,
+            retry_at: None,
+            trouble: None,
+            ..past
+        };
+        self.estimate.factor_percent = self.estimate.factor_percent.max(now.estimate.factor_percent);
+        self.pool.observe_active(record.active);
+        Ok(())
+    }
+
+    /// Becomes a run of its own: the conversation, the plan and what was denied stay; everything that counts or grants
+    /// starts anew.
+    pub(crate) fn branch_off(&mut self, from: (&RunId, u32), terms: &Terms, record: &Record) -> Result<(), String> {
+        let (parent, iteration) = from;
+        if self.iteration.is_open || self.iteration.n != iteration {
+            return Err(format!("iteration {iteration} is not the last one and closed"));
+        }
+        let earlier = self.lineage.as_ref().map_or(MicroUsd(0), |lineage| lineage.cost);
+        let cost = earlier.plus(self.pool.spent());
+        self.lineage = Some(Lineage { parent: parent.clone(), seq: self.seq, iteration, cost });
+        let has_new_goal = terms.goal != self.terms.goal;
+        self.terms = std::sync::Arc::new(terms.clone());
+        self.pool = Pool::new(terms.limits);
+        self.created = record.at;
+        self.status = Status::Queued;
+        self.status_since = record.at;
+        self.owner = None;
+        self.attempt = 1;
+        self.progress = Progress {
+            denied: std::mem::take(&mut self.progress.denied),
+            seen: self.progress.seen.clone(),
+            written: self.progress.written.clone(),
+            passed: std::mem::take(&mut self.progress.passed),
+            ..Progress::default()
+        };
+        self.trust = terms.trust;
+        self.trust_was_driven = false;
+        self.granted_tools.clear();
+        self.lacks.clear();
+        self.plan_news.clear();
+        self.interjections.clear();
+        self.control = None;
+        self.retry_at = None;
+        self.trouble = None;
+        self.provider_waits = 0;
+        self.verdict = None;
+        self.diagnosis = None;
+        self.warnings.clear();
+        if self.plan.source == PlanSource::Seed {
+            self.plan = Plan { revision: self.plan.revision, ..Plan::seed(terms.goal.as_str()) };
+        }
+        if has_new_goal {
+            let text = format!("The operator branched off here, with another goal: {}", terms.goal.as_str());
+            self.say(Message::Engine { text }, record);
+        }
+        Ok(())
+    }
+
+    /// Whether a record may follow the end of the run: a new owner, the operator's retry of a run that did not
+    /// complete, or a rewind of it.
+    pub(crate) fn may_follow_end(&self, event: &Event) -> bool {
+        let is_reopened = matches!(self.status, Status::Failed(_) | Status::Cancelled);
+        match event {
+            Event::OwnerAcquired { .. } => true,
+            Event::StatusChanged { status: Status::Running | Status::Parked(ParkReason::Paused), by: Some(_) } => {
+                is_reopened
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Going back and branching off, as records: what must be so for it, and what is written. The journal that it rests on
+//! is handed in; a fork's first records are copies of it (docs/ENGINE.md §15).
+
+use crate::domain::command::Refusal;
+use crate::domain::event::Event;
+use crate::domain::event::Record;
+use crate::domain::fold::Broken;
+use crate::domain::id::ClientId;
+use crate::domain::id::RunId;
+use crate::domain::lineage;
+use crate::domain::lineage::Behind;
+use crate::domain::run::Run;
+use crate::domain::status::Status;
+use crate::domain::terms::Terms;
+use crate::domain::time::Now;
+use crate::domain::time::Span;
+use crate::domain::tool::CallState;
+use crate::machine::adopt;
+
+/// What going back led to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rewound {
+    /// The run as it stands now.
+    pub run: Run,
+    /// What is to be written.
+    pub records: Vec<Record>,
+    /// What is not undone.
+    pub behind: Behind,
+}
+
+/// Goes back to the end of an iteration. `records` is the whole journal that `run` was folded from. Refused when the
+/// iteration is not a closed one of the visible history, or the run is not parked, failed or cancelled.
+pub fn rewind(run: &Run, records: &[Record], to: u32, client: &ClientId, now: Now) -> Result<Rewound, Refusal> {
+    match &run.status {
+        Status::Parked(_) | Status::Failed(_) | Status::Cancelled => {}
+        Status::Completed(_) => return Err(Refusal::Ended(run.status.clone())),
+        Status::Queued | Status::Running => return Err(Refusal::NotParked(run.status.clone())),
+    }
+    let to_seq = lineage::boundary(records, to).map_err(Refusal::NotABoundary)?;
+    let broken = |broken: Broken| Refusal::Broken(broken.to_string());
+    let upto: Vec<Record> = records.iter().take_while(|record| record.seq <= to_seq).cloned().collect();
+    let past = Run::fold(&run.id, &upto).map_err(broken)?;
+    let mut after = run.clone();
+    let mut written = Vec::new();
+    // Decisions that were asked for or made, and not carried out, do not outlive what they were about.
+    for call in run.ordered_calls() {
+        if matches!(call.state, CallState::Awaiting { .. } | CallState::Approved) && !run.is_ended() {
+            let why = format!("the run went back to the end of iteration {to}");
+            written.push(adopt(&mut after, Event::ApprovalInvalidated { call: call.id, why }, now).map_err(broken)?);
+        }
+    }
+    let event = Event::Rewound { to, to_seq, by: client.clone() };
+    let record = Record { seq: after.seq.next(), at: now.at, active: now.active, event };
+    after.rewind(Some(&past), &record).map_err(broken)?;
+    after.check().map_err(broken)?;
+    written.push(record);
+    Ok(Rewound { run: after, records: written, behind: lineage::behind(records, to_seq) })
+}
+
+/// The part of a journal that a fork begins with, and the iteration that it ends with: the one that is asked for, or
+/// the last closed one.
+pub fn beginning(records: &[Record], asked: Option<u32>) -> Result<(&[Record], u32), Refusal> {
+    let closed = lineage::boundaries(records);
+    let last = closed.last().map_or(0, |(n, _)| *n);
+    let iteration = asked.unwrap_or(last);
+    let seq = lineage::boundary(records, iteration).map_err(Refusal::NotABoundary)?;
+    let count = records.iter().take_while(|record| record.seq <= seq).count();
+    Ok((records.get(..count).unwrap_or(records), iteration))
+}
+
+/// The record that makes a run of its own of a copy of another run's beginning; and that run. `run` is what the copy
+/// folds to under its new name.
+pub fn fork(
+    mut run: Run,
+    parent: &RunId,
+    iteration: u32,
+    terms: Terms,
+    client: &ClientId,
+    now: Now,
+) -> Result<(Run, Record), Refusal> {
+    let broken = |broken: Broken| Refusal::Broken(broken.to_string());
+    let event = Event::Forked { parent: parent.clone(), iteration, terms: Box::new(terms), by: client.clone() };
+    let record = adopt(&mut run, event, Now { at: now.at, active: Span(0) }).map_err(broken)?;
+    run.check().map_err(broken)?;
+    Ok((run, record))
+}

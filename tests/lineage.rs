@@ -1,0 +1,202 @@
+//! Going back and branching off, on the golden journals: what is hidden, what stays, and that the result is exact.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::Path;
+
+use tiller::domain::command::Refusal;
+use tiller::domain::event::Event;
+use tiller::domain::event::Owner;
+use tiller::domain::event::OwnerMode;
+use tiller::domain::event::Record;
+use tiller::domain::id::ClientId;
+use tiller::domain::id::RunId;
+use tiller::domain::lineage;
+use tiller::domain::money::MicroUsd;
+use tiller::domain::run::Run;
+use tiller::domain::status::ParkReason;
+use tiller::domain::status::Status;
+use tiller::domain::terms::Goal;
+use tiller::domain::terms::Terms;
+use tiller::domain::time::Now;
+use tiller::domain::time::Span;
+use tiller::domain::time::Timestamp;
+use tiller::domain::tool::EffectClass;
+use tiller::machine;
+use tiller::machine::Input;
+use tiller::machine::turn;
+use tiller::store::transfer;
+
+const GOLDEN: [&str; 5] = ["parked", "rehearsal", "life-4", "life-6", "life-70"];
+
+fn golden(name: &str) -> (RunId, Vec<Record>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/journals/1-first-{name}.jsonl"));
+    let carried = transfer::read(&std::fs::read_to_string(path).unwrap()).unwrap();
+    (carried.run, carried.records)
+}
+
+fn client() -> ClientId {
+    ClientId("test".to_string())
+}
+
+fn later(run: &Run) -> Now {
+    Now { at: Timestamp(run.at.0 + 1_000), active: Span(run.pool.used(tiller::domain::budget::Axis::Active)) }
+}
+
+/// Every place of a journal at which the run could be rewound: parked, failed or cancelled, between two groups.
+fn places(id: &RunId, records: &[Record]) -> Vec<usize> {
+    let mut places = Vec::new();
+    Run::fold_each(id, records, |record, run, _| {
+        let may = matches!(run.status, Status::Parked(_) | Status::Failed(_) | Status::Cancelled);
+        if may && run.check().is_ok() && !run.is_busy() {
+            places.push(usize::try_from(record.seq.0).unwrap());
+        }
+    })
+    .unwrap();
+    places
+}
+
+/// Goes back from one place to one iteration, and compares with both. Gives the journal after it.
+fn check(id: &RunId, records: &[Record], to: u32) -> Vec<Record> {
+    let now = Run::fold(id, records).unwrap();
+    let upto = lineage::boundary(records, to).unwrap();
+    let past = Run::fold(id, &records[..usize::try_from(upto.0).unwrap()]).unwrap();
+    let rewound = machine::lineage::rewind(&now, records, to, &client(), later(&now)).unwrap();
+    let run = rewound.run;
+    let mut journal = records.to_vec();
+    journal.extend(rewound.records);
+    assert_eq!(Run::fold(id, &journal).unwrap(), run, "the fold differs");
+    assert_eq!(run.status, Status::Parked(ParkReason::Paused));
+    // Hidden: the conversation, the plan, the detectors, the grants.
+    assert_eq!(run.transcript, past.transcript);
+    assert_eq!((&run.plan, &run.history, &run.iteration), (&past.plan, &past.history, &past.iteration));
+    assert_eq!((run.progress.idle, run.progress.replans), (past.progress.idle, past.progress.replans));
+    let still = past.progress.granted.intersection(&now.progress.granted).cloned().collect();
+    assert_eq!(run.progress.granted, still, "what was taken back since stays taken back");
+    assert!(run.calls.is_empty() && run.waiting().is_empty());
+    // Kept: money, counts, denials, ids, what the operator said and the model was not told.
+    assert_eq!((&run.pool, &run.next), (&now.pool, &now.next));
+    assert_eq!((run.progress.denials, &run.progress.denied), (now.progress.denials, &now.progress.denied));
+    assert_eq!(run.trust, now.trust);
+    assert_eq!(run.interjections, now.interjections);
+    // Every start of a call that may change something, after that place, is listed once.
+    let mut started = Vec::new();
+    for record in &records[usize::try_from(upto.0).unwrap()..] {
+        if let Event::ToolCallStarted { call, .. } = &record.event {
+            let may_change = records.iter().any(|other| {
+                matches!(&other.event, Event::ToolCallProposed { call: one, effect, .. }
+                    if one == call && *effect != EffectClass::Read)
+            });
+            if may_change && !started.contains(call) {
+                started.push(*call);
+            }
+        }
+    }
+    assert_eq!(rewound.behind.deeds.iter().map(|deed| deed.call).collect::<Vec<_>>(), started);
+    journal
+}
+
+/// The run goes on from where it was put: it opens the iteration after that one.
+fn goes_on(id: &RunId, journal: &mut Vec<Record>) {
+    let mut run = Run::fold(id, journal).unwrap();
+    let n = run.iteration.n;
+    let owner = Owner { pid: 1, host: "box".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
+    let resume = tiller::domain::command::Command::Resume;
+    for input in [Input::Recovered { owner, problems: Vec::new() }, Input::Command(resume, client())] {
+        let turned = turn(&run, &input, later(&run)).unwrap();
+        journal.extend(turned.records);
+        run = turned.run;
+    }
+    let parked = matches!(run.status, Status::Parked(ParkReason::Budget(_)));
+    assert!(parked || (run.iteration.n, run.iteration.is_open) == (n + 1, true), "{:?}", run.status);
+    assert_eq!(Run::fold(id, journal).unwrap(), run);
+}
+
+#[test]
+fn going_back_is_exact_from_every_place_to_every_iteration() {
+    let mut count = 0;
+    for name in GOLDEN {
+        let (id, records) = golden(name);
+        let places = places(&id, &records);
+        for place in places.iter().step_by(places.len() / 6 + 1) {
+            for (to, _) in lineage::boundaries(&records[..*place]) {
+                let mut journal = check(&id, &records[..*place], to);
+                goes_on(&id, &mut journal);
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 30, "{count}");
+}
+
+#[test]
+fn going_back_again_and_again_is_exact() {
+    let (id, records) = golden("life-4");
+    let place = *places(&id, &records).last().unwrap();
+    let mut journal = records[..place].to_vec();
+    let all = lineage::boundaries(&journal);
+    for (to, _) in all.iter().rev() {
+        journal = check(&id, &journal, *to);
+        let visible: Vec<u32> = lineage::boundaries(&journal).iter().map(|(n, _)| *n).collect();
+        assert_eq!(visible, (1..=*to).collect::<Vec<_>>());
+    }
+    // What was hidden is gone from view: it can't be gone back to.
+    let run = Run::fold(&id, &journal).unwrap();
+    let refused = machine::lineage::rewind(&run, &journal, 3, &client(), later(&run)).unwrap_err();
+    let sentence = "iteration 3 is not a closed one of this run; nothing changed; the nearest is 1";
+    assert_eq!(refused.to_string(), sentence);
+}
+
+#[test]
+fn a_completed_run_and_one_without_an_iteration_are_not_gone_back_in() {
+    let (id, records) = golden("rehearsal");
+    let run = Run::fold(&id, &records).unwrap();
+    let refused = machine::lineage::rewind(&run, &records, 1, &client(), later(&run)).unwrap_err();
+    assert!(matches!(refused, Refusal::Ended(Status::Completed(_))));
+    assert!(refused.to_string().contains("`tiller fork RUN --goal TEXT` goes on from its end"), "{refused}");
+    let refused = machine::lineage::beginning(&records[..4], None).unwrap_err();
+    assert!(refused.to_string().contains("no iteration of this run is closed yet"), "{refused}");
+}
+
+#[test]
+fn a_rewind_that_does_not_fit_is_no_record() {
+    let (id, records) = golden("life-4");
+    let place = *places(&id, &records).last().unwrap();
+    let whole = check(&id, &records[..place], 2);
+    for wrong in [1, 3, 7, u64::MAX] {
+        let mut journal = whole.clone();
+        let Some(Record { event: Event::Rewound { to_seq, .. }, .. }) = journal.last_mut() else { panic!("no rewind") };
+        to_seq.0 = to_seq.0.saturating_add(wrong);
+        assert!(Run::fold(&id, &journal).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn s_66_a_fork_inherits_the_talk_and_the_plan_and_no_leave() {
+    for name in GOLDEN {
+        let (_, records) = golden(name);
+        for (n, seq) in lineage::boundaries(&records) {
+            let (beginning, iteration) = machine::lineage::beginning(&records, Some(n)).unwrap();
+            assert_eq!((beginning.len() as u64, iteration), (seq.0, n));
+            let (parent, child) = (RunId::from_entropy([1; 12]), RunId::from_entropy([2; 12]));
+            let past = Run::fold(&child, beginning).unwrap();
+            let terms =
+                Terms { goal: Goal::try_from("another goal".to_string()).unwrap(), ..Terms::clone(&past.terms) };
+            let now = Now { at: Timestamp(9), active: Span(0) };
+            let (run, record) = machine::lineage::fork(past.clone(), &parent, n, terms, &client(), now).unwrap();
+            let mut journal = beginning.to_vec();
+            journal.push(record);
+            assert_eq!(Run::fold(&child, &journal).unwrap(), run);
+            assert_eq!((&run.id, &run.status, run.created), (&child, &Status::Queued, Timestamp(9)));
+            assert!(run.progress.granted.is_empty() && run.waiting().is_empty() && run.interjections.is_empty());
+            assert_eq!(run.progress.denied, past.progress.denied);
+            assert_eq!((run.pool.spent(), run.pool.limits()), (MicroUsd(0), &past.terms.limits));
+            let line = run.lineage.clone().unwrap();
+            assert_eq!((line.parent, line.iteration, line.cost), (parent, n, past.pool.spent()));
+            assert_eq!(run.transcript.len(), past.transcript.len() + 1, "the other goal is told");
+            assert_eq!(run.next.call, past.next.call);
+            let owner = Owner { pid: 1, host: "box".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
+            let turned = turn(&run, &Input::Recovered { owner, problems: Vec::new() }, later(&run)).unwrap();
+            assert_eq!((turned.run.iteration.n, turned.run.iteration.is_open), (n + 1, true));
+        }
+    }
+}
