@@ -113,6 +113,8 @@ fn s_68_any_crash_same_end() {
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
 }
 
+type Spoil<'a> = Box<dyn Fn(&mut World) + 'a>;
+
 #[test]
 fn the_checker_bites() {
     // A life with a provider.
@@ -122,7 +124,7 @@ fn the_checker_bites() {
     let (mark, left) = world.marks.iter().find(|(mark, _)| mark.starts_with('m')).unwrap();
     let more = left + records.len() as u64;
     let beyond = records.len() as u64 + 1;
-    let spoiled: [(&str, Box<dyn Fn(&mut World)>); 6] = [
+    let spoiled: [(&str, Spoil<'_>); 6] = [
         ("was acknowledged as", Box::new(|world| world.acknowledged.extend([(3, Value::Null)]))),
         ("is None", Box::new(|world| world.acknowledged.extend([(beyond, Value::Null)]))),
         ("commands were answered", Box::new(|world| world.orders.0 += 100)),
@@ -136,7 +138,7 @@ fn the_checker_bites() {
         let said = checker::check(&records, &run, &world).unwrap_err();
         assert!(said.contains(wanted), "{said}");
     }
-    let twice: Vec<Record> = records.iter().flat_map(|record| result_twice(record)).collect();
+    let twice: Vec<Record> = records.iter().flat_map(result_twice).collect();
     let said = checker::check(&twice, &run, &World { acknowledged: BTreeMap::new(), ..world.clone() }).unwrap_err();
     assert!(said.contains("has 2 results"), "{said}");
     let unstarted: Vec<Record> =
