@@ -9,16 +9,20 @@ pub mod lineage;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
 use crate::cli::archive::Archive;
+use crate::cli::closing::ConfirmWords;
+use crate::cli::closing::Grant;
 use crate::cli::deciding::ApproveWords;
 use crate::cli::deciding::DecisionWords;
 use crate::cli::deciding::EditText;
 use crate::cli::lineage::Branch;
+use crate::cli::options::FormWords;
+use crate::cli::options::OptionWords;
+use crate::cli::options::OutputWords;
 pub mod told;
 
 use crate::cli::told::WhenTold;
@@ -32,12 +36,15 @@ use crate::domain::command::Policy;
 use crate::domain::id::CallId;
 use crate::domain::id::InterjectionId;
 use crate::domain::money::MicroUsd;
+use crate::domain::terms::Check;
 use crate::domain::terms::Goal;
 use crate::domain::trust::Trust;
 use crate::policy::plan_edit;
 
+pub mod closing;
 pub mod deciding;
 pub mod goal;
+mod options;
 pub mod values;
 
 /// What was asked for on the command line.
@@ -56,6 +63,8 @@ pub enum Ask {
     Resume {
         /// Which.
         which: Which,
+        /// Whether a stalled run is granted new replans.
+        grant: Grant,
         /// How it is shown.
         output: Output,
     },
@@ -110,8 +119,8 @@ pub struct Options {
     pub budget: Option<Limit>,
     /// The limit of iterations.
     pub iterations: Option<Limit>,
-    /// Shell lines that must exit with status 0; empty leaves those of the configuration.
-    pub checks: Vec<String>,
+    /// What must hold before a claim is believed; empty leaves the checks of the configuration.
+    pub checks: Vec<Check>,
     /// The folder it works in; nothing for the current one.
     pub workspace: Option<PathBuf>,
     /// How much it does unasked.
@@ -184,6 +193,17 @@ pub enum Order {
         /// What is known.
         resolution: Resolution,
     },
+    /// Say whether the claim is right, with words for the model.
+    Confirm {
+        /// Whether it is.
+        confirmed: bool,
+        /// The words, possibly empty.
+        text: String,
+    },
+    /// Take the work as it is.
+    Accept,
+    /// Close the run as failed.
+    Close,
     /// Say something to the agent.
     Say {
         /// What is said.
@@ -302,77 +322,6 @@ struct Line {
     options: OptionWords,
 }
 
-#[derive(Args)]
-struct OptionWords {
-    #[command(flatten)]
-    output: OutputWords,
-    /// The model, as provider/model; wins over TILLER_MODEL and tiller.toml
-    #[arg(long, value_name = "NAME")]
-    model: Option<String>,
-    /// What the run may cost, in dollars, or `unlimited`
-    #[arg(long, value_name = "DOLLARS", value_parser = values::cost)]
-    budget: Option<Limit>,
-    /// How many iterations the run may take, or `unlimited`
-    #[arg(long, value_name = "N", value_parser = values::iterations)]
-    max_iterations: Option<Limit>,
-    /// A shell line that must succeed before the goal counts as reached; may be given several times
-    #[arg(long = "check", value_name = "CMD")]
-    checks: Vec<String>,
-    /// The folder to work in, instead of the current one
-    #[arg(long, value_name = "DIR")]
-    workspace: Option<PathBuf>,
-    /// How much the run does unasked: plan, ask, auto_edit or full_trust (`tiller trust --help` explains them)
-    #[arg(long, value_name = "MODE", value_parser = deciding::trust)]
-    trust: Option<Trust>,
-}
-
-impl OptionWords {
-    fn read(self) -> Options {
-        Options {
-            output: self.output.read(),
-            model: self.model,
-            budget: self.budget,
-            iterations: self.max_iterations,
-            checks: self.checks,
-            workspace: self.workspace,
-            trust: self.trust,
-        }
-    }
-}
-
-#[derive(Args)]
-struct OutputWords {
-    /// Print lines for people and screen readers instead of opening the screen
-    #[arg(long, conflicts_with = "json")]
-    plain: bool,
-    /// Print the records, one JSON object a line, and nothing else
-    #[arg(long)]
-    json: bool,
-}
-
-impl OutputWords {
-    fn read(&self) -> Output {
-        match (self.plain, self.json) {
-            (_, true) => Output::Json,
-            (true, false) => Output::Plain,
-            (false, false) => Output::Fitting,
-        }
-    }
-}
-
-#[derive(Args)]
-struct FormWords {
-    /// Print JSON, for programs
-    #[arg(long)]
-    json: bool,
-}
-
-impl FormWords {
-    fn read(&self) -> Form {
-        if self.json { Form::Json } else { Form::Text }
-    }
-}
-
 #[derive(Subcommand)]
 enum Word {
     /// Start a run
@@ -391,6 +340,9 @@ enum Word {
         /// The run that was touched last
         #[arg(long, conflicts_with = "run")]
         last: bool,
+        /// Grant a stalled run all its replans again
+        #[arg(long)]
+        grant_replans: bool,
         #[command(flatten)]
         output: OutputWords,
     },
@@ -467,6 +419,21 @@ enum Word {
         what: Known,
         /// What it gave, for the model; only with `happened`
         text: Option<String>,
+    },
+    /// Say whether the claim of being finished is right, where a check asks you
+    #[command(after_help = closing::CONFIRM_HELP)]
+    Confirm(ConfirmWords),
+    /// Take the work of a parked run as it is: the run is completed
+    Accept {
+        /// The beginning of its name
+        #[arg(value_parser = values::run_prefix)]
+        run: String,
+    },
+    /// Close a parked run as failed
+    Close {
+        /// The beginning of its name
+        #[arg(value_parser = values::run_prefix)]
+        run: String,
     },
     /// Say something to the agent of a parked run; it is told when the run goes on
     Say {
@@ -548,9 +515,10 @@ impl Word {
         let order = |run: String, order: Order| Ask::Order { run, order };
         Ok(match self {
             Word::Run { goal, options } => goal::start(&goal, options.read())?,
-            Word::Resume { run, last, output } => {
+            Word::Resume { run, last, grant_replans, output } => {
                 let named = run.map_or(Which::Only, Which::Named);
-                Ask::Resume { which: if last { Which::Last } else { named }, output: output.read() }
+                let grant = if grant_replans { Grant::Replans } else { Grant::Nothing };
+                Ask::Resume { which: if last { Which::Last } else { named }, grant, output: output.read() }
             }
             Word::Runs { form } => Ask::Runs(form.read()),
             Word::Show { run, form } => Ask::Show { run, form: form.read() },
@@ -565,6 +533,9 @@ impl Word {
             Word::Resolve { run, call, what, text } => {
                 order(run, Order::Resolve { call, resolution: resolution(what, text)? })
             }
+            Word::Confirm(words) => words.ask(),
+            Word::Accept { run } => order(run, Order::Accept),
+            Word::Close { run } => order(run, Order::Close),
             Word::Say { run, text, when } => order(run, Order::Say { text, policy: when.policy() }),
             Word::Withdraw { run, id } => order(run, Order::Withdraw(id)),
             Word::Raise { run, axis, limit } => order(run, Order::Raise { axis, limit: axis.parse_limit(&limit)? }),

@@ -25,13 +25,13 @@ use crate::config::keys::shown;
 use crate::config::value::Value;
 use crate::config::value::from_text;
 use crate::config::value::from_toml;
-use crate::config::value::lines;
 use crate::domain::budget::Limit;
 use crate::domain::budget::Limits;
 use crate::domain::limits;
 use crate::domain::terms::Check;
 use crate::domain::trust::Trust;
 
+pub(crate) mod checks;
 pub mod keys;
 pub mod models;
 pub mod value;
@@ -227,7 +227,8 @@ impl Settings {
         }
         if !options.checks.is_empty() {
             let origin = Origin::Flag("--check");
-            let value = lines(&options.checks).map_err(|problem| ConfigError { origin: origin.clone(), problem })?;
+            let value = checks::of(options.checks.clone())
+                .map_err(|problem| ConfigError { origin: origin.clone(), problem })?;
             self.set(&["run", "checks"], value, origin);
         }
         Ok(())
@@ -245,21 +246,21 @@ impl Settings {
     fn text(&self, path: &[&str]) -> Option<&str> {
         match &self.get(path)?.value {
             Value::Text(text) => Some(text),
-            Value::List(_) | Value::Limit(_) | Value::Number(_) => None,
+            Value::List(_) | Value::Checks(_) | Value::Limit(_) | Value::Number(_) => None,
         }
     }
 
     fn list(&self, path: &[&str]) -> &[String] {
         match self.get(path).map(|setting| &setting.value) {
             Some(Value::List(list)) => list,
-            Some(Value::Text(_) | Value::Limit(_) | Value::Number(_)) | None => &[],
+            Some(Value::Text(_) | Value::Checks(_) | Value::Limit(_) | Value::Number(_)) | None => &[],
         }
     }
 
     fn number(&self, path: &[&str]) -> Option<u64> {
         match self.get(path)?.value {
             Value::Number(number) => Some(number),
-            Value::Text(_) | Value::List(_) | Value::Limit(_) => None,
+            Value::Text(_) | Value::List(_) | Value::Checks(_) | Value::Limit(_) => None,
         }
     }
 
@@ -300,13 +301,25 @@ impl Settings {
     pub fn daily(&self) -> Limit {
         match self.get(&["budget", "daily"]).map(|setting| &setting.value) {
             Some(Value::Limit(limit)) => *limit,
-            Some(Value::Text(_) | Value::List(_) | Value::Number(_)) | None => Limit::At(limits::DAILY_COST.0),
+            Some(Value::Text(_) | Value::List(_) | Value::Number(_) | Value::Checks(_)) | None => {
+                Limit::At(limits::DAILY_COST.0)
+            }
         }
     }
 
-    /// The checks of a run.
+    /// The checks of a run; where there are none and it is wanted, one that asks the operator.
     pub fn checks(&self) -> Vec<Check> {
-        self.list(&["run", "checks"]).iter().cloned().map(Check::Command).collect()
+        let written = match self.get(&["run", "checks"]).map(|setting| &setting.value) {
+            Some(Value::Checks(checks)) => checks.clone(),
+            Some(Value::Text(_) | Value::List(_) | Value::Limit(_) | Value::Number(_)) | None => Vec::new(),
+        };
+        let asks = written.is_empty() && self.text(&["run", "confirm_finish"]) == Some("true");
+        if asks { vec![Check::OperatorConfirm(String::new())] } else { written }
+    }
+
+    /// Whether the model is asked where the work stands before a run parks at a limit.
+    pub fn wrap_up(&self) -> bool {
+        self.text(&["run", "wrap_up"]) != Some("false")
     }
 
     /// Whether a run that was cut off goes on by itself.
@@ -336,7 +349,7 @@ impl Settings {
     pub fn key_variables(&self) -> impl Iterator<Item = &str> {
         self.values.iter().filter_map(|(path, setting)| match (path.as_slice(), &setting.value) {
             ([providers, _, key], Value::Text(name)) if providers == "providers" && key == "key" => Some(name.as_str()),
-            (_, Value::Text(_) | Value::List(_) | Value::Limit(_) | Value::Number(_)) => None,
+            (_, Value::Text(_) | Value::List(_) | Value::Limit(_) | Value::Number(_) | Value::Checks(_)) => None,
         })
     }
 

@@ -115,6 +115,7 @@ impl Ground {
             workspace: as_text(&workspace)?,
             limits: self.settings.limits(),
             checks: self.settings.checks(),
+            wrap_up: self.settings.wrap_up(),
             model: spec,
             instructions: self.settings.instructions().to_string(),
             rehearsal: false,
@@ -283,8 +284,9 @@ pub fn fold(id: &RunId, records: &[Record]) -> anyhow::Result<Run> {
 /// Terms without secrets. A check has to be run as it is, so one that holds a secret is refused.
 pub fn clean(redactor: &Redactor, mut terms: Terms) -> anyhow::Result<Terms> {
     for check in &terms.checks {
+        let written = serde_json::to_string(check)?;
         anyhow::ensure!(
-            redactor.exact(check.title()) == check.title(),
+            redactor.exact(&written) == written,
             "a check holds the value of a secret variable, which would be stored; nothing was started; name the \
              variable instead"
         );

@@ -15,6 +15,7 @@ use tiller::cli::Options;
 use tiller::cli::Output;
 use tiller::cli::Stop;
 use tiller::cli::Which;
+use tiller::cli::closing::Grant;
 use tiller::config;
 use tiller::config::ConfigError;
 use tiller::config::Places;
@@ -151,10 +152,14 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
             let seat = rehearse(&ground, script.as_deref()).await?;
             watch(&ground, seat, output, None).await
         }
-        Ask::Resume { which, output } => {
+        Ask::Resume { which, grant, output } => {
             let id = pick(&ground, which)?;
             let seat = ground.open(&id).await?;
-            watch(&ground, seat, output, Some(Command::Resume)).await
+            let first = match grant {
+                Grant::Nothing => Command::Resume,
+                Grant::Replans => Command::GrantReplans,
+            };
+            watch(&ground, seat, output, Some(first)).await
         }
         Ask::Runs(form) => {
             let all = ground.home.list()?;

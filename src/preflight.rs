@@ -23,7 +23,7 @@ pub fn problems(run: &Run, home: &Home, tools: &Toolbox) -> Vec<Lack> {
     all.extend(home.has_room(&run.id).err().map(full));
     all.extend(model::open(&run.terms.model).err().map(unasked));
     all.extend(tools.self_test().err().map(not_ready));
-    all.extend(run.terms.checks.iter().filter_map(broken).map(not_ready).next());
+    all.extend(run.terms.checks.iter().filter_map(|check| broken(tools, check)).map(not_ready).next());
     let flags = AccessFlags::R_OK | AccessFlags::W_OK | AccessFlags::X_OK;
     if let Err(why) = nix::unistd::access(run.terms.workspace.as_str(), flags) {
         all.push(not_ready(format!("the folder {} can't be used ({})", run.terms.workspace, why.desc())));
@@ -41,13 +41,18 @@ fn unasked(error: ModelError) -> Lack {
 }
 
 /// Why a check can't be run at all, if it can't.
-fn broken(check: &Check) -> Option<String> {
+fn broken(tools: &Toolbox, check: &Check) -> Option<String> {
     match check {
         Check::Command(line) if line.trim().is_empty() => Some("a check is empty".to_string()),
         Check::Command(line) if line.contains('\0') || line.len() > limits::COMMAND_MAX_BYTES => {
             Some("a check is no line that a shell takes".to_string())
         }
         Check::Command(_) => None,
+        Check::FileExists(_) | Check::FileMatches { .. } | Check::Tool { .. } => tools.can_check(check).err(),
+        Check::ModelJudge(question) if question.trim().is_empty() => {
+            Some("a check asks the model nothing; write what must hold".to_string())
+        }
+        Check::ModelJudge(_) | Check::OperatorConfirm(_) => None,
     }
 }
 
@@ -79,6 +84,7 @@ mod tests {
             workspace: dir.to_string_lossy().into_owned(),
             limits: Limits::default(),
             checks: vec![Check::Command("true".to_string())],
+            wrap_up: true,
             model: ModelSpec {
                 name: "local/m".to_string(),
                 dialect: Dialect::Openai,

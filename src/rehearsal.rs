@@ -85,6 +85,7 @@ pub fn terms(run_dir: &Path, script: Option<&Path>, tools: Vec<ToolSpec>) -> any
         workspace: workspace(run_dir).to_string_lossy().into_owned(),
         limits: all,
         checks: asset.checks.into_iter().map(Check::Command).collect(),
+        wrap_up: true,
         model: ModelSpec {
             name: MODEL.to_string(),
             dialect: Dialect::Scripted,

@@ -268,6 +268,7 @@ fn terms(tools: Vec<ToolSpec>) -> Terms {
         workspace: "/nonexistent".to_string(),
         limits: Limits::default(),
         checks: Vec::new(),
+        wrap_up: false,
         model: ModelSpec {
             name: "test/test".to_string(),
             dialect: Dialect::Scripted,

@@ -89,6 +89,16 @@ fn claims() {
 }
 
 #[test]
+fn wrap_up() {
+    check("wrap_up");
+}
+
+#[test]
+fn checks() {
+    check("checks");
+}
+
+#[test]
 fn budgets() {
     check("budgets");
 }

@@ -28,6 +28,7 @@ use tiller::domain::model::ModelReply;
 use tiller::domain::model::ModelRequest;
 use tiller::domain::model::ModelSpec;
 use tiller::domain::model::Offer;
+use tiller::domain::model::Purpose;
 use tiller::domain::model::StopReason;
 use tiller::domain::status::Phase;
 use tiller::domain::time::Span;
@@ -130,6 +131,7 @@ fn request(closing: &str, max_output: u64) -> ModelRequest {
         attempt: 1,
         iteration: 1,
         phase: Phase::Pursue,
+        purpose: Purpose::Turn,
         system: "You are helpful.".to_string(),
         entries: Vec::new(),
         closing: closing.to_string(),

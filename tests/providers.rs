@@ -29,6 +29,7 @@ use tiller::domain::model::ModelFailure;
 use tiller::domain::model::ModelReply;
 use tiller::domain::model::ModelRequest;
 use tiller::domain::model::ModelSpec;
+use tiller::domain::model::Purpose;
 use tiller::domain::model::StopReason;
 use tiller::domain::status::Phase;
 use tiller::domain::time::Span;
@@ -367,6 +368,7 @@ fn request() -> ModelRequest {
         attempt: 1,
         iteration: 1,
         phase: Phase::Pursue,
+        purpose: Purpose::Turn,
         system: "be good".to_string(),
         entries: vec![
             entry(Message::Operator { id: InterjectionId(1), text: "hello".to_string() }),

@@ -25,6 +25,7 @@ use tiller::domain::message::ToolUse;
 use tiller::domain::model::FailureClass;
 use tiller::domain::model::ModelReply;
 use tiller::domain::model::ModelRequest;
+use tiller::domain::model::Purpose;
 use tiller::domain::money::MicroUsd;
 use tiller::domain::plan::Plan;
 use tiller::domain::plan::Todo;
@@ -229,6 +230,7 @@ impl Engine {
                 attempt,
                 iteration: 1,
                 phase,
+                purpose: Purpose::Turn,
                 system: String::new(),
                 entries: self.entries.clone(),
                 closing: String::new(),

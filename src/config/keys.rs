@@ -24,8 +24,8 @@ pub enum Holds {
     Model,
     /// Any text.
     Text,
-    /// A list of shell lines.
-    Lines,
+    /// A list of checks.
+    Checks,
     /// The name of an environment variable.
     Variable,
     /// A list of such names.
@@ -54,7 +54,7 @@ impl Holds {
         match self {
             Holds::Model => "a model in quotes, \"provider/model\"",
             Holds::Text => "a text in quotes",
-            Holds::Lines => "a list of shell lines, [\"cargo test\"]",
+            Holds::Checks => "a list of checks: shell lines and tables, [\"cargo test\", { file = \"dist/app\" }]",
             Holds::Variable => "the name of an environment variable in capitals, \"OPENAI_API_KEY\"",
             Holds::Variables => "a list of names of environment variables, [\"CARGO_HOME\"]",
             Holds::Address => "a base URL in quotes, \"https://host/v1\"",
@@ -91,10 +91,22 @@ pub const KEYS: &[Key] = &[
     key(&["budget", "model_calls"], Holds::Limit(Axis::ModelCalls), "96", "How many times the model may be asked."),
     key(&["budget", "tokens"], Holds::Limit(Axis::Tokens), "2000000", "How many tokens it may use, in and out."),
     key(
+        &["run", "wrap_up"],
+        Holds::Switch,
+        "true",
+        "Whether the model is asked where the work stands before a run parks at a limit.",
+    ),
+    key(
+        &["run", "confirm_finish"],
+        Holds::Switch,
+        "false",
+        "Whether you are asked to confirm a claim of being finished, where there are no checks.",
+    ),
+    key(
         &["run", "checks"],
-        Holds::Lines,
+        Holds::Checks,
         "[]",
-        "Shell lines that must succeed before the goal counts as reached. They are yours, so they run unasked.",
+        "What must hold before the goal counts as reached, in this order. Yours, so it runs unasked. See below.",
     ),
     key(
         &["run", "resume"],

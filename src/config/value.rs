@@ -7,12 +7,14 @@ use reqwest::Url;
 use toml::Spanned;
 use toml::de::DeValue;
 
+use crate::config::checks;
 use crate::config::keys::Holds;
 use crate::config::keys::split_model;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
+use crate::domain::terms::Check;
 use crate::domain::trust::Trust;
 
 /// A value as it is meant.
@@ -22,6 +24,8 @@ pub(crate) enum Value {
     Text(String),
     /// A list of texts.
     List(Vec<String>),
+    /// What must hold before a claim is believed.
+    Checks(Vec<Check>),
     /// A limit.
     Limit(Limit),
     /// Tokens, or micro-dollars per million tokens.
@@ -32,16 +36,13 @@ pub(crate) enum Value {
 pub(crate) fn from_toml(holds: Holds, value: &Spanned<DeValue<'_>>) -> Result<Value, String> {
     let expected = |found: &str| Err(format!("expected {}, found {found}", holds.form()));
     match (holds, value.get_ref()) {
-        (Holds::Lines | Holds::Variables, DeValue::Array(items)) => {
+        (Holds::Checks, DeValue::Array(items)) => checks::from_toml(items),
+        (Holds::Variables, DeValue::Array(items)) => {
             let texts: Option<Vec<String>> =
                 items.iter().map(|item| item.get_ref().as_str().map(ToString::to_string)).collect();
-            match (holds, texts) {
-                (_, None) => expected("a list with something else in it"),
-                (Holds::Lines, Some(texts)) => lines(&texts),
-                (_, Some(texts)) => variables(texts),
-            }
+            texts.map_or_else(|| expected("a list with something else in it"), variables)
         }
-        (Holds::Lines | Holds::Variables, other) => expected(kind(other)),
+        (Holds::Checks | Holds::Variables, other) => expected(kind(other)),
         (Holds::Switch, DeValue::Boolean(on)) => Ok(Value::Text(on.to_string())),
         (Holds::Switch, other) => expected(kind(other)),
         (_, DeValue::String(text)) => from_text(holds, text),
@@ -59,7 +60,7 @@ pub(crate) fn from_toml(holds: Holds, value: &Spanned<DeValue<'_>>) -> Result<Va
     }
 }
 
-fn kind(value: &DeValue<'_>) -> &'static str {
+pub(crate) fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a text",
         DeValue::Integer(_) => "a whole number",
@@ -80,7 +81,7 @@ pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
             Err(format!("it is longer than {} bytes; put it in a file and name the file", limits::SAY_MAX_BYTES))
         }
         Holds::Text => Ok(Value::Text(text.to_string())),
-        Holds::Lines => lines(&[text.to_string()]),
+        Holds::Checks => checks::of(vec![Check::Command(text.to_string())]),
         Holds::Variables => variables(vec![text.to_string()]),
         Holds::Variable if is_variable(text) => Ok(Value::Text(text.to_string())),
         // What stands here may be the key itself: it is never repeated.
@@ -102,14 +103,6 @@ pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
             Ok(_) | Err(_) => Err(expected()),
         },
         Holds::Dollars => MicroUsd::parse_dollars(text).map(|price| Value::Number(price.0)).ok_or_else(expected),
-    }
-}
-
-/// Shell lines. Errors when one is empty.
-pub(crate) fn lines(texts: &[String]) -> Result<Value, String> {
-    match texts.iter().any(|text| text.trim().is_empty()) {
-        true => Err("a check is empty, and an empty line always succeeds; write a command or leave it out".to_string()),
-        false => Ok(Value::List(texts.to_vec())),
     }
 }
 

@@ -28,6 +28,7 @@ impl Run {
         self.model_call = Some(ModelCall { id, started: record.at, max_output, purpose });
         match purpose {
             Purpose::Turn => self.iteration.model_call = Some(id),
+            Purpose::Judge(_) => {}
         }
         self.next.model_call = id.call.next();
         self.pool.count_model_call();
@@ -35,9 +36,10 @@ impl Run {
         Ok(())
     }
 
-    pub(crate) fn end_model_call(&mut self, call: ModelCallId) -> Result<(), String> {
+    /// Takes the call out of flight; gives what it was for.
+    pub(crate) fn end_model_call(&mut self, call: ModelCallId) -> Result<Purpose, String> {
         match self.model_call.take() {
-            Some(flying) if flying.id.call == call => Ok(()),
+            Some(flying) if flying.id.call == call => Ok(flying.purpose),
             Some(_) | None => Err(format!("{call} is not in flight")),
         }
     }

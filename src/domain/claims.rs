@@ -22,6 +22,31 @@ impl Run {
         Ok(())
     }
 
+    pub(crate) fn ask_to_confirm(&mut self, index: usize) -> Result<(), String> {
+        let claim = self.claim()?;
+        if claim.stage != ClaimStage::Passed(index) {
+            return Err(format!("check {index} is not due"));
+        }
+        claim.stage = ClaimStage::Asking(index);
+        Ok(())
+    }
+
+    pub(crate) fn confirm(&mut self, index: usize, confirmed: bool, text: &str) -> Result<(), String> {
+        let claim = self.claim()?;
+        if claim.stage != ClaimStage::Asking(index) {
+            return Err(format!("check {index} does not wait"));
+        }
+        if confirmed {
+            claim.stage = ClaimStage::Passed(index + 1);
+            self.iteration.passed.push(index);
+        } else {
+            let words = if text.is_empty() { "" } else { ": " };
+            let detail = format!("the operator says no{words}{text}");
+            claim.stage = ClaimStage::CheckFailed { index, detail };
+        }
+        Ok(())
+    }
+
     pub(crate) fn judge_claim(&mut self, verdict: ClaimVerdict, text: &str, record: &Record) -> Result<(), String> {
         let claim = self.claim()?;
         claim.stage = ClaimStage::Judged(verdict);

@@ -17,6 +17,7 @@ use crate::domain::lineage::NotABoundary;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::TodoId;
 use crate::domain::plan::TodoStatus;
+use crate::domain::run::NEEDS_GRANT;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::tool::Digest;
@@ -68,6 +69,19 @@ pub enum Command {
     Pause(Pause),
     /// Go on.
     Resume,
+    /// Go on with a stalled run, and grant it new replans.
+    GrantReplans,
+    /// Say whether the claim is right, where a check asks.
+    Confirm {
+        /// Whether it is.
+        confirmed: bool,
+        /// Words for the model, possibly empty.
+        text: String,
+    },
+    /// Take the work of a parked run as it is: completed.
+    Accept,
+    /// Close a parked run as failed.
+    Close,
     /// End the run.
     Cancel(Cancel),
     /// Take up a run that failed or was cancelled where it ended.
@@ -227,6 +241,12 @@ pub enum Refusal {
     NotEnded(Status),
     /// There is no such place to go back to, or to branch off from.
     NotABoundary(NotABoundary),
+    /// The run is stalled and has used up its replans.
+    NeedsGrant,
+    /// The run is not stalled, so there is nothing to grant.
+    NotStalled(Status),
+    /// No check asks for the operator's word.
+    NothingToConfirm,
     /// What it was parked for still holds.
     ReasonNotCleared {
         /// What that is.
@@ -299,6 +319,15 @@ impl fmt::Display for Refusal {
             Refusal::ReasonNotCleared { reason, remedy } => {
                 write!(out, "the run can't go on yet: {}; {remedy}", reason.phrase())
             }
+            Refusal::NeedsGrant => write!(out, "the run has used up its replans; {NEEDS_GRANT}"),
+            Refusal::NotStalled(status) => {
+                write!(
+                    out,
+                    "the run is {}, not stalled; nothing was granted; resume it without a grant",
+                    status.phrase()
+                )
+            }
+            Refusal::NothingToConfirm => write!(out, "no check asks for your word; nothing was recorded"),
             Refusal::NoSuchCall(call) => write!(out, "call {call} does not wait for this"),
             Refusal::AlreadyDecided(call) => write!(out, "call {call} was decided already; nothing changed"),
             Refusal::BindingChanged(call) => {

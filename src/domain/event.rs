@@ -352,6 +352,27 @@ pub enum Event {
         /// The sentence for the model.
         text: String,
     },
+    /// The operator is asked whether the claim is right.
+    ConfirmationRequested {
+        /// The number of the check that asks.
+        index: usize,
+    },
+    /// The operator said whether it is.
+    ConfirmationGiven {
+        /// The number of the check.
+        index: usize,
+        /// Whether it is.
+        confirmed: bool,
+        /// Their words, possibly empty.
+        text: String,
+        /// Through this client.
+        by: ClientId,
+    },
+    /// The operator granted new replans to a stalled run.
+    ReplansGranted {
+        /// Through this client.
+        by: ClientId,
+    },
     /// What the iteration showed.
     ProgressObserved {
         /// The observation.
@@ -426,6 +447,9 @@ impl Event {
             Event::AcceptanceChecked { .. } => "acceptance_checked",
             Event::CheckInterrupted { .. } => "check_interrupted",
             Event::ClaimJudged { .. } => "claim_judged",
+            Event::ConfirmationRequested { .. } => "confirmation_requested",
+            Event::ConfirmationGiven { .. } => "confirmation_given",
+            Event::ReplansGranted { .. } => "replans_granted",
             Event::ProgressObserved { .. } => "progress_observed",
             Event::StallDetected { .. } => "stall_detected",
             Event::Warned { .. } => "warned",

@@ -26,6 +26,7 @@ use crate::domain::message::Message;
 use crate::domain::message::Transcript;
 use crate::domain::model::FailureClass;
 use crate::domain::model::Offer;
+use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::plan::PlanSource;
@@ -200,22 +201,27 @@ impl Run {
                 self.start_model_call(ReservationId { call: *call, attempt: *attempt }, *max_output, *purpose, record)?;
             }
             Event::ModelCallFinished { call, reply, discarded } => {
-                self.end_model_call(*call)?;
-                self.learn(reply);
-                self.count_truncated(reply);
+                let purpose = self.end_model_call(*call)?;
+                // Requests of another shape say nothing about the next turn.
+                if purpose == Purpose::Turn && self.iteration.phase != Phase::WrapUp {
+                    self.learn(reply);
+                    self.count_truncated(reply);
+                }
                 self.trouble = None;
                 self.provider_waits = 0;
-                match discarded {
-                    None => self.accept(*call, reply, record),
-                    Some(_) => self.discard(reply),
+                match (purpose, discarded) {
+                    (Purpose::Judge(_), _) => {}
+                    (Purpose::Turn, None) => self.accept(*call, reply, record),
+                    (Purpose::Turn, Some(_)) => self.discard(reply),
                 }
             }
             Event::ModelCallFailed { call, failure } => {
-                self.end_model_call(*call)?;
-                if failure.class == FailureClass::Degenerate {
+                let purpose = self.end_model_call(*call)?;
+                if failure.class == FailureClass::Degenerate && purpose == Purpose::Turn {
                     self.iteration.degenerate += 1;
                 }
-                if failure.class != FailureClass::Cancelled {
+                // A judge that fails makes its check fail, and is not asked again.
+                if failure.class != FailureClass::Cancelled && purpose == Purpose::Turn {
                     self.iteration.failures += 1;
                     self.trouble = Some(Trouble {
                         class: failure.class,
@@ -287,6 +293,9 @@ impl Run {
             Event::CheckInterrupted { index: _ } => self.claim()?.stage = ClaimStage::Passed(0),
             Event::AcceptanceChecked { index, passed, detail } => self.end_check(*index, *passed, detail)?,
             Event::ClaimJudged { verdict, text } => self.judge_claim(*verdict, text, record)?,
+            Event::ConfirmationRequested { index } => self.ask_to_confirm(*index)?,
+            Event::ConfirmationGiven { index, confirmed, text, by: _ } => self.confirm(*index, *confirmed, text)?,
+            Event::ReplansGranted { by: _ } => self.progress.replans = 0,
             Event::ProgressObserved { observation } => {
                 self.forget_stall_warnings();
                 self.progress.take(observation);
@@ -310,7 +319,9 @@ impl Run {
     fn recover(&mut self, findings: &[Finding]) -> Result<(), String> {
         for finding in findings {
             match finding {
-                Finding::ModelCallLost(call) => self.end_model_call(*call)?,
+                Finding::ModelCallLost(call) => {
+                    self.end_model_call(*call)?;
+                }
                 Finding::ToolCallLost(call) => {
                     let one = self.touch(*call)?;
                     if one.state != CallState::Running {
@@ -331,6 +342,7 @@ impl Run {
         }
         match phase {
             Phase::Decompose => self.decomposes += 1,
+            Phase::WrapUp => {}
             Phase::Pursue | Phase::Replan => self.pool.count_loop(),
         }
         self.iteration = Iteration::new(n, phase, record, &self.plan, true);

@@ -35,6 +35,16 @@ pub const ACTIVE: Span = Span::seconds(2 * 60 * 60);
 
 /// Output asked of a model at most, in tokens, unless configured.
 pub const OUTPUT_TOKENS: u64 = 8_192;
+/// Output asked for when the work is wrapped up at a limit, in tokens.
+pub const WRAP_UP_TOKENS: u64 = 1_024;
+/// Output asked for when the model judges a check, in tokens: a yes or no and a reason.
+pub const JUDGE_TOKENS: u64 = 1_024;
+/// How long a judge may take.
+pub const JUDGE_TIMEOUT: Span = Span::seconds(120);
+/// Longest part of the talk that a judge is shown, in bytes.
+pub const JUDGE_TALK_BYTES: usize = 32 * 1024;
+/// Errors that the diagnosis of a stall repeats.
+pub const DIAGNOSIS_ERRORS: usize = 3;
 /// Context window assumed of a model that nobody described, in tokens.
 pub const WINDOW_TOKENS: u64 = 32_768;
 /// Safety factor on an estimated input, in percent.

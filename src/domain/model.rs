@@ -60,6 +60,8 @@ pub struct ModelRequest {
     pub iteration: u32,
     /// What that iteration is for.
     pub phase: Phase,
+    /// What the call itself is for.
+    pub purpose: Purpose,
     /// The system text.
     pub system: String,
     /// The conversation so far, shared with the run.
@@ -172,6 +174,8 @@ pub enum Purpose {
     /// The reply of an iteration.
     #[default]
     Turn,
+    /// Whether a check holds that the model judges: the number of the check.
+    Judge(usize),
 }
 
 impl Purpose {

@@ -196,6 +196,8 @@ pub enum ClaimStage {
     Passed(usize),
     /// This check runs.
     Checking(usize),
+    /// This check waits for the operator's word.
+    Asking(usize),
     /// This check failed.
     CheckFailed {
         /// Its number.
@@ -307,6 +309,10 @@ impl Waits {
     }
 }
 
+/// What can be done about a run that is stalled and has used up its replans.
+pub const NEEDS_GRANT: &str =
+    "say what to try, then resume and grant new replans (--grant-replans); or accept the work, or close the run";
+
 impl Run {
     /// Whether the loop turns.
     pub fn is_running(&self) -> bool {
@@ -334,6 +340,7 @@ impl Run {
     /// What can be done about a reason to park this run, in one line.
     pub fn remedy_of(&self, reason: &ParkReason) -> String {
         match (reason, &self.terms.model.key_variable) {
+            (ParkReason::Stalled(_), _) if self.needs_grant() => NEEDS_GRANT.to_string(),
             (ParkReason::Credentials, Some(variable)) => format!("set {variable} to a valid key, then resume"),
             _ => reason.remedy().to_string(),
         }
@@ -358,8 +365,30 @@ impl Run {
     pub fn running_check(&self) -> Option<usize> {
         match self.iteration.claim.as_ref().map(|claim| &claim.stage) {
             Some(ClaimStage::Checking(index)) => Some(*index),
-            Some(ClaimStage::Passed(_) | ClaimStage::CheckFailed { .. } | ClaimStage::Judged(_)) | None => None,
+            Some(
+                ClaimStage::Passed(_) | ClaimStage::Asking(_) | ClaimStage::CheckFailed { .. } | ClaimStage::Judged(_),
+            )
+            | None => None,
         }
+    }
+
+    /// The check that waits for the operator's word on the claim.
+    pub fn confirming(&self) -> Option<usize> {
+        match self.iteration.claim.as_ref().map(|claim| &claim.stage) {
+            Some(ClaimStage::Asking(index)) => Some(*index),
+            Some(
+                ClaimStage::Passed(_)
+                | ClaimStage::Checking(_)
+                | ClaimStage::CheckFailed { .. }
+                | ClaimStage::Judged(_),
+            )
+            | None => None,
+        }
+    }
+
+    /// Whether the operator must grant new replans before a stalled run can go on.
+    pub fn needs_grant(&self) -> bool {
+        matches!(self.status, Status::Parked(ParkReason::Stalled(_))) && self.progress.replans >= limits::REPLANS
     }
 
     /// Work calls whose reach is being found out.

@@ -18,6 +18,8 @@ pub enum Phase {
     Pursue,
     /// Change it, because nothing moved.
     Replan,
+    /// Say where the work stands, before the run parks at a limit.
+    WrapUp,
 }
 
 impl Phase {
@@ -27,6 +29,7 @@ impl Phase {
             Phase::Decompose => "decompose",
             Phase::Pursue => "pursue",
             Phase::Replan => "replan",
+            Phase::WrapUp => "wrap up",
         }
     }
 }
@@ -106,6 +109,8 @@ pub enum ParkReason {
     Question,
     /// The same error of the system came again and again: only the operator can help.
     Escalated(ErrorClass),
+    /// A check asks the operator whether the claim is right.
+    Confirm,
     /// The operator denied several calls in a row.
     DenyBreaker,
     /// A limit is reached.
@@ -171,6 +176,7 @@ impl ParkReason {
             ParkReason::OutcomeUnknown => "outcome unknown",
             ParkReason::Question => "question",
             ParkReason::Escalated(class) => return format!("blocked ({})", class.phrase()),
+            ParkReason::Confirm => "waiting for your word on the claim",
             ParkReason::DenyBreaker => "denied several times",
             ParkReason::Budget(axis) => return format!("budget ({})", axis.word()),
             ParkReason::DailyBudget { left, .. } => return format!("daily budget ({left} left)"),
@@ -204,12 +210,13 @@ impl ParkReason {
             ParkReason::OutcomeUnknown => "say what became of the call: it happened, it did not, run it again, skip it",
             ParkReason::Question => "answer the question",
             ParkReason::Escalated(_) => "see to what the last calls lack, or say what to do instead, then resume",
+            ParkReason::Confirm => "say whether the claim is right: yes, or no and why",
             ParkReason::DenyBreaker => "say what to do instead, then resume",
             ParkReason::Budget(_) => "raise the limit, then resume; nothing is redone",
             ParkReason::DailyBudget { .. } => {
                 "wait until the last 24 hours have cost less, or raise budget.daily in tiller.toml; then resume"
             }
-            ParkReason::Stalled(_) => "say what to try, or resume, which grants new replans",
+            ParkReason::Stalled(_) => "say what to try, then resume",
             ParkReason::Verification => "look at what the check says; say what is missing, or resume",
             ParkReason::ContextExhausted => "start a new run with a narrower goal; the work done stays in the folder",
             ParkReason::ModelOutput => "resume to try again, or start with another model",
@@ -248,6 +255,8 @@ pub enum Finish {
     Verified,
     /// There were no checks.
     AcceptedUnverified,
+    /// The operator took the work as it is.
+    AcceptedByOperator,
 }
 
 impl Finish {
@@ -256,6 +265,7 @@ impl Finish {
         match self {
             Finish::Verified => "verified",
             Finish::AcceptedUnverified => "claimed, not verified",
+            Finish::AcceptedByOperator => "accepted by operator",
         }
     }
 }
@@ -266,6 +276,8 @@ impl Finish {
 pub enum Failure {
     /// The provider rejects the conversation itself, or it is out of order and was not sent.
     Protocol,
+    /// The operator closed it as failed.
+    ClosedByOperator,
 }
 
 impl Failure {
@@ -273,6 +285,7 @@ impl Failure {
     pub fn phrase(self) -> &'static str {
         match self {
             Failure::Protocol => "the provider rejects the conversation",
+            Failure::ClosedByOperator => "closed by operator",
         }
     }
 }
@@ -381,6 +394,8 @@ pub enum Action {
     Continue,
     /// The next iteration, to change the plan.
     Replan,
+    /// One more iteration, to say where the work stands; then the run parks for this limit.
+    WrapUp(Axis),
     /// Stop, with a reason.
     Park(ParkReason),
     /// The end.

@@ -20,6 +20,9 @@ pub struct Terms {
     pub limits: Limits,
     /// What must hold before a claim of being finished is believed.
     pub checks: Vec<Check>,
+    /// Whether the model is asked where the work stands before the run parks at a limit (docs/ENGINE.md §4.2).
+    #[serde(default = "on")]
+    pub wrap_up: bool,
     /// The model and its price.
     pub model: ModelSpec,
     /// The work tools it may use; control tools are always there.
@@ -35,6 +38,10 @@ pub struct Terms {
     /// Whether full trust holds when another process goes on with the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_full_trust: bool,
+}
+
+fn on() -> bool {
+    true
 }
 
 /// A goal: 1 to `limits::GOAL_MAX_CHARS` characters.
@@ -81,13 +88,63 @@ impl From<Goal> for String {
 pub enum Check {
     /// A shell line that must exit with status 0. Written by the operator, so it needs no approval.
     Command(String),
+    /// A path, seen from the workspace, where a file or a folder must be.
+    FileExists(String),
+    /// A file whose content must match a pattern.
+    FileMatches {
+        /// The file, seen from the workspace.
+        path: String,
+        /// A regular expression; it may match anywhere, `^` and `$` are those of lines.
+        pattern: String,
+    },
+    /// A call of a tool that must end well. Written by the operator, so it needs no approval.
+    Tool {
+        /// The tool.
+        name: String,
+        /// Its arguments, as JSON.
+        arguments: String,
+    },
+    /// A condition that a model judges.
+    ModelJudge(String),
+    /// A question to the operator; empty for the usual one.
+    OperatorConfirm(String),
 }
 
 impl Check {
     /// The check in words.
-    pub fn title(&self) -> &str {
+    pub fn title(&self) -> String {
         match self {
-            Check::Command(line) => line,
+            Check::Command(line) => line.clone(),
+            Check::FileExists(path) => format!("there is {path}"),
+            Check::FileMatches { path, pattern } => format!("{path} matches {pattern}"),
+            Check::Tool { name, arguments } => format!("{name} {arguments}"),
+            Check::ModelJudge(question) => format!("judged by the model: {question}"),
+            Check::OperatorConfirm(_) => format!("asked of the operator: {}", self.question()),
+        }
+    }
+
+    /// What the operator is asked, of a check that asks them.
+    pub fn question(&self) -> &str {
+        match self {
+            Check::OperatorConfirm(question) if !question.is_empty() => question,
+            Check::OperatorConfirm(_) => "Is the goal reached?",
+            Check::Command(_)
+            | Check::FileExists(_)
+            | Check::FileMatches { .. }
+            | Check::Tool { .. }
+            | Check::ModelJudge(_) => "",
+        }
+    }
+
+    /// The condition, as the model is told it.
+    pub fn condition(&self) -> String {
+        match self {
+            Check::Command(line) => format!("`{line}` must exit with status 0"),
+            Check::FileExists(path) => format!("`{path}` must be there"),
+            Check::FileMatches { path, pattern } => format!("`{path}` must match the pattern `{pattern}`"),
+            Check::Tool { name, arguments } => format!("the tool `{name}` with {arguments} must end well"),
+            Check::ModelJudge(question) => format!("a judge must find that this holds: {question}"),
+            Check::OperatorConfirm(_) => format!("the operator must say yes to: {}", self.question()),
         }
     }
 }

@@ -119,6 +119,7 @@ impl Redactor {
             Command::Decide { decision: Decision::Deny(text), .. }
             | Command::Resolve { resolution: Resolution::Happened(text), .. }
             | Command::Answer { text, .. }
+            | Command::Confirm { text, .. }
             | Command::Interject { text, .. }
             | Command::EditPlan(
                 PlanEdit::Add { title: text }
@@ -136,6 +137,9 @@ impl Redactor {
             | Command::Pause(_)
             | Command::Resume
             | Command::Retry
+            | Command::GrantReplans
+            | Command::Accept
+            | Command::Close
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(PlanEdit::Move { .. })

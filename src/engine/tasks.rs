@@ -16,9 +16,11 @@ use crate::domain::model::Delta;
 use crate::domain::model::FailureClass;
 use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelRequest;
+use crate::domain::model::Purpose;
 use crate::domain::model::Received;
 use crate::domain::terms::Check;
 use crate::domain::time::Span;
+use crate::domain::time::human;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::ErrorClass;
 use crate::domain::tool::Facts;
@@ -82,7 +84,11 @@ impl Tasks {
             Effect::CallModel(request) => {
                 let cancel = self.fly(EffectClass::Read);
                 let (model, deltas, call) = (self.model.clone(), self.deltas.clone(), request.call);
-                self.spawn(ask(model, *request, deltas, cancel), move || Outcome::Model { call, result: Err(broke()) });
+                let broken = move || Outcome::Model { call, result: Err(broke()) };
+                match request.purpose {
+                    Purpose::Turn => self.spawn(ask(model, *request, deltas, cancel), broken),
+                    Purpose::Judge(_) => self.spawn(ask_judge(model, *request, deltas, cancel), broken),
+                }
             }
             Effect::RunTool(permit) => {
                 let cancel = self.fly(permit.call().effect);
@@ -197,6 +203,37 @@ async fn ask(
     let call = request.call;
     let result = model.call(request, deltas, cancel).await;
     Outcome::Model { call, result: result.map(Box::new).map_err(Box::new) }
+}
+
+/// Asks a judge, which has only so much time; one that takes longer is ended, and its check fails.
+async fn ask_judge(
+    model: Arc<dyn Model>,
+    request: ModelRequest,
+    deltas: broadcast::Sender<Delta>,
+    cancel: CancellationToken,
+) -> Outcome {
+    let late = cancel.child_token();
+    let asked = ask(model, request, deltas, late.clone());
+    tokio::pin!(asked);
+    match tokio::time::timeout(Duration::from_millis(limits::JUDGE_TIMEOUT.0), &mut asked).await {
+        Ok(outcome) => outcome,
+        Err(_) => {
+            late.cancel();
+            too_late(asked.await)
+        }
+    }
+}
+
+/// The outcome of a judge that was ended because its time was up.
+fn too_late(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Model { call, result: Err(mut failure) } => {
+            failure.class = FailureClass::StreamStalled;
+            failure.message = format!("no answer within {}", human(limits::JUDGE_TIMEOUT));
+            Outcome::Model { call, result: Err(failure) }
+        }
+        other => other,
+    }
 }
 
 fn broke() -> Box<ModelFailure> {

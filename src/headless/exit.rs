@@ -28,7 +28,7 @@ pub fn exit_code(status: &Status) -> u8 {
 
 fn parked(reason: &ParkReason) -> u8 {
     match reason {
-        ParkReason::Approval => 10,
+        ParkReason::Approval | ParkReason::Confirm => 10,
         ParkReason::Budget(_) | ParkReason::DailyBudget { .. } => 11,
         ParkReason::Stalled(_) | ParkReason::Verification => 12,
         ParkReason::Credentials
@@ -64,6 +64,7 @@ mod tests {
     use crate::domain::status::Failure;
     use crate::domain::status::Finish;
     use crate::domain::time::Timestamp;
+    use crate::domain::tool::ErrorClass;
 
     #[test]
     fn every_way_to_leave_has_its_code() {
@@ -73,10 +74,11 @@ mod tests {
             codes.dedup();
             codes
         };
-        assert_eq!(parked(&[ParkReason::Approval]), [10]);
+        assert_eq!(parked(&[ParkReason::Approval, ParkReason::Confirm]), [10]);
         assert_eq!(parked(&Axis::ALL.map(ParkReason::Budget)), [11]);
         assert_eq!(parked(&[ParkReason::DailyBudget { left: MicroUsd(1), until }]), [11]);
-        let stalled = [Detector::NoProgress, Detector::Repeat].map(ParkReason::Stalled);
+        let stalled =
+            [Detector::NoProgress, Detector::Repeat, Detector::Polling, Detector::Cycle].map(ParkReason::Stalled);
         assert_eq!(parked(&[&stalled[..], &[ParkReason::Verification]].concat()), [12]);
         assert_eq!(
             parked(&[
@@ -92,6 +94,7 @@ mod tests {
             parked(&[
                 ParkReason::OutcomeUnknown,
                 ParkReason::Question,
+                ParkReason::Escalated(ErrorClass::Permission),
                 ParkReason::DenyBreaker,
                 ParkReason::ContextExhausted,
                 ParkReason::ModelOutput,
@@ -111,11 +114,13 @@ mod tests {
         let ends = [
             Status::Completed(Finish::Verified),
             Status::Completed(Finish::AcceptedUnverified),
+            Status::Completed(Finish::AcceptedByOperator),
             Status::Failed(Failure::Protocol),
+            Status::Failed(Failure::ClosedByOperator),
             Status::Cancelled,
             Status::Running,
             Status::Queued,
         ];
-        assert_eq!(ends.map(|status| exit_code(&status)), [0, 0, 20, 21, 14, 14]);
+        assert_eq!(ends.map(|status| exit_code(&status)), [0, 0, 0, 20, 20, 21, 14, 14]);
     }
 }

@@ -230,6 +230,7 @@ fn terms() -> Terms {
         workspace: "/srv/work".to_string(),
         limits: Limits::default(),
         checks: Vec::new(),
+        wrap_up: false,
         model: ModelSpec {
             name: "scripted/x".to_string(),
             dialect: Dialect::Scripted,

@@ -114,6 +114,14 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::AcceptanceChecked { index, passed: false, detail } => {
             format!("[check {}] failed\n{}", index + 1, block(&excerpt(detail, limits::LINES_EXCERPT_BYTES)))
         }
+        Event::ConfirmationRequested { index } => {
+            let question = run.terms.checks.get(*index).map(|check| title(check.question())).unwrap_or_default();
+            format!("[check {}] asks you: {question}\n", index + 1)
+        }
+        Event::ConfirmationGiven { index, confirmed, text, by: _ } => {
+            format!("[check {}] you said {}\n{}", index + 1, if *confirmed { "yes" } else { "no" }, block(text))
+        }
+        Event::ReplansGranted { by: _ } => "[stall] you granted new replans\n".to_string(),
         Event::CheckInterrupted { index } => format!("[check {}] was ended; it is run again\n", index + 1),
         Event::ClaimJudged { verdict, text } => format!("[claim] {}\n{}", claim_phrase(*verdict), block(text)),
         Event::StallDetected { detector, diagnosis } => format!("[stall] {}\n{}", detector.phrase(), block(diagnosis)),
@@ -158,7 +166,7 @@ pub fn created(run: &Run, terms: &Terms) -> String {
         text += &format!("  trust at start: {}, {}\n", terms.trust, terms.trust.meaning());
     }
     for (index, check) in terms.checks.iter().enumerate() {
-        text += &format!("  check {}: {}\n", index + 1, title(check.title()));
+        text += &format!("  check {}: {}\n", index + 1, title(&check.title()));
     }
     text
 }
@@ -317,6 +325,7 @@ fn closed(n: u32, verdict: &Verdict, run: &Run) -> String {
     let action = match &verdict.action {
         Action::Continue => "goes on".to_string(),
         Action::Replan => "a new plan is due".to_string(),
+        Action::WrapUp(axis) => format!("at its limit ({}); the model says where the work stands", axis.word()),
         Action::Park(reason) => format!("parks: {}", reason.phrase()),
         Action::Complete(finish) => format!("ends: {}", finish.phrase()),
         Action::Fail(failure) => format!("fails: {}", failure.phrase()),
@@ -329,7 +338,7 @@ fn call_title(run: &Run, call: CallId) -> String {
 }
 
 fn check_title(run: &Run, index: usize) -> String {
-    run.terms.checks.get(index).map(|check| title(check.title())).unwrap_or_default()
+    run.terms.checks.get(index).map(|check| title(&check.title())).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::domain::run::Waits;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::tool::ToolCall;
+use crate::headless::text::title;
 use crate::policy::claim;
 use crate::policy::spending;
 
@@ -106,6 +107,10 @@ pub fn further(run: &Run) -> Vec<String> {
     };
     let mut lines: Vec<String> =
         run.waiting().into_iter().flat_map(|(call, waits)| deciding(run, call, waits)).collect();
+    if let Some(index) = run.confirming() {
+        let question = run.terms.checks.get(index).map(|check| title(check.question())).unwrap_or_default();
+        lines.push(format!("tiller confirm {id} yes|no [\"why\"]   # {question}"));
+    }
     lines.extend(all_at_once(run));
     match reason {
         Some(ParkReason::Budget(axis)) => lines.push(spending::raising(run, *axis)),
@@ -117,7 +122,8 @@ pub fn further(run: &Run) -> Vec<String> {
             | ParkReason::Refused,
         ) => lines.push(format!("tiller say {id} \"what to do\"")),
         Some(
-            ParkReason::Approval
+            ParkReason::Confirm
+            | ParkReason::Approval
             | ParkReason::OutcomeUnknown
             | ParkReason::Question
             | ParkReason::ContextExhausted
@@ -141,8 +147,14 @@ pub fn further(run: &Run) -> Vec<String> {
         | None => {}
     }
     // A conversation that no longer fits is not helped by going on.
-    if reason != Some(&ParkReason::ContextExhausted) {
+    if run.needs_grant() {
+        lines.push(format!("tiller resume {id} --grant-replans"));
+    } else if reason != Some(&ParkReason::ContextExhausted) {
         lines.push(format!("tiller resume {id}"));
+    }
+    if let Some(ParkReason::Stalled(_) | ParkReason::Verification | ParkReason::Escalated(_)) = reason {
+        lines.push(format!("tiller accept {id}   # take the work as it is"));
+        lines.push(format!("tiller close {id}    # close the run as failed"));
     }
     lines
 }
@@ -210,7 +222,15 @@ mod tests {
         run.status = Status::Parked(ParkReason::Budget(Axis::Cost));
         assert_eq!(further(&run), ["tiller raise 777777 cost 0.01", "tiller resume 777777"]);
         run.status = Status::Parked(ParkReason::Verification);
-        assert_eq!(further(&run), ["tiller say 777777 \"what to do\"", "tiller resume 777777"]);
+        assert_eq!(
+            further(&run),
+            [
+                "tiller say 777777 \"what to do\"",
+                "tiller resume 777777",
+                "tiller accept 777777   # take the work as it is",
+                "tiller close 777777    # close the run as failed",
+            ]
+        );
         run.status = Status::Cancelled;
         assert!(further(&run).is_empty());
     }

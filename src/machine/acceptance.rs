@@ -6,13 +6,19 @@ use crate::domain::limits;
 use crate::domain::run::Claim;
 use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
+use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
+use crate::domain::status::Status;
+use crate::domain::terms::Check;
 use crate::domain::text::excerpt;
 use crate::domain::tool::ToolCall;
 use crate::machine::advance;
 use crate::policy::claim;
+use crate::policy::context;
+use crate::policy::judge;
 use crate::policy::progress;
 use crate::policy::reply;
+use crate::policy::spending;
 
 /// The next step, if there is a claim that is not judged. All other calls of the reply have ended before.
 pub fn step(run: &Run) -> Option<Vec<Event>> {
@@ -22,7 +28,7 @@ pub fn step(run: &Run) -> Option<Vec<Event>> {
     let Some(made) = &run.iteration.claim else { return begin(run) };
     match &made.stage {
         ClaimStage::Judged(_) => None,
-        ClaimStage::Checking(_) => None,
+        ClaimStage::Checking(_) | ClaimStage::Asking(_) => None,
         ClaimStage::CheckFailed { index, detail } => Some(check_failed(run, made, *index, detail)),
         ClaimStage::Passed(passed) => Some(go_on(run, made, *passed)),
     }
@@ -48,8 +54,9 @@ fn begin(run: &Run) -> Option<Vec<Event>> {
             Err(error) => vec![advance::invalid(call, error)],
         });
     }
-    if run.iteration.phase == Phase::Replan {
-        return None;
+    match run.iteration.phase {
+        Phase::Decompose | Phase::Pursue => {}
+        Phase::Replan | Phase::WrapUp => return None,
     }
     let reply = run.iteration.reply.as_ref()?;
     let one_too_many = progress::is_text_only(run) && run.progress.text_only >= limits::NUDGES && !reply.is_refusal;
@@ -64,8 +71,16 @@ fn go_on(run: &Run, made: &Claim, passed: usize) -> Vec<Event> {
     if let Some(objection) = claim::objection(run).filter(|_| passed == 0) {
         return judged(run, made, ClaimVerdict::Rejected, objection);
     }
-    if passed < run.terms.checks.len() {
-        return vec![Event::CheckStarted { index: passed }];
+    match run.terms.checks.get(passed) {
+        Some(Check::Command(_) | Check::FileExists(_) | Check::FileMatches { .. } | Check::Tool { .. }) => {
+            return vec![Event::CheckStarted { index: passed }];
+        }
+        Some(Check::ModelJudge(_)) => return ask_judge(run, passed),
+        Some(Check::OperatorConfirm(_)) => {
+            let parked = Event::StatusChanged { status: Status::Parked(ParkReason::Confirm), by: None };
+            return vec![Event::ConfirmationRequested { index: passed }, parked];
+        }
+        None => {}
     }
     match passed {
         0 => judged(run, made, ClaimVerdict::Unverified, "accepted; there were no checks.".to_string()),
@@ -73,8 +88,32 @@ fn go_on(run: &Run, made: &Claim, passed: usize) -> Vec<Event> {
     }
 }
 
+/// Asks the model that judges. Where that can't be paid, the run parks and keeps the claim.
+fn ask_judge(run: &Run, index: usize) -> Vec<Event> {
+    let request = judge::request(run, index, run.next.model_call);
+    let reservation = spending::worst_case(run, &request);
+    let started = Event::CheckStarted { index };
+    match spending::refusal(run, &reservation, request.max_output) {
+        None => {
+            let asked = Event::ModelCallStarted {
+                call: request.call,
+                attempt: request.attempt,
+                digest: context::digest(&request),
+                max_output: request.max_output,
+                purpose: request.purpose,
+            };
+            vec![started, Event::BudgetReserved { reservation }, asked]
+        }
+        Some(ParkReason::ContextExhausted) => {
+            let detail = "what the judge must see does not fit the model".to_string();
+            vec![started, Event::AcceptanceChecked { index, passed: false, detail }]
+        }
+        Some(reason) => vec![Event::StatusChanged { status: Status::Parked(reason), by: None }],
+    }
+}
+
 fn check_failed(run: &Run, made: &Claim, index: usize, detail: &str) -> Vec<Event> {
-    let name = run.terms.checks.get(index).map_or("", |check| check.title());
+    let name = run.terms.checks.get(index).map_or(String::new(), Check::title);
     let text = format!("not finished: the check `{name}` failed:\n{}", excerpt(detail, limits::RESULT_MAX_BYTES / 2));
     judged(run, made, ClaimVerdict::Rejected, text)
 }

@@ -18,6 +18,7 @@ use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
 use crate::domain::status::Action;
 use crate::domain::status::Failure;
+use crate::domain::status::Fired;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
@@ -45,6 +46,7 @@ use crate::policy::reply;
 use crate::policy::retry;
 use crate::policy::spending;
 use crate::policy::stall;
+use crate::policy::wrapping;
 
 /// The next group of events.
 pub fn advance(run: &Run, now: Now) -> Vec<Event> {
@@ -159,6 +161,7 @@ fn has_passed_all(run: &Run) -> bool {
         Some(ClaimStage::Judged(ClaimVerdict::Verified | ClaimVerdict::Unverified)) => true,
         Some(
             ClaimStage::Judged(ClaimVerdict::Rejected | ClaimVerdict::Postponed)
+            | ClaimStage::Asking(_)
             | ClaimStage::Checking(_)
             | ClaimStage::CheckFailed { .. },
         )
@@ -284,6 +287,9 @@ fn startable(run: &Run) -> Option<&ToolCall> {
 
 /// Observes, judges and closes the iteration.
 fn close(run: &Run) -> Vec<Event> {
+    if run.iteration.phase == Phase::WrapUp {
+        return closed(run, wrapping::verdict(run));
+    }
     let mut seen = progress::observe(run);
     // Steered, the iteration shows nothing about the agent.
     seen.interjected |= run.is_steered();
@@ -314,14 +320,19 @@ fn close(run: &Run) -> Vec<Event> {
     }
     // The first says most; the others are named in the verdict.
     group.extend(stalled.into_iter().next().map(|(detector, diagnosis)| Event::StallDetected { detector, diagnosis }));
-    group.push(Event::IterationClosed { n: run.iteration.n, verdict: verdict.clone() });
-    group.extend(status_after(&verdict).map(|status| Event::StatusChanged { status, by: None }));
+    group.extend(closed(run, verdict));
     group
+}
+
+/// The end of the iteration, and what its verdict means for the run.
+fn closed(run: &Run, verdict: Verdict) -> Vec<Event> {
+    let status = status_after(&verdict).map(|status| Event::StatusChanged { status, by: None });
+    [Event::IterationClosed { n: run.iteration.n, verdict }].into_iter().chain(status).collect()
 }
 
 fn status_after(verdict: &Verdict) -> Option<Status> {
     match &verdict.action {
-        Action::Continue | Action::Replan => None,
+        Action::Continue | Action::Replan | Action::WrapUp(_) => None,
         Action::Park(reason) => Some(Status::Parked(reason.clone())),
         Action::Complete(finish) => Some(Status::Completed(*finish)),
         Action::Fail(failure) => Some(Status::Failed(*failure)),
@@ -330,20 +341,41 @@ fn status_after(verdict: &Verdict) -> Option<Status> {
 
 /// Opens the next iteration and takes in what the operator said, if the budget bears one.
 fn open(run: &Run) -> Vec<Event> {
-    let phase = next_phase(run);
+    let mut phase = next_phase(run);
     let spent = Axis::ALL.into_iter().find(|axis| run.pool.is_exhausted(*axis));
-    match spent {
-        Some(Axis::Loops) if phase == Phase::Decompose => {}
-        Some(axis) => return parked(ParkReason::Budget(axis)),
-        None => {}
+    if spent.is_some_and(|axis| !bears(phase, axis) && wrapping::is_possible(run, axis)) {
+        phase = Phase::WrapUp;
+    }
+    if let Some(axis) = spent.filter(|axis| !bears(phase, *axis)) {
+        return parked(ParkReason::Budget(axis));
     }
     let started = Event::IterationStarted { n: run.iteration.n + 1, phase };
+    // What the operator said is for the work that goes on, not for its summary.
+    if phase == Phase::WrapUp {
+        return vec![started];
+    }
     let delivered = steer::due(run).map(|one| Event::InterjectionDelivered { id: one.id });
     [started].into_iter().chain(delivered).collect()
 }
 
+/// Whether an iteration of this phase may begin although the axis is used up.
+fn bears(phase: Phase, axis: Axis) -> bool {
+    match (phase, axis) {
+        (Phase::Decompose, Axis::Loops) => true,
+        (Phase::WrapUp, Axis::Loops | Axis::ToolCalls | Axis::Tokens | Axis::Cost) => true,
+        (Phase::WrapUp, Axis::Active | Axis::ModelCalls) => false,
+        (
+            Phase::Decompose | Phase::Pursue | Phase::Replan,
+            Axis::Active | Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens | Axis::Cost,
+        ) => false,
+    }
+}
+
 /// What the next iteration is for (docs/ENGINE.md §4.1).
 fn next_phase(run: &Run) -> Phase {
+    if wrapping::due(run).is_some() {
+        return Phase::WrapUp;
+    }
     if run.plan.source == PlanSource::Seed && run.decomposes < limits::DECOMPOSE_ATTEMPTS {
         return Phase::Decompose;
     }
@@ -353,6 +385,11 @@ fn next_phase(run: &Run) -> Phase {
 
 /// Reserves the worst case and asks the model, or says why not.
 fn ask_model(run: &Run, now: Now) -> Vec<Event> {
+    // A wrap-up that fails is not tried again: the run parks for its limit all the same.
+    let failed = run.iteration.failures > 0 || run.iteration.discards > 0;
+    if run.iteration.phase == Phase::WrapUp && failed {
+        return closed(run, wrapping::verdict(run));
+    }
     if run.iteration.discards > limits::EMPTY_RESAMPLES || run.progress.truncated >= limits::TRUNCATED {
         return parked(ParkReason::ModelOutput);
     }
@@ -371,7 +408,7 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
     }
     let reservation = spending::worst_case(run, &request);
     if let Some(reason) = spending::refusal(run, &reservation, request.max_output) {
-        return parked(reason);
+        return cannot_ask(run, reason);
     }
     let digest = context::digest(&request);
     let started = Event::ModelCallStarted {
@@ -382,4 +419,18 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
         purpose: Purpose::Turn,
     };
     vec![Event::BudgetReserved { reservation }, started]
+}
+
+/// The request of the open iteration can't be made. At a limit the work is wrapped up, where that is possible.
+fn cannot_ask(run: &Run, reason: ParkReason) -> Vec<Event> {
+    if run.iteration.phase == Phase::WrapUp {
+        return closed(run, wrapping::verdict(run));
+    }
+    let untouched = run.iteration.phase == Phase::Pursue && run.iteration.model_call.is_none();
+    match reason {
+        ParkReason::Budget(axis) if untouched && wrapping::is_possible(run, axis) => {
+            closed(run, Verdict { action: Action::WrapUp(axis), fired: vec![Fired::Budget(axis)] })
+        }
+        reason => parked(reason),
+    }
 }

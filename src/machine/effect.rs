@@ -65,7 +65,7 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
             permit.map(|permit| Effect::RunTool(Box::new(permit))).into_iter().collect()
         }
         Event::CheckStarted { index } => {
-            let check = run.terms.checks.get(*index).cloned();
+            let check = run.terms.checks.get(*index).filter(|check| is_run(check)).cloned();
             check.map(|check| Effect::RunCheck { index: *index, check }).into_iter().collect()
         }
         Event::ControlRequested { control, .. } => end_work(*control).into_iter().collect(),
@@ -104,10 +104,21 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         | Event::AcceptanceChecked { .. }
         | Event::CheckInterrupted { .. }
         | Event::ClaimJudged { .. }
+        | Event::ConfirmationRequested { .. }
+        | Event::ConfirmationGiven { .. }
+        | Event::ReplansGranted { .. }
         | Event::ProgressObserved { .. }
         | Event::StallDetected { .. }
         | Event::Warned { .. }
         | Event::IterationClosed { .. } => Vec::new(),
+    }
+}
+
+/// Whether a check is work of its own: a judge is a model call, and the operator is asked.
+fn is_run(check: &Check) -> bool {
+    match check {
+        Check::Command(_) | Check::FileExists(_) | Check::FileMatches { .. } | Check::Tool { .. } => true,
+        Check::ModelJudge(_) | Check::OperatorConfirm(_) => false,
     }
 }
 

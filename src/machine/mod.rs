@@ -10,6 +10,7 @@ pub mod deciding;
 pub mod effect;
 pub mod lineage;
 pub mod outcome;
+pub(crate) mod parting;
 pub mod respond;
 pub mod trusting;
 pub mod steer;

@@ -6,10 +6,13 @@ use crate::domain::command::Refusal;
 use crate::domain::event::Event;
 use crate::domain::id::CallId;
 use crate::domain::id::ModelCallId;
+use crate::domain::model::FailureClass;
 use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
+use crate::domain::model::Purpose;
 use crate::domain::money::Price;
 use crate::domain::run::Run;
+use crate::domain::status::Phase;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
@@ -18,6 +21,7 @@ use crate::domain::tool::Probe;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::Outcome;
 use crate::policy::charge;
+use crate::policy::judge;
 use crate::policy::reply;
 
 /// The events that an outcome means. `Stale` when it is of something that is not in flight any more.
@@ -78,14 +82,23 @@ fn model(
     let held = run.pool.reserved().ok_or(Refusal::Stale)?;
     let price = run.terms.model.price.unwrap_or(Price::FREE);
     let settled = |charge: Charge| Event::BudgetSettled { id: flying.id, charge };
+    let verdict = match flying.purpose {
+        Purpose::Judge(index) => Some(judged(run, index, result)),
+        Purpose::Turn => None,
+    };
     match result {
-        Err(failure) => Ok(vec![
-            Event::ModelCallFailed { call, failure: failure.clone() },
-            settled(charge::of_failure(failure, held, &price)),
-        ]),
+        Err(failure) => {
+            let failed = Event::ModelCallFailed { call, failure: failure.clone() };
+            let settled = settled(charge::of_failure(failure, held, &price));
+            Ok([failed, settled].into_iter().chain(verdict).collect())
+        }
+        Ok(got) if verdict.is_some() => {
+            let finished = Event::ModelCallFinished { call, reply: got.clone(), discarded: None };
+            Ok([finished, settled(charge::of_reply(got, held, &price))].into_iter().chain(verdict).collect())
+        }
         Ok(got) => {
             let discarded = reply::discarded(run, got);
-            let is_used = discarded.is_none();
+            let is_used = discarded.is_none() && run.iteration.phase != Phase::WrapUp;
             let mut group = vec![
                 Event::ModelCallFinished { call, reply: got.clone(), discarded },
                 settled(charge::of_reply(got, held, &price)),
@@ -95,6 +108,20 @@ fn model(
             }
             Ok(group)
         }
+    }
+}
+
+/// What a judge's answer means for its check. A judge that was ended is asked again, with all other checks.
+fn judged(run: &Run, index: usize, result: &Result<Box<ModelReply>, Box<ModelFailure>>) -> Event {
+    match result {
+        Ok(reply) => {
+            let (passed, detail) = judge::read(reply);
+            Event::AcceptanceChecked { index, passed, detail }
+        }
+        Err(failure) if failure.class == FailureClass::Cancelled && run.control.is_some() => {
+            Event::CheckInterrupted { index }
+        }
+        Err(failure) => Event::AcceptanceChecked { index, passed: false, detail: judge::failed(failure) },
     }
 }
 

@@ -21,6 +21,8 @@ use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
+use crate::domain::status::Failure;
+use crate::domain::status::Finish;
 use crate::domain::status::Lack;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
@@ -31,10 +33,10 @@ use crate::machine::Input;
 use crate::machine::adopt;
 use crate::machine::deciding;
 use crate::machine::outcome;
+use crate::machine::parting;
 use crate::machine::steer;
 use crate::machine::trusting;
 use crate::policy::charge;
-use crate::policy::context;
 use crate::policy::plan_edit;
 use crate::policy::spending;
 
@@ -129,6 +131,10 @@ fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, R
         Command::Pause(pause) => Ok(request(run, Control::Pause(*pause), client)),
         Command::Resume => resume(run, Some(client)),
         Command::Retry => Err(Refusal::NotEnded(run.status.clone())),
+        Command::GrantReplans => parting::grant(run, client),
+        Command::Confirm { confirmed, text } => parting::confirm(run, *confirmed, text, client),
+        Command::Accept => parting::end(run, Status::Completed(Finish::AcceptedByOperator), client),
+        Command::Close => parting::end(run, Status::Failed(Failure::ClosedByOperator), client),
         Command::Cancel(cancel) => Ok(request(run, Control::Cancel(*cancel), client)),
         Command::Raise { axis, limit } => raise(run, *axis, *limit, client),
         Command::EditPlan(edit) => edit_plan(run, edit, client),
@@ -234,7 +240,11 @@ pub(crate) fn said(text: &str, empty: Empty) -> Result<String, Refusal> {
 /// Goes on, if what the run is parked for is cleared (docs/ENGINE.md §3.2, T7).
 fn resume(run: &Run, client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
     let Status::Parked(reason) = &run.status else { return Err(Refusal::NotParked(run.status.clone())) };
+    if run.needs_grant() {
+        return Err(Refusal::NeedsGrant);
+    }
     let not_cleared = match reason {
+        ParkReason::Confirm => run.confirming().is_some(),
         ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question => {
             // What waits by now may be something else; then the loop parks the run for that. What a word of the
             // operator keeps from being run needs no decision any more.
@@ -325,7 +335,7 @@ fn retry(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
 
 /// Whether the axis bears the worst case of the next request.
 fn bears_next(run: &Run, axis: Axis) -> bool {
-    let worst = spending::worst_case(run, &context::assemble(run));
+    let worst = spending::worst_case(run, &spending::due(run));
     !run.pool.refuses(worst.amount, worst.tokens).any(|refused| refused == axis)
 }
 

@@ -8,6 +8,7 @@ use crate::domain::message::Entry;
 use crate::domain::message::Message;
 use crate::domain::message::ToolUse;
 use crate::domain::model::ModelRequest;
+use crate::domain::model::Purpose;
 use crate::domain::status::Phase;
 use crate::domain::tool::OutcomeKind;
 use crate::model::script::Branch;
@@ -17,9 +18,13 @@ use crate::model::script::When;
 
 /// The step that answers the request; nothing when the script is over.
 pub fn due<'a>(script: &'a Script, request: &ModelRequest) -> Option<&'a Step> {
+    if let Some(name) = reserved(request) {
+        return script.steps().iter().find(|step| step.name == name);
+    }
     let mut place = Place { step: Some(script.start()), after_detour: None };
     // What was said before the first reply belongs to the goal, not to what followed a step.
-    let is_reply = |entry: &Arc<Entry>| matches!(entry.message, Message::Assistant { .. });
+    // What was said of the work at a limit is no step either.
+    let is_reply = |entry: &Arc<Entry>| phase_of(entry).is_some_and(|phase| phase != Phase::WrapUp);
     let mut replies = request.entries.iter().enumerate().filter(|(_, entry)| is_reply(entry)).peekable();
     while let Some((position, entry)) = replies.next() {
         let uses = match &entry.message {
@@ -34,6 +39,15 @@ pub fn due<'a>(script: &'a Script, request: &ModelRequest) -> Option<&'a Step> {
         place = after(script, place, &Followed { uses, entries, phase });
     }
     place.step.and_then(|position| script.steps().get(position))
+}
+
+/// The step of this name answers requests that are not a turn of the script.
+fn reserved(request: &ModelRequest) -> Option<&'static str> {
+    match (request.purpose, request.phase) {
+        (Purpose::Judge(_), _) => Some("judge"),
+        (Purpose::Turn, Phase::WrapUp) => Some("wrap_up"),
+        (Purpose::Turn, Phase::Decompose | Phase::Pursue | Phase::Replan) => None,
+    }
 }
 
 /// Where a script stands while the conversation is walked through.
@@ -228,6 +242,7 @@ mod tests {
             attempt: 1,
             iteration: 1,
             phase: Phase::Pursue,
+            purpose: Purpose::Turn,
             system: "be good".to_string(),
             entries,
             closing: String::new(),

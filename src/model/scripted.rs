@@ -233,6 +233,7 @@ mod tests {
     use crate::domain::message::Message;
     use crate::domain::model::AskedCall;
     use crate::domain::model::DeltaSource;
+    use crate::domain::model::Purpose;
     use crate::domain::status::Phase;
     use crate::domain::time::Span;
     use crate::domain::time::Timestamp;
@@ -249,6 +250,7 @@ mod tests {
             attempt: 1,
             iteration: 1,
             phase: Phase::Pursue,
+            purpose: Purpose::Turn,
             system: "be good".to_string(),
             entries,
             closing: String::new(),

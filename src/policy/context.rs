@@ -3,6 +3,8 @@
 //! The system text and the conversation only grow at their end, so that a provider's cache serves them; what
 //! changes every time (the plan as it stands, the phase, notices) comes last.
 
+use std::sync::Arc;
+
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::id::ModelCallId;
@@ -13,11 +15,14 @@ use crate::domain::run::Run;
 use crate::domain::status::Phase;
 use crate::domain::status::Warning;
 use crate::domain::text::sha256_hex;
+use crate::policy::judge;
+use crate::policy::replan;
 
 const SYSTEM: &str = include_str!("../../assets/prompts/system.md");
 const DECOMPOSE: &str = include_str!("../../assets/prompts/decompose.md");
 const PURSUE: &str = include_str!("../../assets/prompts/pursue.md");
 const REPLAN: &str = include_str!("../../assets/prompts/replan.md");
+const WRAP_UP: &str = include_str!("../../assets/prompts/wrap_up.md");
 
 /// The request that the run makes now, for its open iteration.
 pub fn assemble(run: &Run) -> ModelRequest {
@@ -28,11 +33,23 @@ pub fn assemble(run: &Run) -> ModelRequest {
     request(run, call, attempt, run.iteration.phase)
 }
 
+/// The request that asks where the work stands (docs/ENGINE.md §4.2): no tools, a short answer.
+pub fn wrap_up(run: &Run) -> ModelRequest {
+    request(run, run.next.model_call, 1, Phase::WrapUp)
+}
+
+/// The request that the next iteration will make at least, whatever the open one is for.
+pub fn next_turn(run: &Run) -> ModelRequest {
+    let phase = if run.iteration.phase == Phase::WrapUp { Phase::Pursue } else { run.iteration.phase };
+    request(run, run.next.model_call, 1, phase)
+}
+
 /// The request as it is on the wire right now: of the model call in flight.
 pub fn in_flight(run: &Run) -> Option<ModelRequest> {
     let flying = run.model_call?;
     Some(match flying.purpose {
         Purpose::Turn => request(run, flying.id.call, flying.id.attempt, run.iteration.phase),
+        Purpose::Judge(index) => judge::request(run, index, flying.id.call),
     })
 }
 
@@ -47,17 +64,20 @@ pub fn digest(request: &ModelRequest) -> String {
 }
 
 fn request(run: &Run, call: ModelCallId, attempt: u32, phase: Phase) -> ModelRequest {
+    let is_wrap_up = phase == Phase::WrapUp;
+    let most = run.iteration.max_output.unwrap_or(run.terms.model.max_output);
     ModelRequest {
         call,
         attempt,
         iteration: run.iteration.n,
         phase,
+        purpose: Purpose::Turn,
         system: system(run),
         entries: run.transcript.entries().cloned().collect(),
         closing: closing(run, phase),
-        offer: run.offer.clone(),
-        max_output: run.iteration.max_output.unwrap_or(run.terms.model.max_output),
         temperature_percent: (run.iteration.degenerate > 0).then_some(limits::TEMPERATURE_AFTER_CIRCLE_PERCENT),
+        offer: if is_wrap_up { Arc::default() } else { run.offer.clone() },
+        max_output: if is_wrap_up { run.terms.model.max_output.min(limits::WRAP_UP_TOKENS) } else { most },
     }
 }
 
@@ -66,8 +86,7 @@ fn system(run: &Run) -> String {
     let checks = match terms.checks.as_slice() {
         [] => "There are no checks; the operator reads your claim.".to_string(),
         checks => {
-            let lines: Vec<String> =
-                checks.iter().map(|check| format!("- `{}` must exit with status 0", check.title())).collect();
+            let lines: Vec<String> = checks.iter().map(|check| format!("- {}", check.condition())).collect();
             format!("A claim of being finished is believed only when these hold:\n{}", lines.join("\n"))
         }
     };
@@ -85,6 +104,7 @@ fn closing(run: &Run, phase: Phase) -> String {
         Phase::Decompose => DECOMPOSE,
         Phase::Pursue => PURSUE,
         Phase::Replan => REPLAN,
+        Phase::WrapUp => WRAP_UP,
     };
     let mut parts = Vec::new();
     if phase != Phase::Decompose {
@@ -93,10 +113,14 @@ fn closing(run: &Run, phase: Phase) -> String {
     if phase == Phase::Decompose && run.decomposes > 1 {
         parts.push("Your last turn gave no usable plan.".to_string());
     }
+    if phase == Phase::WrapUp {
+        parts.push(task.trim().to_string());
+        return parts.join("\n\n");
+    }
     // Told here too where a request is made once more before the next iteration.
     parts.extend(run.plan_news.iter().cloned());
     if let Some(diagnosis) = run.diagnosis.as_ref().filter(|_| phase == Phase::Replan) {
-        parts.push(format!("What was noticed: {diagnosis}"));
+        parts.push(replan::brief(run, diagnosis));
     }
     if run.progress.truncated > 0 && run.iteration.discards == 0 {
         parts.push(

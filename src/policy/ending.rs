@@ -16,6 +16,7 @@ use crate::domain::status::Verdict;
 use crate::domain::tool::ErrorClass;
 use crate::policy::context;
 use crate::policy::spending;
+use crate::policy::wrapping;
 
 /// What the detectors say of the open iteration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,6 +57,7 @@ fn finish(run: &Run) -> Option<Finish> {
         Some(
             ClaimStage::Judged(ClaimVerdict::Rejected | ClaimVerdict::Postponed)
             | ClaimStage::Passed(_)
+            | ClaimStage::Asking(_)
             | ClaimStage::Checking(_)
             | ClaimStage::CheckFailed { .. },
         )
@@ -80,6 +82,7 @@ fn action(run: &Run, after: &Progress, first: &Fired) -> Action {
         Fired::Escalated(class) => Action::Park(ParkReason::Escalated(*class)),
         Fired::DenyBreaker => Action::Park(ParkReason::DenyBreaker),
         Fired::Verification => Action::Park(ParkReason::Verification),
+        Fired::Budget(axis) if wrapping::is_possible(run, *axis) => Action::WrapUp(*axis),
         Fired::Budget(axis) => Action::Park(ParkReason::Budget(*axis)),
         Fired::ModelOutput => Action::Park(ParkReason::ModelOutput),
         Fired::Refused => Action::Park(ParkReason::Refused),

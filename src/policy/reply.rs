@@ -26,6 +26,9 @@ use crate::policy::schema;
 /// much; if that is cut off too, its text is gone on from.
 pub fn discarded(run: &Run, reply: &ModelReply) -> Option<String> {
     let says_nothing = reply.text.trim().is_empty();
+    if run.iteration.phase == Phase::WrapUp {
+        return says_nothing.then(|| "empty".to_string());
+    }
     let is_used = match &reply.stop {
         StopReason::Length => !says_nothing && run.more_output().is_none(),
         StopReason::Refused => true,
@@ -59,6 +62,7 @@ pub fn planned(run: &Run) -> Option<Accepted> {
     let is_asked = match run.iteration.phase {
         Phase::Decompose | Phase::Replan => true,
         Phase::Pursue => plan_text::is_announced(&reply.text),
+        Phase::WrapUp => false,
     };
     let is_due = is_asked && run.iteration.is_open && !run.iteration.planned_in_text;
     if !is_due || run.ordered_calls().any(|call| !could_not_be_made(call)) {

@@ -12,6 +12,7 @@ use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Warning;
 use crate::policy::context;
+use crate::policy::judge;
 
 /// The worst case of a request.
 pub fn worst_case(run: &Run, request: &ModelRequest) -> Reservation {
@@ -38,10 +39,15 @@ pub fn refusal(run: &Run, worst: &Reservation, max_output: u64) -> Option<ParkRe
     (worst.input.saturating_add(max_output) > window).then_some(ParkReason::ContextExhausted)
 }
 
+/// The request that the run makes next, as far as it can be told: of a judge where a check waits for one.
+pub fn due(run: &Run) -> ModelRequest {
+    judge::due(run).unwrap_or_else(|| context::assemble(run))
+}
+
 /// The least limit on an axis that bears one more iteration.
 pub fn needed(run: &Run, axis: Axis) -> u64 {
     let used = run.pool.used(axis);
-    let worst = worst_case(run, &context::assemble(run));
+    let worst = worst_case(run, &due(run));
     match axis {
         Axis::Cost => used.saturating_add(worst.amount.0.max(1)),
         Axis::Tokens => used.saturating_add(worst.tokens.max(1)),

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod change;
+mod checks;
 mod edit_file;
 mod environment;
 mod family;
@@ -206,7 +207,7 @@ impl Toolbox {
 
     /// What a call would touch. Never fails: a call that can't be run has a problem. Changes nothing.
     pub async fn prepare(&self, call: &ToolCall) -> Facts {
-        match self.prepared(call).await {
+        match self.prepared(&call.tool, &call.arguments).await {
             Ok(prepared) => prepared.facts,
             Err(problem) => self.veil.facts(Facts {
                 title: one_line(&call.arguments, TITLE_MAX_CHARS),
@@ -226,7 +227,7 @@ impl Toolbox {
         if reins.cancel.is_cancelled() {
             return Executed::ended(OutcomeKind::Cancelled, "Cancelled before it began. Nothing was done.");
         }
-        let prepared = match self.prepared(call).await {
+        let prepared = match self.prepared(&call.tool, &call.arguments).await {
             Ok(prepared) => prepared,
             Err(problem) => return Executed::Drifted(format!("It can no longer be run. {}", problem.text)),
         };
@@ -262,18 +263,55 @@ impl Toolbox {
     pub async fn check(&self, check: &Check, reins: Reins) -> (bool, String) {
         match check {
             Check::Command(line) => shell::check(&self.scene, line, reins).await,
+            Check::FileExists(path) => checks::exists(&self.scene, path).await,
+            Check::FileMatches { path, pattern } => checks::matches(&self.scene, path, pattern).await,
+            Check::Tool { name, arguments } => self.check_tool(name, arguments, reins).await,
+            Check::ModelJudge(_) | Check::OperatorConfirm(_) => (false, "this is no check of a tool".to_string()),
         }
     }
 
-    async fn prepared(&self, call: &ToolCall) -> Result<Prepared, Problem> {
-        let Some(tool) = self.tools.get(&call.tool).map(Arc::clone) else {
+    /// Whether a check can be made at all, or why not: its tool, its pattern, its path.
+    pub fn can_check(&self, check: &Check) -> Result<(), String> {
+        match check {
+            Check::Tool { name, .. } if !self.tools.contains_key(name) => {
+                Err(format!("a check names the tool {:?}, which there is not", one_line(name, 80)))
+            }
+            Check::FileExists(path) | Check::FileMatches { path, .. } if path.is_empty() || path.contains('\0') => {
+                Err("a check names no path".to_string())
+            }
+            Check::FileMatches { pattern, .. } => checks::pattern(pattern).map(|_| ()),
+            Check::Tool { .. }
+            | Check::FileExists(_)
+            | Check::Command(_)
+            | Check::ModelJudge(_)
+            | Check::OperatorConfirm(_) => Ok(()),
+        }
+    }
+
+    /// A call that the operator wrote as a check: it must end well, within the time of a check.
+    async fn check_tool(&self, name: &str, arguments: &str, reins: Reins) -> (bool, String) {
+        let prepared = match self.prepared(name, arguments).await {
+            Ok(prepared) => prepared,
+            Err(problem) => return (false, problem.text),
+        };
+        let running = AssertUnwindSafe(prepared.action.run(CallId(0), reins)).catch_unwind();
+        match timeout(wait(limits::TOOL_TIMEOUT), running).await {
+            Ok(Ok(Executed::Ended(outcome))) => (outcome.kind == OutcomeKind::Done, outcome.text),
+            Ok(Ok(Executed::Drifted(text))) => (false, text),
+            Ok(Err(_)) => (false, BROKEN.to_string()),
+            Err(_) => (false, "It did not end in time.".to_string()),
+        }
+    }
+
+    async fn prepared(&self, tool: &str, arguments: &str) -> Result<Prepared, Problem> {
+        let Some(found) = self.tools.get(tool).map(Arc::clone) else {
             let known: Vec<&str> = self.tools.keys().map(String::as_str).collect();
-            let name = one_line(&call.tool, 80);
+            let name = one_line(tool, 80);
             let text = format!("There is no tool {name:?}. Nothing was done; the tools are: {}.", known.join(", "));
             return Err(arguments::problem(ProblemKind::UnknownTool, text));
         };
-        let (scene, arguments) = (self.scene.clone(), call.arguments.clone());
-        let work = spawn_blocking(move || tool.prepare(&scene, &arguments));
+        let (scene, arguments) = (self.scene.clone(), arguments.to_string());
+        let work = spawn_blocking(move || found.prepare(&scene, &arguments));
         let mut prepared = match timeout(wait(limits::TOOL_TIMEOUT), work).await {
             Ok(Ok(prepared)) => prepared?,
             Ok(Err(_)) => {

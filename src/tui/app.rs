@@ -349,6 +349,10 @@ impl App {
             | Command::Pause(_)
             | Command::Resume
             | Command::Retry
+            | Command::GrantReplans
+            | Command::Confirm { .. }
+            | Command::Accept
+            | Command::Close
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(_)
@@ -378,6 +382,10 @@ impl App {
             | Command::Withdraw(_)
             | Command::Resume
             | Command::Retry
+            | Command::GrantReplans
+            | Command::Confirm { .. }
+            | Command::Accept
+            | Command::Close
             | Command::EditPlan(_)
             | Command::Correct { .. }
             | Command::Raise { .. } => None,
@@ -398,6 +406,10 @@ impl App {
             | Command::Pause(_)
             | Command::Resume
             | Command::Retry
+            | Command::GrantReplans
+            | Command::Confirm { .. }
+            | Command::Accept
+            | Command::Close
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(_)

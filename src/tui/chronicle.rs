@@ -20,6 +20,7 @@ use crate::domain::model::FailureClass;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
+use crate::domain::terms::Check;
 use crate::domain::text::head;
 use crate::domain::visible::transcript;
 use crate::tui::theme::Role;
@@ -185,12 +186,19 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         Event::InterjectionWithdrawn { id, .. } => ("·", Role::Operator, format!("you took {id} back, untold")),
         Event::QuestionAnswered { text, .. } => ("›", Role::Operator, format!("you answered: {text}")),
         Event::AcceptanceChecked { index, passed, detail } => {
-            let title = run.terms.checks.get(*index).map_or("?", |check| check.title());
+            let title = run.terms.checks.get(*index).map_or("?".to_string(), Check::title);
             match passed {
                 true => ("✓", Role::Good, format!("check {} passed: {title}", index + 1)),
                 false => ("✗", Role::Bad, format!("check {} failed: {title}\n{detail}", index + 1)),
             }
         }
+        Event::ConfirmationRequested { index } => {
+            let question = run.terms.checks.get(*index).map_or("?", Check::question);
+            ("‖", Role::Attention, format!("you are asked: {question}"))
+        }
+        Event::ConfirmationGiven { confirmed: true, .. } => ("✓", Role::Operator, "you said yes".to_string()),
+        Event::ConfirmationGiven { confirmed: false, text, .. } => ("✗", Role::Operator, format!("you said no {text}")),
+        Event::ReplansGranted { .. } => ("·", Role::Operator, "you granted new replans".to_string()),
         Event::CheckInterrupted { index } => {
             ("·", Role::Dim, format!("check {} was stopped; the checks run again from the first", index + 1))
         }

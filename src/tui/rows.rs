@@ -179,6 +179,7 @@ fn heading(app: &App, n: u32) -> Row {
     let text = match (phase, todo) {
         (Phase::Decompose, _) => "Make a plan".to_string(),
         (Phase::Replan, _) => "Change the plan".to_string(),
+        (Phase::WrapUp, _) => "Say where the work stands".to_string(),
         (Phase::Pursue, Some(todo)) => title(todo, limits::TODO_TITLE_MAX_CHARS),
         (Phase::Pursue, None) => "Work on the plan".to_string(),
     };
@@ -407,7 +408,7 @@ fn under_way(app: &App) -> Vec<Row> {
         rows.push(Row::new(4, "!", text, Role::Warning, Form::Prose));
     }
     if let Some(index) = run.running_check() {
-        let check = run.terms.checks.get(index).map(|check| title(check.title(), 200)).unwrap_or_default();
+        let check = run.terms.checks.get(index).map(|check| title(&check.title(), 200)).unwrap_or_default();
         let mut row = Row::new(
             4,
             "▸",
@@ -514,6 +515,7 @@ fn end(app: &App) -> Vec<Row> {
         (Status::Completed(Finish::Verified), 1) => "the check passed · ".to_string(),
         (Status::Completed(Finish::Verified), count) => format!("all {count} checks passed · "),
         (Status::Completed(Finish::AcceptedUnverified), _) => "no check was run: look at it yourself · ".to_string(),
+        (Status::Completed(Finish::AcceptedByOperator), _) => "you took the work as it is · ".to_string(),
         (Status::Queued | Status::Running | Status::Parked(_) | Status::Failed(_) | Status::Cancelled, _) => {
             String::new()
         }

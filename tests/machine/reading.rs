@@ -91,6 +91,10 @@ pub const COMMANDS: &[&str] = &[
     "pause iteration",
     "pause now",
     "resume",
+    "grant",
+    "confirm yes",
+    "accept",
+    "close",
     "cancel",
     "cancel now",
     "retry",
@@ -103,17 +107,20 @@ pub const COMMANDS: &[&str] = &[
 /// A dollar for a million tokens in, ten out.
 const PRICE: Price = Price { input: 1_000_000, cache_read: 100_000, cache_write: 1_000_000, output: 10_000_000 };
 
-/// `checks=a;b loops=3 cost=… tokens=… tool-calls=… time=… model-calls=… window=… most-output=…`
+/// `checks=a;b wrap-up=on output=… most-output=… loops=3 cost=… tokens=… tool-calls=… time=… model-calls=… window=…`
 pub fn terms(text: &str) -> Terms {
-    let (mut limits, mut checks, mut window, mut most_output) = (Limits::default(), Vec::new(), 1_000_000, None);
+    let (mut limits, mut checks, mut window) = (Limits::default(), Vec::new(), 1_000_000);
+    let (mut wrap_up, mut max_output, mut most_output) = (false, 1_000, None);
     let (mut trust, mut keep_full_trust) = (Trust::Ask, false);
     for (key, value) in text.split_whitespace().filter_map(|word| word.split_once('=')) {
         match key {
-            "checks" => checks = value.split(';').map(|line| Check::Command(line.to_string())).collect(),
+            "checks" => checks = value.split(';').map(check).collect(),
             "trust" => trust = Trust::parse(value).unwrap(),
             "keep-full-trust" => keep_full_trust = value == "true",
             "most-output" => most_output = Some(value.parse().unwrap()),
             "window" => window = value.parse().unwrap(),
+            "output" => max_output = value.parse().unwrap(),
+            "wrap-up" => wrap_up = value == "on",
             "loops" => limits.loops = Limit::At(value.parse().unwrap()),
             axis => limits.set(Axis::parse(axis).unwrap(), Limit::At(value.parse().unwrap())),
         }
@@ -123,6 +130,7 @@ pub fn terms(text: &str) -> Terms {
         workspace: "/w".to_string(),
         limits,
         checks,
+        wrap_up,
         model: ModelSpec {
             name: "sim/sim".to_string(),
             dialect: Dialect::Scripted,
@@ -130,8 +138,8 @@ pub fn terms(text: &str) -> Terms {
             model: "sim".to_string(),
             key_variable: Some("SIM_KEY".to_string()),
             window,
-            max_output: 1_000,
             most_output,
+            max_output,
             price: Some(PRICE),
         },
         tools: vec![
@@ -149,6 +157,17 @@ pub fn terms(text: &str) -> Terms {
 
 fn reading_schema() -> Value {
     json!({"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}, "context": {}}, "additionalProperties": false})
+}
+
+/// `exists:PATH`, `judge`, `confirm`, `tool:NAME`; anything else is a shell line.
+fn check(text: &str) -> Check {
+    match text.split_once(':').unwrap_or((text, "")) {
+        ("exists", path) => Check::FileExists(path.to_string()),
+        ("tool", name) => Check::Tool { name: name.to_string(), arguments: "{}".to_string() },
+        ("judge", _) => Check::ModelJudge("is it right?".to_string()),
+        ("confirm", _) => Check::OperatorConfirm(String::new()),
+        _ => Check::Command(text.to_string()),
+    }
 }
 
 fn tool(name: &str, effect: EffectClass) -> ToolSpec {
@@ -293,6 +312,13 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             Command::Correct { id, amount: MicroUsd(amount.parse().unwrap()) }
         }
         ("resume", _) => Command::Resume,
+        ("grant", _) => Command::GrantReplans,
+        ("confirm", _) => {
+            let (word, text) = rest.split_once(' ').unwrap_or((rest, ""));
+            Command::Confirm { confirmed: word == "yes", text: text.to_string() }
+        }
+        ("accept", _) => Command::Accept,
+        ("close", _) => Command::Close,
         ("leave", _) => Command::Leave,
         other => panic!("{other:?} is no input"),
     }

@@ -10,6 +10,7 @@ use tiller::domain::budget::Limit;
 use tiller::domain::command::Control;
 use tiller::domain::event::Event;
 use tiller::domain::message::Message;
+use tiller::domain::model::Purpose;
 use tiller::domain::progress::Observation;
 use tiller::domain::run::Run;
 use tiller::domain::status::Action;
@@ -52,8 +53,11 @@ fn event(event: &Event) -> String {
             Limit::At(most) => format!("raised {} to {most}", axis.word()),
             Limit::Unlimited => format!("raised {} to unlimited", axis.word()),
         },
+        Event::ModelCallStarted { call, attempt, max_output, purpose, .. } => match purpose {
+            Purpose::Turn => format!("asked {call}.{attempt} for {max_output}"),
+            Purpose::Judge(index) => format!("asked {call}.{attempt} to judge check {index}"),
+        },
         Event::BudgetCorrected { id, amount, by } => format!("corrected {id} to {} µ$ by {by}", amount.0),
-        Event::ModelCallStarted { call, attempt, max_output, .. } => format!("asked {call}.{attempt} for {max_output}"),
         Event::ModelCallFinished { call, reply, discarded } => match discarded {
             Some(why) => format!("replied {call}, not used: {why}"),
             None => {
@@ -91,6 +95,11 @@ fn event(event: &Event) -> String {
         }
         Event::CheckStarted { index } => format!("check {index} started"),
         Event::AcceptanceChecked { index, passed, .. } => format!("check {index} passed: {passed}"),
+        Event::ConfirmationRequested { index } => format!("check {index} asks the operator"),
+        Event::ConfirmationGiven { index, confirmed, text, by } => {
+            format!("check {index} confirmed: {confirmed} by {by} {text}")
+        }
+        Event::ReplansGranted { by } => format!("replans granted by {by}"),
         Event::CheckInterrupted { index } => format!("check {index} interrupted"),
         Event::ClaimJudged { verdict, text } => format!("claim {verdict:?}: {}", one_line(text, 90)),
         Event::ProgressObserved { observation } => format!("observed {}", observed(observation)),
@@ -164,6 +173,7 @@ pub fn judged(verdict: &Verdict) -> String {
     let action = match &verdict.action {
         Action::Continue => "continue".to_string(),
         Action::Replan => "replan".to_string(),
+        Action::WrapUp(axis) => format!("wrap up, {}", axis.word()),
         Action::Park(reason) => format!("park, {}", reason.phrase()),
         Action::Complete(finish) => format!("complete, {}", finish.phrase()),
         Action::Fail(failure) => format!("fail, {}", failure.phrase()),

@@ -70,6 +70,7 @@ pub fn terms(goal: &str) -> Terms {
         workspace: "/home/op/parser".to_string(),
         limits: Limits::default(),
         checks: vec![Check::Command("cargo test --workspace".to_string())],
+        wrap_up: true,
         model: ModelSpec {
             name: "openai/gpt-4.1-mini".to_string(),
             dialect: Dialect::Openai,

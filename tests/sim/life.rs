@@ -445,7 +445,12 @@ fn terms(loops: u64) -> Terms {
         goal: Goal::try_from("make it right".to_string()).unwrap(),
         workspace: "/w".to_string(),
         limits,
-        checks: vec![Check::Command("is it right".to_string())],
+        checks: vec![
+            Check::Command("is it right".to_string()),
+            Check::ModelJudge("is it good".to_string()),
+            Check::OperatorConfirm(String::new()),
+        ],
+        wrap_up: true,
         model: ModelSpec {
             name: "sim/sim".to_string(),
             dialect: Dialect::Scripted,

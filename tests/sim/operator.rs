@@ -81,7 +81,13 @@ impl Operator {
                 Waits::Answer => Command::Answer { call: id, text: "this one".to_string() },
             };
         }
+        if run.confirming().is_some() {
+            return Command::Confirm { confirmed: chance.percent(80), text: "so I see it".to_string() };
+        }
         match &run.status {
+            Status::Parked(_) if chance.percent(2) => Command::Accept,
+            Status::Parked(_) if chance.percent(2) => Command::Close,
+            Status::Parked(ParkReason::Stalled(_)) if run.needs_grant() => Command::GrantReplans,
             Status::Parked(ParkReason::Budget(axis)) if chance.percent(50) => {
                 Command::Raise { axis: *axis, limit: Limit::At(run.pool.used(*axis) + 40_000) }
             }

@@ -6,6 +6,7 @@ use tiller::domain::model::FailureClass;
 use tiller::domain::model::ModelFailure;
 use tiller::domain::model::ModelReply;
 use tiller::domain::model::ModelRequest;
+use tiller::domain::model::Purpose;
 use tiller::domain::model::Received;
 use tiller::domain::model::StopReason;
 use tiller::domain::money::Price;
@@ -29,7 +30,12 @@ pub fn speak(request: &ModelRequest, run: &Run, chance: &mut Chance) -> (Result<
     if chance.percent(8) {
         return fail(usage, chance);
     }
-    let reply = reply(request, run, usage, chance);
+    let mut reply = reply(request, run, usage, chance);
+    if let Purpose::Judge(_) = request.purpose {
+        let holds = chance.percent(60);
+        reply.text = if chance.percent(90) { json!({ "holds": holds }).to_string() } else { "hm".to_string() };
+        reply.calls.clear();
+    }
     let bill = PRICE.cost(&usage).0;
     (Ok(reply), bill)
 }
@@ -60,7 +66,7 @@ fn fail(usage: Usage, chance: &mut Chance) -> (Result<ModelReply, ModelFailure>,
 fn reply(request: &ModelRequest, run: &Run, usage: Usage, chance: &mut Chance) -> ModelReply {
     let mut calls = match request.phase {
         Phase::Decompose | Phase::Replan if chance.percent(85) => vec![plan(run, chance)],
-        Phase::Decompose | Phase::Replan | Phase::Pursue => Vec::new(),
+        Phase::Decompose | Phase::Replan | Phase::Pursue | Phase::WrapUp => Vec::new(),
     };
     for _ in 0..chance.below(4) {
         calls.push(work(run, chance));

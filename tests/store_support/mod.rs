@@ -66,6 +66,7 @@ pub(crate) fn created(goal: &str) -> Record {
         workspace: "/work".to_string(),
         limits: Limits::default(),
         checks: Vec::new(),
+        wrap_up: true,
         model,
         tools: Vec::new(),
         instructions: String::new(),

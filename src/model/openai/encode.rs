@@ -169,6 +169,7 @@ mod tests {
     use crate::domain::id::InterjectionId;
     use crate::domain::id::ModelCallId;
     use crate::domain::model::Offer;
+    use crate::domain::model::Purpose;
     use crate::domain::status::Phase;
     use crate::domain::time::Span;
     use crate::domain::time::Timestamp;
@@ -182,6 +183,7 @@ mod tests {
             attempt: 1,
             iteration: 1,
             phase: Phase::Pursue,
+            purpose: Purpose::Turn,
             system: "be good".to_string(),
             entries: messages.into_iter().map(entry).collect(),
             closing: "the plan".to_string(),

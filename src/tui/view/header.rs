@@ -94,7 +94,7 @@ pub(crate) fn mark(status: &Status) -> (&'static str, Role) {
         Status::Running => ("▸", Role::Moving),
         Status::Parked(_) => ("‖", Role::Attention),
         Status::Completed(Finish::Verified) => ("✓", Role::Good),
-        Status::Completed(Finish::AcceptedUnverified) => ("◆", Role::Attention),
+        Status::Completed(Finish::AcceptedUnverified | Finish::AcceptedByOperator) => ("◆", Role::Attention),
         Status::Failed(_) => ("✗", Role::Bad),
         Status::Cancelled => ("–", Role::Dim),
     }

@@ -320,6 +320,10 @@ fn sent(app: &App, item: &Item) -> &'static str {
         | Command::Pause(_)
         | Command::Resume
         | Command::Retry
+        | Command::GrantReplans
+        | Command::Confirm { .. }
+        | Command::Accept
+        | Command::Close
         | Command::Cancel(_)
         | Command::Raise { .. }
         | Command::EditPlan(_)

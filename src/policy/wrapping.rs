@@ -1,0 +1,47 @@
+//! Whether the model is asked once more where the work stands before the run parks at a limit (docs/ENGINE.md §4.2).
+
+use crate::domain::budget::Axis;
+use crate::domain::run::Run;
+use crate::domain::status::Action;
+use crate::domain::status::Fired;
+use crate::domain::status::ParkReason;
+use crate::domain::status::Phase;
+use crate::domain::status::Verdict;
+use crate::policy::context;
+use crate::policy::spending;
+
+/// Whether a run that is about to park for this limit is wrapped up first: it is wanted, it was not done just now, and
+/// time, tokens and money still cover one small call.
+pub fn is_possible(run: &Run, axis: Axis) -> bool {
+    let counts = match axis {
+        Axis::Loops | Axis::ToolCalls | Axis::Tokens | Axis::Cost => true,
+        Axis::Active | Axis::ModelCalls => false,
+    };
+    if !counts || !run.terms.wrap_up || run.iteration.phase == Phase::WrapUp {
+        return false;
+    }
+    let request = context::wrap_up(run);
+    spending::refusal(run, &spending::worst_case(run, &request), request.max_output).is_none()
+}
+
+/// The limit that the run is being wrapped up for, where the last verdict said so and the limit still holds.
+pub fn due(run: &Run) -> Option<Axis> {
+    let Some(Action::WrapUp(axis)) = run.verdict.as_ref().map(|verdict| &verdict.action) else { return None };
+    exhausted(run).contains(axis).then_some(*axis)
+}
+
+/// The verdict after a wrap-up: the limit it was for, first; the run goes on where the operator raised it meanwhile.
+pub fn verdict(run: &Run) -> Verdict {
+    let mut axes = exhausted(run);
+    if let Some(axis) = due(run) {
+        axes.retain(|other| *other != axis);
+        axes.insert(0, axis);
+    }
+    let action = axes.first().map_or(Action::Continue, |axis| Action::Park(ParkReason::Budget(*axis)));
+    Verdict { action, fired: axes.into_iter().map(Fired::Budget).collect() }
+}
+
+/// The limits that do not bear another turn.
+fn exhausted(run: &Run) -> Vec<Axis> {
+    spending::exhausted(run, &spending::worst_case(run, &context::next_turn(run)))
+}
