@@ -19,6 +19,7 @@ use std::sync::atomic::Ordering;
 
 use kills::checker;
 use kills::checker::World;
+use kills::life::End;
 use kills::life::Life;
 use kills::life::Tally;
 use kills::process::DRIVING;
@@ -84,11 +85,39 @@ fn kills_at_random_moments_and_at_labelled_points_lose_nothing() {
     assert!(missed.is_empty() || kills < 500, "no kill at {missed:?}");
 }
 
+/// One kill a life, at each labelled point in turn: the end is that of a life without any.
+#[test]
+fn s_68_any_crash_same_end() {
+    let whole = Life::plain(None).end().unwrap();
+    let nths = if std::env::var_os("TILLER_SLOW").is_some() { 1..=3 } else { 1..=1 };
+    let faults: Vec<String> =
+        nths.flat_map(|nth| DRIVING.iter().chain(&RECORDING[2..]).map(move |point| format!("{point}:{nth}"))).collect();
+    let (next, failed) = (AtomicU64::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..SIDE_BY_SIDE {
+            scope.spawn(|| {
+                while let Some(fault) = faults.get(usize::try_from(next.fetch_add(1, Ordering::SeqCst)).unwrap()) {
+                    let ended = Life::plain(Some(fault.clone())).end().and_then(|end| {
+                        // Later passings are not reached by every process.
+                        if end.kills == 0 && fault.ends_with(":1") {
+                            return Err("it never struck".to_string());
+                        }
+                        whole.agrees(&end)
+                    });
+                    failed.lock().unwrap().extend(ended.err().map(|why| format!("TILLER_FAULT={fault}: {why}")));
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().unwrap();
+    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+}
+
 #[test]
 fn the_checker_bites() {
     // A life with a provider.
-    let (records, run, world) =
-        (0..20).find_map(|seed| Life::new(seed).end().ok().filter(|end| end.2.owed > 0)).unwrap();
+    let end = (0..20).find_map(|seed| Life::new(seed).end().ok().filter(|end| end.world.owed > 0)).unwrap();
+    let End { records, run, world, kills: _ } = end;
     assert_eq!(checker::check(&records, &run, &world), Ok(()));
     let (mark, left) = world.marks.iter().find(|(mark, _)| mark.starts_with('m')).unwrap();
     let more = left + records.len() as u64;

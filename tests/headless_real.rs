@@ -7,6 +7,7 @@ use std::fs;
 
 use real::Said;
 use real::Stage;
+use serde_json::Value;
 
 /// A rehearsal that has more stops than this goes round in circles.
 const STOPS_MAX: usize = 30;
@@ -99,4 +100,80 @@ fn a_denied_call_is_not_run_and_the_end_is_verified() {
     told.check(0, &["[completed] verified"]);
     let soundings = fs::read_to_string(workspace(&stage).join("attic/soundings.txt")).unwrap();
     assert!(!soundings.is_empty());
+}
+
+/// A run that reads more than its small window holds: it reads nine files, and `more` before it is finished.
+fn long_script(more: &str) -> String {
+    let mut script = String::from(
+        "[[step]]\nname = \"plan\"\ntext = \"A plan.\"\n\
+         calls = [ { tool = \"update_plan\", args = { todos = [ { id = \"z\", title = \"read all\", status = \"in_progress\" } ] } } ]\n",
+    );
+    for n in 1..=9 {
+        script += &format!(
+            "[[step]]\nname = \"read{n}\"\ntext = \"I read file {n}.\"\n\
+             calls = [ {{ tool = \"read_file\", args = {{ path = \"f{n}.txt\" }} }}, \
+             {{ tool = \"update_plan\", args = {{ mode = \"patch\", todos = [ {{ id = \"t{n}\", title = \"file {n}\", status = \"pending\" }} ] }} }} ]\n"
+        );
+    }
+    let dropped: Vec<String> =
+        (1..=9).map(|n| format!("{{ id = \"t{n}\", title = \"file {n}\", status = \"done\" }}")).collect();
+    script += more;
+    script += &format!(
+        "[[step]]\nname = \"end\"\ntext = \"Done.\"\ncalls = [ {{ tool = \"update_plan\", args = {{ mode = \"patch\", todos = \
+         [ {{ id = \"z\", title = \"read all\", status = \"done\" }}, {} ] }} }}, {{ tool = \"finish\", args = {{ summary = \"read all\" }} }} ]\n",
+        dropped.join(", ")
+    );
+    script
+        + "[summary]\ntext = \"\"\"\n## Facts found\nThe files are numbered.\n## Decisions and reasons\nnone\n## Files touched\nnone\n\
+              ## Failed approaches\nnone\n## Next step\nRead on.\n\"\"\"\n"
+}
+
+fn read_with_a_small_window(more: &str) -> (Stage, Said) {
+    let stage = Stage::new();
+    for n in 1..=9 {
+        let lines: String = (0..120).map(|line| format!("file {n} line {line} says nothing of weight\n")).collect();
+        stage.write(&format!("work/f{n}.txt"), &lines);
+    }
+    let model = stage.model(&long_script(more));
+    stage.write("config/tiller/tiller.toml", &format!("[models.\"{model}\"]\nwindow = 9000\nmax_output = 1000\n"));
+    let told = stage.ask(&["run", "read all", "--json", "--model", &model]);
+    (stage, told)
+}
+
+fn events<'a>(told: &'a Said, name: &'a str) -> impl Iterator<Item = Value> + 'a {
+    told.out
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter_map(|line| line.get("event").cloned())
+        .filter(move |event| event["type"] == name)
+}
+
+#[test]
+fn a_run_that_outgrows_its_window_prunes_summarises_reads_again_and_finishes() {
+    let (_stage, told) = read_with_a_small_window("");
+    told.check(0, &[]);
+    let refs: Vec<Value> =
+        events(&told, "context_pruned").flat_map(|event| event["refs"].as_array().cloned().unwrap()).collect();
+    assert!(refs.len() >= 3, "{refs:?}");
+    let compacted: Vec<Value> = events(&told, "context_compacted").collect();
+    assert!(!compacted.is_empty(), "{told}");
+    for one in &compacted {
+        assert_eq!(one["author"], "model", "{one}");
+        assert!(one["after"].as_u64() < one["before"].as_u64(), "{one}");
+    }
+    let asked = events(&told, "model_call_started").filter(|event| event["purpose"] == "summary").count();
+    assert_eq!(asked, compacted.len(), "each summary is a call of its own");
+
+    // The same again, and before its end the first file is read from the conversation.
+    let hash = refs[0]["result"].as_str().unwrap();
+    let again = format!(
+        "[[step]]\nname = \"again\"\ntext = \"What did the first say?\"\ncalls = [ {{ tool = \"read_ref\", args = {{ ref = \"{hash}\" }} }} ]\n"
+    );
+    let (_stage, told) = read_with_a_small_window(&again);
+    told.check(0, &[]);
+    let given = events(&told, "tool_call_finished").any(|event| {
+        event["outcome"]["text"].as_str().is_some_and(|text| text.contains("file 1 line 119 says nothing of weight"))
+            && event["call"] != refs[0]["call"]
+    });
+    assert!(given, "read_ref gave the first file back\n{told}");
 }

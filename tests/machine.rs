@@ -142,3 +142,8 @@ fn commands() {
 fn interjections() {
     check("interjections");
 }
+
+#[test]
+fn context() {
+    check("context");
+}

@@ -22,6 +22,7 @@ use tiller::domain::id::ModelCallId;
 use tiller::domain::message::Entry;
 use tiller::domain::message::Message;
 use tiller::domain::message::ToolUse;
+use tiller::domain::message::Transcript;
 use tiller::domain::model::Dialect;
 use tiller::domain::model::FailureClass;
 use tiller::domain::model::ModelReply;
@@ -132,6 +133,7 @@ fn request(closing: &str, max_output: u64) -> ModelRequest {
         iteration: 1,
         phase: Phase::Pursue,
         purpose: Purpose::Turn,
+        talk: Transcript::default(),
         system: "You are helpful.".to_string(),
         entries: Vec::new(),
         closing: closing.to_string(),

@@ -22,6 +22,7 @@ use tiller::domain::limits::REPLY_MAX_BYTES;
 use tiller::domain::message::Entry;
 use tiller::domain::message::Message;
 use tiller::domain::message::ToolUse;
+use tiller::domain::message::Transcript;
 use tiller::domain::model::Delta;
 use tiller::domain::model::Dialect;
 use tiller::domain::model::FailureClass;
@@ -369,6 +370,7 @@ fn request() -> ModelRequest {
         iteration: 1,
         phase: Phase::Pursue,
         purpose: Purpose::Turn,
+        talk: Transcript::default(),
         system: "be good".to_string(),
         entries: vec![
             entry(Message::Operator { id: InterjectionId(1), text: "hello".to_string() }),

@@ -233,6 +233,7 @@ impl Engine {
                 purpose: Purpose::Turn,
                 system: String::new(),
                 entries: self.entries.clone(),
+                talk: self.entries.iter().cloned().collect(),
                 closing: String::new(),
                 offer: Arc::default(),
                 max_output: 8_192,

@@ -9,17 +9,26 @@
 mod sim;
 
 use sim::life::Crash;
+use sim::life::Failure;
 use sim::life::Length;
 use sim::life::Life;
 use sim::life::Sabotage;
+use sim::life::Shape;
+use sim::shrink::shrink;
 
-/// Plays one life to its end. The error is the checker's, with what it takes to see it again.
+/// Plays one life to its end. The error is the checker's, with what it takes to see it again, and the smallest life
+/// that was found to fail as well.
 fn play(seed: u64, length: Length, crash: Crash, sabotage: Sabotage) -> Result<u32, String> {
     Life::new(seed, length, crash, sabotage).play().map_err(|why| {
         let short = if length == Length::Short { "TILLER_SHORT=1 " } else { "" };
+        let smallest = shrink(seed, Shape::of(length), crash, sabotage).map_or(String::new(), |smallest| {
+            let Failure { why, killed_at, inputs } = &smallest.failure;
+            let command = smallest.command(crash);
+            format!("\nthe smallest like it: {inputs} inputs, killed at {killed_at:?}: {why}\nplay it alone: {command}")
+        });
         format!(
             "seed {seed}, {length:?}, {crash:?}, {sabotage:?}: {why}\nplay it alone: {short}TILLER_SEED={seed} TILLER_CRASH={} \
-             cargo test --test simulation one_life",
+             cargo test --test simulation one_life{smallest}",
             crash.number()
         )
     })
@@ -29,12 +38,22 @@ fn from_env(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
+/// A life that was printed as failing: whole, or made smaller.
 #[test]
 fn one_life() {
     let seed = from_env("TILLER_SEED").unwrap_or(1);
     let length = if from_env("TILLER_SHORT").is_some() { Length::Short } else { Length::Full };
     let crash = from_env("TILLER_CRASH").map_or(Crash::Never, |at| Crash::from_number(u32::try_from(at).unwrap()));
-    play(seed, length, crash, Sabotage::None).unwrap();
+    if let Some(loops) = from_env("TILLER_LOOPS") {
+        let spared = std::env::var("TILLER_SPARE").unwrap_or_default();
+        let spared = spared.split(',').filter_map(|at| at.parse().ok()).collect();
+        let patience = from_env("TILLER_PATIENCE").and_then(|patience| u32::try_from(patience).ok()).unwrap_or(150);
+        let shape = Shape { loops, patience, spared, check_every: 1 };
+        let failure = Life::shaped(seed, shape, crash, Sabotage::None).failure();
+        assert!(failure.is_none(), "{failure:?}");
+    } else {
+        play(seed, length, crash, Sabotage::None).unwrap();
+    }
 }
 
 #[test]
@@ -68,8 +87,20 @@ fn short_lives_survive_a_crash_at_every_boundary() {
 #[test]
 fn the_checker_bites() {
     for sabotage in Sabotage::ALL {
-        let caught = (0..400).find_map(|seed| play(seed, Length::Full, Crash::Often, sabotage).err());
-        assert!(caught.is_some(), "{sabotage:?} was never caught");
-        println!("{}", caught.unwrap_or_default());
+        let whys = (0..400).find_map(|seed| Life::new(seed, Length::Full, Crash::Often, sabotage).play().err());
+        println!("{sabotage:?}: {}", whys.unwrap_or_else(|| panic!("{sabotage:?} was never caught")));
     }
+}
+
+#[test]
+fn a_failing_life_is_made_smaller() {
+    let (crash, sabotage, whole) = (Crash::Often, Sabotage::FreeInterruptedCalls, Shape::of(Length::Full));
+    let fails = |seed: &u64| Life::shaped(*seed, whole.clone(), crash, sabotage).failure().is_some();
+    let seed = (0..400).find(fails).unwrap();
+    let first = Life::shaped(seed, whole.clone(), crash, sabotage).failure().unwrap();
+    let smallest = shrink(seed, whole, crash, sabotage).unwrap();
+    println!("{first:?}\n{smallest:?}\n{}", smallest.command(crash));
+    assert!(smallest.failure.inputs <= first.inputs && smallest.failure.killed_at.len() <= first.killed_at.len());
+    let again = Life::shaped(seed, smallest.shape.clone(), crash, sabotage).failure().unwrap();
+    assert_eq!((again.why, again.inputs), (smallest.failure.why, smallest.failure.inputs));
 }

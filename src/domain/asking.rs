@@ -2,10 +2,13 @@
 //! it; nothing else may.
 
 use crate::domain::budget::ReservationId;
+use crate::domain::context::Demand;
 use crate::domain::event::Record;
 use crate::domain::id::ModelCallId;
 use crate::domain::limits;
 use crate::domain::message::Message;
+use crate::domain::model::FailureClass;
+use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
 use crate::domain::model::Purpose;
 use crate::domain::model::StopReason;
@@ -13,6 +16,8 @@ use crate::domain::run::Estimate;
 use crate::domain::run::ModelCall;
 use crate::domain::run::Reply;
 use crate::domain::run::Run;
+use crate::domain::run::Trouble;
+use crate::domain::time::Timestamp;
 
 impl Run {
     pub(crate) fn start_model_call(
@@ -29,8 +34,9 @@ impl Run {
         match purpose {
             Purpose::Turn => self.iteration.model_call = Some(id),
             Purpose::Judge(_) => {}
+            Purpose::Summary => self.context.asked = Some(id),
         }
-        self.next.model_call = id.call.next();
+        self.next.model_call = self.next.model_call.max(id.call.next());
         self.pool.count_model_call();
         self.retry_at = None;
         Ok(())
@@ -51,6 +57,62 @@ impl Run {
         self.estimate = Estimate { input: usage.prompt(), bytes: held.bytes, factor_percent: factor };
     }
 
+    /// Takes in that a model call gave no whole reply. Our own doing is no trouble of the provider; a summary that can't
+    /// be had is replaced, not waited for.
+    pub(crate) fn meet(&mut self, purpose: Purpose, failure: &ModelFailure) {
+        let class = failure.class;
+        match (purpose, class) {
+            // A judge that fails makes its check fail, and is not asked again.
+            (_, FailureClass::Cancelled) | (Purpose::Judge(_), _) => return,
+            (Purpose::Summary, FailureClass::ContextLength | FailureClass::TooLarge)
+            | (Purpose::Summary, FailureClass::BadRequest | FailureClass::Endless) => {
+                self.context.rejected = limits::SUMMARY_TRIES;
+                self.iteration.failures = 0;
+                self.trouble = None;
+                return;
+            }
+            (Purpose::Turn, _) => {
+                self.iteration.degenerate += u32::from(class == FailureClass::Degenerate);
+                let demand = class.excess().map(|of| Demand { of, pruned: false });
+                self.context.demand = demand.or(self.context.demand);
+            }
+            (Purpose::Summary, _) => {}
+        }
+        self.iteration.failures += 1;
+        self.trouble = Some(Trouble { class, message: failure.message.clone(), retry_after: failure.retry_after });
+    }
+
+    pub(crate) fn wait_for_retry(&mut self, at: Timestamp) {
+        self.retry_at = Some(at);
+        if self.trouble.as_ref().is_some_and(|trouble| trouble.class.excess().is_some()) {
+            self.context.answer_demand(self.iteration.n);
+        }
+    }
+
+    pub(crate) fn end_summary(&mut self, is_used: bool) {
+        self.iteration.failures = 0;
+        if !is_used {
+            self.context.rejected += 1;
+        }
+    }
+
+    /// A summary stands for the iterations up to `to`. Never while a call of the reply waits for its result.
+    pub(crate) fn compact(&mut self, to: u32, summary: &str, before: u64, after: u64) -> Result<(), String> {
+        if to >= self.iteration.n || !self.calls.is_empty() {
+            return Err(format!("iterations up to {to} can't be summarised in iteration {}", self.iteration.n));
+        }
+        self.context.compact(&self.transcript, summary, to);
+        let freed = before.saturating_sub(after).saturating_mul(100);
+        let is_poor = freed < before.saturating_mul(limits::SUMMARY_FREES_PERCENT);
+        self.context.poor = if is_poor { self.context.poor + 1 } else { 0 };
+        self.context.compacted_at = Some(self.iteration.n);
+        if self.context.demand.is_some() {
+            self.context.answer_demand(self.iteration.n);
+            self.iteration.failures = 0;
+        }
+        Ok(())
+    }
+
     pub(crate) fn accept(&mut self, call: ModelCallId, reply: &ModelReply, record: &Record) {
         self.iteration.failures = 0;
         let phase = self.iteration.phase;
@@ -59,6 +121,7 @@ impl Run {
             self.iteration.pauses += 1;
             return;
         }
+        self.context.demand = None;
         self.iteration.reply = Some(Reply {
             text: reply.text.clone(),
             is_refusal: reply.stop == StopReason::Refused,

@@ -31,6 +31,9 @@ impl Run {
         self.iteration.calls.push(id);
         let one = ToolUse { id, wire_id: wire.to_string(), tool: tool.to_string(), arguments: arguments.to_string() };
         self.transcript.add_use(one);
+        if let Some(reply) = self.transcript.last() {
+            self.context.replace_last(reply);
+        }
         let call = ToolCall {
             id,
             wire_id: wire.to_string(),

@@ -18,9 +18,12 @@ pub const ASK_OPERATOR: &str = "ask_operator";
 /// Keeps a note in the conversation.
 pub const NOTE: &str = "note";
 
+/// Gives back what was left out of the conversation.
+pub const READ_REF: &str = "read_ref";
+
 /// The control tool of this name.
 pub fn is_control(name: &str) -> bool {
-    [UPDATE_PLAN, FINISH, ASK_OPERATOR, NOTE].contains(&name)
+    [UPDATE_PLAN, FINISH, ASK_OPERATOR, NOTE, READ_REF].contains(&name)
 }
 
 /// What the model is told of the control tools (docs/ENGINE.md §6.1, §7.6).
@@ -69,6 +72,13 @@ fn written() -> Vec<ToolSpec> {
         "type": "object", "additionalProperties": false, "required": ["text"],
         "properties": {"text": {"type": "string", "minLength": 1, "maxLength": 4000}}
     });
+    let reference = json!({
+        "type": "object", "additionalProperties": false, "required": ["ref"],
+        "properties": {
+            "ref": {"type": "string", "minLength": 1, "maxLength": 64},
+            "page": {"type": "integer", "minimum": 1, "default": 1}
+        }
+    });
     let of = |name: &str, description: &str, schema| ToolSpec {
         name: name.to_string(),
         description: description.to_string(),
@@ -96,5 +106,11 @@ fn written() -> Vec<ToolSpec> {
             question,
         ),
         of(NOTE, "Keep a finding or a decision in the conversation, for yourself and for the operator.", note),
+        of(
+            READ_REF,
+            "Read again what was left out of the conversation and stands there with a ref: an old result, long arguments, \
+             something that the operator said. A long text comes in pages.",
+            reference,
+        ),
     ]
 }

@@ -13,6 +13,8 @@ use crate::domain::budget::Reservation;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::Control;
 use crate::domain::command::Policy;
+use crate::domain::context::Author;
+use crate::domain::context::Elided;
 use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
 use crate::domain::id::InterjectionId;
@@ -207,6 +209,26 @@ pub enum Event {
         call: ModelCallId,
         /// What went wrong.
         failure: Box<ModelFailure>,
+    },
+    /// Texts of old calls are left out of the requests from now on.
+    ContextPruned {
+        /// Which, and what they are found by.
+        refs: Vec<Elided>,
+    },
+    /// A summary stands for older iterations in the requests from now on.
+    ContextCompacted {
+        /// The first iteration that it is about, besides those of the summary before.
+        from: u32,
+        /// The last one.
+        to: u32,
+        /// The summary.
+        summary: String,
+        /// Who wrote it.
+        author: Author,
+        /// Bytes of the conversation as it was sent before.
+        before: u64,
+        /// And after.
+        after: u64,
     },
     /// The model call will be tried again.
     RetryScheduled {
@@ -429,6 +451,8 @@ impl Event {
             Event::ModelCallStarted { .. } => "model_call_started",
             Event::ModelCallFinished { .. } => "model_call_finished",
             Event::ModelCallFailed { .. } => "model_call_failed",
+            Event::ContextPruned { .. } => "context_pruned",
+            Event::ContextCompacted { .. } => "context_compacted",
             Event::RetryScheduled { .. } => "retry_scheduled",
             Event::ToolCallProposed { .. } => "tool_call_proposed",
             Event::ToolCallPrepared { .. } => "tool_call_prepared",

@@ -11,6 +11,7 @@ use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
 use crate::domain::calls::Stage;
 use crate::domain::command::Policy;
+use crate::domain::context::Context;
 use crate::domain::control;
 use crate::domain::event::Event;
 use crate::domain::event::Finding;
@@ -24,7 +25,6 @@ use crate::domain::limits;
 use crate::domain::message::Entry;
 use crate::domain::message::Message;
 use crate::domain::message::Transcript;
-use crate::domain::model::FailureClass;
 use crate::domain::model::Offer;
 use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
@@ -40,7 +40,6 @@ use crate::domain::run::Interjection;
 use crate::domain::run::Iteration;
 use crate::domain::run::NextIds;
 use crate::domain::run::Run;
-use crate::domain::run::Trouble;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
 use crate::domain::status::Warning;
@@ -97,6 +96,7 @@ impl Run {
             iteration: Iteration::new(0, Phase::Decompose, record, &plan, false),
             plan,
             transcript: Transcript::default(),
+            context: Context::default(),
             decomposes: 0,
             history: VectorSync::new_sync(),
             model_call: None,
@@ -213,24 +213,18 @@ impl Run {
                     (Purpose::Judge(_), _) => {}
                     (Purpose::Turn, None) => self.accept(*call, reply, record),
                     (Purpose::Turn, Some(_)) => self.discard(reply),
+                    (Purpose::Summary, used) => self.end_summary(used.is_none()),
                 }
             }
             Event::ModelCallFailed { call, failure } => {
                 let purpose = self.end_model_call(*call)?;
-                if failure.class == FailureClass::Degenerate && purpose == Purpose::Turn {
-                    self.iteration.degenerate += 1;
-                }
-                // A judge that fails makes its check fail, and is not asked again.
-                if failure.class != FailureClass::Cancelled && purpose == Purpose::Turn {
-                    self.iteration.failures += 1;
-                    self.trouble = Some(Trouble {
-                        class: failure.class,
-                        message: failure.message.clone(),
-                        retry_after: failure.retry_after,
-                    });
-                }
+                self.meet(purpose, failure);
             }
-            Event::RetryScheduled { at, why: _ } => self.retry_at = Some(*at),
+            Event::ContextPruned { refs } => self.context.elide(refs)?,
+            Event::ContextCompacted { from: _, to, summary, author: _, before, after } => {
+                self.compact(*to, summary, *before, *after)?;
+            }
+            Event::RetryScheduled { at, why: _ } => self.wait_for_retry(*at),
             Event::ToolCallProposed { call, wire_id, tool, arguments, effect } => {
                 self.propose(*call, wire_id, tool, arguments, *effect, record);
             }
@@ -391,11 +385,15 @@ impl Run {
     }
 
     pub(crate) fn answer(&mut self, message: Message, record: &Record) {
-        self.transcript.push_result(Entry { iteration: self.iteration.n, at: record.at, message });
+        let entry = Arc::new(Entry { iteration: self.iteration.n, at: record.at, message });
+        self.context.push_result(&entry);
+        self.transcript.push_result(entry);
     }
 
     pub(crate) fn say(&mut self, message: Message, record: &Record) {
-        self.transcript.push(Entry { iteration: self.iteration.n, at: record.at, message });
+        let entry = Arc::new(Entry { iteration: self.iteration.n, at: record.at, message });
+        self.context.push(&entry);
+        self.transcript.push(entry);
     }
 }
 

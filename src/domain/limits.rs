@@ -15,6 +15,41 @@ pub const STREAMS: usize = 16;
 pub const SAY_MAX_BYTES: usize = 64 * 1024;
 /// Interjections that may wait to be delivered: a person does not write more between two iterations.
 pub const INTERJECTIONS_MAX: usize = 64;
+/// Longest interjection that the conversation has whole, in characters: it keeps one message from filling the context.
+pub const SAY_INLINE_CHARS: usize = 25_000;
+
+/// Of what the model can take in, the part above which room is made, in percent: estimates are rough.
+pub const CONTEXT_PERCENT: u64 = 80;
+/// Results of work calls are left out after so many iterations: older ones are rarely read again.
+pub const PRUNE_AFTER: u32 = 6;
+/// Pairs of a call and its result that stay whole, whatever their age.
+pub const PAIRS_KEPT: usize = 3;
+/// Iterations before the open one that stay word for word.
+pub const ITERATIONS_KEPT: u32 = 2;
+/// A shorter result is not left out: the mark in its place would be as long, in bytes.
+pub const ELIDED_MIN_BYTES: usize = 256;
+/// Arguments of an old call up to this length stay whole, in bytes.
+pub const ARGUMENTS_KEPT_BYTES: usize = 2 * 1024;
+/// Output asked of the model for a summary, in tokens.
+pub const SUMMARY_TOKENS: u64 = 2_048;
+/// Replies that may be no usable summary before the engine lists the iterations itself.
+pub const SUMMARY_TRIES: u32 = 2;
+/// Iterations between two summaries: more often, and the run pays for nothing else.
+pub const SUMMARY_DISTANCE: u32 = 4;
+/// Of the conversation, what a summary should free at least, in percent.
+pub const SUMMARY_FREES_PERCENT: u64 = 20;
+/// Summaries in a row that free less before the run parks.
+pub const SUMMARIES_POOR: u32 = 2;
+/// How often room is made because the provider refused a request for its length, ...
+pub const ROOM_ROUNDS: usize = 2;
+/// ... in so many iterations.
+pub const ROOM_WINDOW: u32 = 8;
+/// What the operator said in summarised iterations is kept word for word up to so many bytes, the newest first.
+pub const SAID_KEPT_BYTES: usize = 8 * 1024;
+/// What was denied in them, up to so many bytes, the newest first.
+pub const DENIED_KEPT_BYTES: usize = 4 * 1024;
+/// Longest list of iterations that stands for a summary, in bytes: about as long as a summary may be.
+pub const LIST_MAX_BYTES: usize = 8 * 1024;
 
 /// Default cost limit of a run: small enough to be noticed, large enough for an hour's work.
 pub const COST: MicroUsd = MicroUsd(5_000_000);

@@ -83,10 +83,21 @@ pub struct Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transcript(VectorSync<Arc<Entry>>);
 
+impl FromIterator<Arc<Entry>> for Transcript {
+    fn from_iter<I: IntoIterator<Item = Arc<Entry>>>(entries: I) -> Self {
+        Transcript(entries.into_iter().collect())
+    }
+}
+
 impl Transcript {
     /// Adds an entry at the end.
-    pub fn push(&mut self, entry: Entry) {
-        self.0.push_back_mut(Arc::new(entry));
+    pub fn push(&mut self, entry: Arc<Entry>) {
+        self.0.push_back_mut(entry);
+    }
+
+    /// The entry at the end.
+    pub fn last(&self) -> Option<&Arc<Entry>> {
+        self.0.last()
     }
 
     /// Adds a call to the reply that came last. Nothing happens when the last entry is no reply.
@@ -101,19 +112,8 @@ impl Transcript {
 
     /// Adds the result of a call behind those of the calls before it: whichever ended first, results stand in the
     /// order in which the reply asked for them (docs/ENGINE.md §4).
-    pub fn push_result(&mut self, entry: Entry) {
-        let Message::ToolResult { call, .. } = &entry.message else { return self.push(entry) };
-        let is_later =
-            |one: &Arc<Entry>| matches!(&one.message, Message::ToolResult { call: other, .. } if other > call);
-        let mut place = self.0.len();
-        let entry = Arc::new(entry.clone());
-        self.0.push_back_mut(entry.clone());
-        while let Some(before) = place.checked_sub(1).and_then(|place| self.0.get(place)).filter(|one| is_later(one)) {
-            let before = before.clone();
-            self.0.set_mut(place, before);
-            place -= 1;
-        }
-        self.0.set_mut(place, entry);
+    pub fn push_result(&mut self, entry: Arc<Entry>) {
+        place_result(&mut self.0, entry);
     }
 
     /// The entries, first to last.
@@ -151,4 +151,18 @@ impl Transcript {
     pub fn get(&self, index: usize) -> Option<&Arc<Entry>> {
         self.0.get(index)
     }
+}
+
+/// Adds the result of a call behind those of the calls before it.
+pub(crate) fn place_result(list: &mut VectorSync<Arc<Entry>>, entry: Arc<Entry>) {
+    let mut place = list.len();
+    list.push_back_mut(entry.clone());
+    let Message::ToolResult { call, .. } = &entry.message else { return };
+    let is_later = |one: &Arc<Entry>| matches!(&one.message, Message::ToolResult { call: other, .. } if other > call);
+    while let Some(before) = place.checked_sub(1).and_then(|place| list.get(place)).filter(|one| is_later(one)) {
+        let before = before.clone();
+        list.set_mut(place, before);
+        place -= 1;
+    }
+    list.set_mut(place, entry);
 }

@@ -12,6 +12,7 @@ pub mod budget;
 pub mod calls;
 pub mod claims;
 pub mod command;
+pub mod context;
 pub mod control;
 pub mod daily;
 pub mod event;

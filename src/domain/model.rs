@@ -5,10 +5,12 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::domain::context::Excess;
 use crate::domain::id::CallId;
 use crate::domain::id::ModelCallId;
 use crate::domain::message::Entry;
 use crate::domain::message::Message;
+use crate::domain::message::Transcript;
 use crate::domain::money::Price;
 use crate::domain::money::Usage;
 use crate::domain::status::Phase;
@@ -64,8 +66,10 @@ pub struct ModelRequest {
     pub purpose: Purpose,
     /// The system text.
     pub system: String,
-    /// The conversation so far, shared with the run.
+    /// The conversation as far as it is sent, shared with the run.
     pub entries: Vec<Arc<Entry>>,
+    /// The whole of it, never sent: a scripted model finds its place in it.
+    pub talk: Transcript,
     /// The engine's last word: the plan as it stands and what this phase is for.
     pub closing: String,
     /// The tools that may be used, shared with the run.
@@ -110,7 +114,8 @@ impl Offer {
     }
 }
 
-fn entry_bytes(entry: &Entry) -> usize {
+/// Size of an entry as it is sent, in bytes.
+pub fn entry_bytes(entry: &Entry) -> usize {
     // What the wire adds around a message: roles, ids, punctuation.
     const FRAME: usize = 24;
     FRAME
@@ -176,6 +181,33 @@ pub enum Purpose {
     Turn,
     /// Whether a check holds that the model judges: the number of the check.
     Judge(usize),
+    /// A summary of older iterations.
+    Summary,
+}
+
+impl FailureClass {
+    /// What of the request was too much, where the provider refused it for that.
+    pub fn excess(self) -> Option<Excess> {
+        match self {
+            FailureClass::ContextLength => Some(Excess::Tokens),
+            FailureClass::TooLarge => Some(Excess::Bytes),
+            FailureClass::MissingCredentials
+            | FailureClass::Auth
+            | FailureClass::Billing
+            | FailureClass::Permission
+            | FailureClass::ModelConfig
+            | FailureClass::BadRequest
+            | FailureClass::RateLimited
+            | FailureClass::Overloaded
+            | FailureClass::Network
+            | FailureClass::StreamStalled
+            | FailureClass::StreamBroken
+            | FailureClass::Endless
+            | FailureClass::Cancelled
+            | FailureClass::Degenerate
+            | FailureClass::Unknown => None,
+        }
+    }
 }
 
 impl Purpose {
@@ -248,7 +280,9 @@ pub enum FailureClass {
     ModelConfig,
     /// The request is longer than the model's context.
     ContextLength,
-    /// Another 400 or 422, or 413.
+    /// 413: the request has more bytes than the provider takes.
+    TooLarge,
+    /// Another 400 or 422.
     BadRequest,
     /// 429.
     RateLimited,

@@ -13,6 +13,7 @@ use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::Control;
 use crate::domain::command::Policy;
+use crate::domain::context::Context;
 use crate::domain::control;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Owner;
@@ -76,6 +77,8 @@ pub struct Run {
     pub plan: Plan,
     /// The conversation.
     pub transcript: Transcript,
+    /// What of it is sent.
+    pub context: Context,
     /// The iteration that is open, or was open last.
     pub iteration: Iteration,
     /// Attempts at a first plan so far.
@@ -483,6 +486,7 @@ impl Run {
             | FailureClass::Permission
             | FailureClass::ModelConfig
             | FailureClass::ContextLength
+            | FailureClass::TooLarge
             | FailureClass::Endless
             | FailureClass::Cancelled => 0,
         };

@@ -52,6 +52,7 @@ impl Run {
                     self.iteration.discards = 0;
                     self.iteration.degenerate = 0;
                 }
+                ParkReason::ContextExhausted => self.context.grant(),
                 ParkReason::EnginePanic => self.progress.recoveries = 0,
                 ParkReason::Confirm
                 | ParkReason::Approval
@@ -61,7 +62,6 @@ impl Run {
                 | ParkReason::DailyBudget { .. }
                 | ParkReason::NotReady
                 | ParkReason::Unexplained
-                | ParkReason::ContextExhausted
                 | ParkReason::Refused
                 | ParkReason::Credentials
                 | ParkReason::Billing

@@ -218,7 +218,10 @@ impl ParkReason {
             }
             ParkReason::Stalled(_) => "say what to try, then resume",
             ParkReason::Verification => "look at what the check says; say what is missing, or resume",
-            ParkReason::ContextExhausted => "start a new run with a narrower goal; the work done stays in the folder",
+            ParkReason::ContextExhausted => {
+                "start a new run with a narrower goal or a larger window; where older work can still be left out, resume \
+                 does that"
+            }
             ParkReason::ModelOutput => "resume to try again, or start with another model",
             ParkReason::Refused => "say it differently, then resume",
             ParkReason::Credentials => "set the key of the provider, then resume",

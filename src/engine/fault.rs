@@ -130,7 +130,10 @@ fn group(event: &Event) -> Option<&'static str> {
         "iteration_closed" => Some("C8"),
         "control_requested"
         | "interjection_queued"
+        | "interjection_withdrawn"
         | "budget_raised"
+        | "budget_corrected"
+        | "trust_changed"
         | "question_answered"
         | "tool_outcome_resolved" => Some("C9"),
         _ => None,

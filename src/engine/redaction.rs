@@ -136,10 +136,10 @@ impl Redactor {
             | Command::Withdraw(_)
             | Command::Pause(_)
             | Command::Resume
-            | Command::Retry
             | Command::GrantReplans
             | Command::Accept
             | Command::Close
+            | Command::Retry
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(PlanEdit::Move { .. })

@@ -86,7 +86,7 @@ impl Tasks {
                 let (model, deltas, call) = (self.model.clone(), self.deltas.clone(), request.call);
                 let broken = move || Outcome::Model { call, result: Err(broke()) };
                 match request.purpose {
-                    Purpose::Turn => self.spawn(ask(model, *request, deltas, cancel), broken),
+                    Purpose::Turn | Purpose::Summary => self.spawn(ask(model, *request, deltas, cancel), broken),
                     Purpose::Judge(_) => self.spawn(ask_judge(model, *request, deltas, cancel), broken),
                 }
             }

@@ -12,12 +12,14 @@ use crate::domain::budget::Limit;
 use crate::domain::command::Cancel;
 use crate::domain::command::Control;
 use crate::domain::command::Pause;
+use crate::domain::context::Author;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::event::Finding;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::model::Purpose;
 use crate::domain::plan::Plan;
 use crate::domain::plan::TodoStatus;
 use crate::domain::run::Run;
@@ -64,6 +66,24 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         },
         Event::BudgetRaised { axis, limit, by: _ } => {
             format!("[limit] {} is now {}\n", axis.word(), limit_phrase(*axis, *limit))
+        }
+        Event::ModelCallStarted { call, purpose: Purpose::Summary, .. } => {
+            format!("[model] {call} asked to summarise the conversation\n")
+        }
+        Event::ContextPruned { refs } => {
+            format!("[context] old texts of {} calls are not sent any more\n", refs.len())
+        }
+        Event::ContextCompacted { from, to, summary, author, before, after } => {
+            let sizes = format!("{before} bytes were sent before, {after} are now");
+            match author {
+                Author::Model => format!("[context] a summary stands for iterations {from} to {to}: {sizes}\n"),
+                Author::Engine => {
+                    format!(
+                        "[context] no summary was had, a list stands for iterations {from} to {to}: {sizes}\n{}",
+                        block(summary)
+                    )
+                }
+            }
         }
         Event::BudgetCorrected { id, amount, by: _ } => format!("[spend] you say that {id} cost {amount}\n"),
         Event::TrustChanged { trust, by } => trusted(*trust, by),

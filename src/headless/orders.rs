@@ -146,12 +146,8 @@ pub fn further(run: &Run) -> Vec<String> {
         )
         | None => {}
     }
-    // A conversation that no longer fits is not helped by going on.
-    if run.needs_grant() {
-        lines.push(format!("tiller resume {id} --grant-replans"));
-    } else if reason != Some(&ParkReason::ContextExhausted) {
-        lines.push(format!("tiller resume {id}"));
-    }
+    let grant = if run.needs_grant() { " --grant-replans" } else { "" };
+    lines.push(format!("tiller resume {id}{grant}"));
     if let Some(ParkReason::Stalled(_) | ParkReason::Verification | ParkReason::Escalated(_)) = reason {
         lines.push(format!("tiller accept {id}   # take the work as it is"));
         lines.push(format!("tiller close {id}    # close the run as failed"));

@@ -98,7 +98,7 @@ fn ask_judge(run: &Run, index: usize) -> Vec<Event> {
             let asked = Event::ModelCallStarted {
                 call: request.call,
                 attempt: request.attempt,
-                digest: context::digest(&request),
+                digest: context::digest(run, &request),
                 max_output: request.max_output,
                 purpose: request.purpose,
             };

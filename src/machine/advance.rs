@@ -33,6 +33,7 @@ use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::acceptance;
+use crate::machine::room;
 use crate::machine::steer;
 use crate::policy::claim;
 use crate::policy::context;
@@ -42,6 +43,7 @@ use crate::policy::permission;
 use crate::policy::permission::Judgement;
 use crate::policy::planning;
 use crate::policy::progress;
+use crate::policy::pruning;
 use crate::policy::reply;
 use crate::policy::retry;
 use crate::policy::spending;
@@ -250,6 +252,10 @@ fn answer_without_running(run: &Run) -> Option<Vec<Event>> {
             Ok(_) => vec![done(call, "noted".to_string())],
             Err(error) => vec![invalid(call, error)],
         }),
+        (CallState::Proposed, control::READ_REF) => {
+            let page = claim::read::<pruning::ReadRef>(&call.arguments).and_then(|asked| pruning::read(run, &asked));
+            Some(vec![page.map_or_else(|error| invalid(call, error), |text| done(call, text))])
+        }
         (CallState::Proposed, control::ASK_OPERATOR) => {
             claim::question(&call.arguments).err().map(|error| vec![invalid(call, error)])
         }
@@ -394,12 +400,17 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
         return parked(ParkReason::ModelOutput);
     }
     let unanswered = run.trouble.as_ref().filter(|_| run.iteration.failures > 0 && run.retry_at.is_none());
+    // Where a request was too long, room is made before the next.
+    let unanswered = unanswered.filter(|trouble| run.context.demand.is_none() || trouble.class.excess().is_none());
     if let Some(trouble) = unanswered {
         return match retry::after(run, trouble, now) {
             retry::Next::Retry(at) => vec![Event::RetryScheduled { at, why: trouble.message.clone() }],
             retry::Next::Park(reason) => parked(reason),
             retry::Next::Fail(failure) => vec![Event::StatusChanged { status: Status::Failed(failure), by: None }],
         };
+    }
+    if let Some(group) = room::step(run, now) {
+        return group;
     }
     let request = context::assemble(run);
     // A conversation out of order is a bug of the engine: it fails closed, and nothing is sent.
@@ -410,7 +421,7 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
     if let Some(reason) = spending::refusal(run, &reservation, request.max_output) {
         return cannot_ask(run, reason);
     }
-    let digest = context::digest(&request);
+    let digest = context::digest(run, &request);
     let started = Event::ModelCallStarted {
         call: request.call,
         attempt: request.attempt,

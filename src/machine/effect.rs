@@ -89,6 +89,8 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         | Event::BudgetRaised { .. }
         | Event::BudgetCorrected { .. }
         | Event::ModelCallFailed { .. }
+        | Event::ContextPruned { .. }
+        | Event::ContextCompacted { .. }
         | Event::RetryScheduled { .. }
         | Event::ToolCallProposed { .. }
         | Event::ToolCallPrepared { .. }

@@ -12,8 +12,9 @@ pub mod lineage;
 pub mod outcome;
 pub(crate) mod parting;
 pub mod respond;
-pub mod trusting;
+pub mod room;
 pub mod steer;
+pub mod trusting;
 
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;

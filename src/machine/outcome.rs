@@ -3,6 +3,7 @@
 use crate::domain::budget::Charge;
 use crate::domain::command::Control;
 use crate::domain::command::Refusal;
+use crate::domain::context::Author;
 use crate::domain::event::Event;
 use crate::domain::id::CallId;
 use crate::domain::id::ModelCallId;
@@ -20,7 +21,9 @@ use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::Probe;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::Outcome;
+use crate::machine::room;
 use crate::policy::charge;
+use crate::policy::compaction;
 use crate::policy::judge;
 use crate::policy::reply;
 
@@ -84,7 +87,7 @@ fn model(
     let settled = |charge: Charge| Event::BudgetSettled { id: flying.id, charge };
     let verdict = match flying.purpose {
         Purpose::Judge(index) => Some(judged(run, index, result)),
-        Purpose::Turn => None,
+        Purpose::Turn | Purpose::Summary => None,
     };
     match result {
         Err(failure) => {
@@ -95,6 +98,15 @@ fn model(
         Ok(got) if verdict.is_some() => {
             let finished = Event::ModelCallFinished { call, reply: got.clone(), discarded: None };
             Ok([finished, settled(charge::of_reply(got, held, &price))].into_iter().chain(verdict).collect())
+        }
+        Ok(got) if flying.purpose == Purpose::Summary => {
+            let judged = compaction::judge(run, got);
+            let finished =
+                Event::ModelCallFinished { call, reply: got.clone(), discarded: judged.as_ref().err().cloned() };
+            let made = judged.ok().zip(compaction::cut(run));
+            let made = made.map(|(summary, iterations)| room::compacted(run, iterations, summary, Author::Model));
+            let settled = settled(charge::of_reply(got, held, &price));
+            Ok([finished, settled].into_iter().chain(made).collect())
         }
         Ok(got) => {
             let discarded = reply::discarded(run, got);

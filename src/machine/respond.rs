@@ -37,6 +37,7 @@ use crate::machine::parting;
 use crate::machine::steer;
 use crate::machine::trusting;
 use crate::policy::charge;
+use crate::policy::compaction;
 use crate::policy::plan_edit;
 use crate::policy::spending;
 
@@ -130,11 +131,11 @@ fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, R
         Command::Pause(_) if !run.is_running() => Err(Refusal::NotRunning(run.status.clone())),
         Command::Pause(pause) => Ok(request(run, Control::Pause(*pause), client)),
         Command::Resume => resume(run, Some(client)),
-        Command::Retry => Err(Refusal::NotEnded(run.status.clone())),
         Command::GrantReplans => parting::grant(run, client),
         Command::Confirm { confirmed, text } => parting::confirm(run, *confirmed, text, client),
         Command::Accept => parting::end(run, Status::Completed(Finish::AcceptedByOperator), client),
         Command::Close => parting::end(run, Status::Failed(Failure::ClosedByOperator), client),
+        Command::Retry => Err(Refusal::NotEnded(run.status.clone())),
         Command::Cancel(cancel) => Ok(request(run, Control::Cancel(*cancel), client)),
         Command::Raise { axis, limit } => raise(run, *axis, *limit, client),
         Command::EditPlan(edit) => edit_plan(run, edit, client),
@@ -252,7 +253,8 @@ fn resume(run: &Run, client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
             head.and_then(|call| run.waits(call)).is_some_and(|waits| waits.reason() == *reason)
         }
         ParkReason::Budget(axis) => run.pool.is_exhausted(*axis) || !bears_next(run, *axis),
-        ParkReason::ContextExhausted | ParkReason::PriceUnknown => true,
+        ParkReason::ContextExhausted => compaction::is_hopeless(run),
+        ParkReason::PriceUnknown => true,
         ParkReason::DenyBreaker
         | ParkReason::DailyBudget { .. }
         | ParkReason::NotReady

@@ -18,6 +18,9 @@ use crate::model::script::When;
 
 /// The step that answers the request; nothing when the script is over.
 pub fn due<'a>(script: &'a Script, request: &ModelRequest) -> Option<&'a Step> {
+    if request.purpose == Purpose::Summary {
+        return Some(script.summary());
+    }
     if let Some(name) = reserved(request) {
         return script.steps().iter().find(|step| step.name == name);
     }
@@ -25,7 +28,9 @@ pub fn due<'a>(script: &'a Script, request: &ModelRequest) -> Option<&'a Step> {
     // What was said before the first reply belongs to the goal, not to what followed a step.
     // What was said of the work at a limit is no step either.
     let is_reply = |entry: &Arc<Entry>| phase_of(entry).is_some_and(|phase| phase != Phase::WrapUp);
-    let mut replies = request.entries.iter().enumerate().filter(|(_, entry)| is_reply(entry)).peekable();
+    // What is left out of the request does not matter: the place is found in the whole talk.
+    let talk: Vec<Arc<Entry>> = request.talk.entries().cloned().collect();
+    let mut replies = talk.iter().enumerate().filter(|(_, entry)| is_reply(entry)).peekable();
     while let Some((position, entry)) = replies.next() {
         let uses = match &entry.message {
             Message::Assistant { uses, .. } => uses.as_slice(),
@@ -33,9 +38,9 @@ pub fn due<'a>(script: &'a Script, request: &ModelRequest) -> Option<&'a Step> {
         };
         let (end, phase) = match replies.peek() {
             Some((next, entry)) => (*next, phase_of(entry).unwrap_or(request.phase)),
-            None => (request.entries.len(), request.phase),
+            None => (talk.len(), request.phase),
         };
-        let entries = request.entries.get(position + 1..end).unwrap_or_default();
+        let entries = talk.get(position + 1..end).unwrap_or_default();
         place = after(script, place, &Followed { uses, entries, phase });
     }
     place.step.and_then(|position| script.steps().get(position))
@@ -46,7 +51,7 @@ fn reserved(request: &ModelRequest) -> Option<&'static str> {
     match (request.purpose, request.phase) {
         (Purpose::Judge(_), _) => Some("judge"),
         (Purpose::Turn, Phase::WrapUp) => Some("wrap_up"),
-        (Purpose::Turn, Phase::Decompose | Phase::Pursue | Phase::Replan) => None,
+        (Purpose::Summary, _) | (Purpose::Turn, Phase::Decompose | Phase::Pursue | Phase::Replan) => None,
     }
 }
 
@@ -151,6 +156,7 @@ mod tests {
     use crate::domain::id::CallId;
     use crate::domain::id::InterjectionId;
     use crate::domain::id::ModelCallId;
+    use crate::domain::model::Purpose;
     use crate::domain::time::Span;
     use crate::domain::time::Timestamp;
     use crate::domain::tool::ProblemKind;
@@ -244,6 +250,7 @@ mod tests {
             phase: Phase::Pursue,
             purpose: Purpose::Turn,
             system: "be good".to_string(),
+            talk: entries.iter().cloned().collect(),
             entries,
             closing: String::new(),
             offer: Arc::default(),

@@ -52,6 +52,7 @@ pub struct Script {
     price: Price,
     steps: Vec<Step>,
     anywhere: Vec<Branch>,
+    summary: Step,
     start: usize,
 }
 
@@ -177,6 +178,11 @@ impl Script {
         &self.anywhere
     }
 
+    /// What the model says when it is asked for a summary of the conversation.
+    pub fn summary(&self) -> &Step {
+        &self.summary
+    }
+
     /// Position of the step that the script starts with.
     pub fn start(&self) -> usize {
         self.start
@@ -202,7 +208,9 @@ impl Script {
         check_detours(&steps)?;
         let start = steps.iter().position(|step| !step.back).ok_or("it has no step to start with")?;
         let price = written.price.map(Price::from).unwrap_or_default();
-        Ok(Script { title: written.title, price, steps, anywhere, start })
+        let summary =
+            summary(written.summary, file_chunk, &names).map_err(|problem| format!("[summary]: {problem}"))?;
+        Ok(Script { title: written.title, price, steps, anywhere, summary, start })
     }
 }
 
@@ -232,6 +240,7 @@ struct Written {
     step: Vec<toml::Table>,
     #[serde(default)]
     anywhere: Vec<WrittenBranch>,
+    summary: Option<toml::Table>,
 }
 
 #[derive(Deserialize)]
@@ -392,6 +401,24 @@ fn step(table: toml::Table, file_chunk: Duration, names: &Names) -> Result<Step,
         back: written.back,
         next: branches(written.next, names)?,
     })
+}
+
+/// What stands for a conversation when the script says nothing else.
+const SUMMARY: &str = "Facts found: as the script goes.\nDecisions and reasons: none.\nFiles touched: as the plan says.\n\
+                       Failed approaches: none.\nNext step: go on.";
+
+/// The step that answers a request for a summary: a text, and how its attempts fail.
+fn summary(written: Option<toml::Table>, file_chunk: Duration, names: &Names) -> Result<Step, String> {
+    let mut table = written.unwrap_or_default();
+    if let Some(key) = table
+        .keys()
+        .find(|key| !["text", "errors", "stop", "usage", "no_usage", "first_ms", "chunk_ms"].contains(&key.as_str()))
+    {
+        return Err(format!("it can't have {key:?}"));
+    }
+    table.entry("text").or_insert(toml::Value::String(SUMMARY.to_string()));
+    table.insert("name".to_string(), toml::Value::String("summary".to_string()));
+    step(table, file_chunk, names)
 }
 
 fn wait(key: &str, ms: u64) -> Result<Duration, String> {

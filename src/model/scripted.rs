@@ -126,6 +126,7 @@ fn failure(error: &StepError, incoming: &Incoming) -> ModelFailure {
         | FailureClass::Permission
         | FailureClass::ModelConfig
         | FailureClass::ContextLength
+        | FailureClass::TooLarge
         | FailureClass::BadRequest
         | FailureClass::RateLimited
         | FailureClass::Overloaded
@@ -252,6 +253,7 @@ mod tests {
             phase: Phase::Pursue,
             purpose: Purpose::Turn,
             system: "be good".to_string(),
+            talk: entries.iter().cloned().collect(),
             entries,
             closing: String::new(),
             offer: Arc::default(),

@@ -15,6 +15,7 @@ use crate::domain::run::Run;
 use crate::domain::status::Phase;
 use crate::domain::status::Warning;
 use crate::domain::text::sha256_hex;
+use crate::policy::compaction;
 use crate::policy::judge;
 use crate::policy::replan;
 
@@ -50,13 +51,18 @@ pub fn in_flight(run: &Run) -> Option<ModelRequest> {
     Some(match flying.purpose {
         Purpose::Turn => request(run, flying.id.call, flying.id.attempt, run.iteration.phase),
         Purpose::Judge(index) => judge::request(run, index, flying.id.call),
+        Purpose::Summary => {
+            let asked = compaction::request(run)?;
+            ModelRequest { call: flying.id.call, attempt: flying.id.attempt, ..asked }
+        }
     })
 }
 
-/// A short hash of what is asked, for the record. The conversation only grows, so its length stands for it.
-pub fn digest(request: &ModelRequest) -> String {
-    let mut text =
-        format!("{}\0{}\0{}\0{}", request.system, request.entries.len(), request.closing, request.max_output);
+/// A short hash of what is asked, for the record. The conversation only grows, or something is left out of it, so its
+/// length and how often that happened stand for it.
+pub fn digest(run: &Run, request: &ModelRequest) -> String {
+    let talk = format!("{}.{}", request.entries.len(), run.context.revision);
+    let mut text = format!("{}\0{talk}\0{}\0{}", request.system, request.closing, request.max_output);
     if let Some(percent) = request.temperature_percent {
         text.push_str(&format!("\0{percent}"));
     }
@@ -73,7 +79,8 @@ fn request(run: &Run, call: ModelCallId, attempt: u32, phase: Phase) -> ModelReq
         phase,
         purpose: Purpose::Turn,
         system: system(run),
-        entries: run.transcript.entries().cloned().collect(),
+        entries: compaction::entries(run),
+        talk: run.transcript.clone(),
         closing: closing(run, phase),
         temperature_percent: (run.iteration.degenerate > 0).then_some(limits::TEMPERATURE_AFTER_CIRCLE_PERCENT),
         offer: if is_wrap_up { Arc::default() } else { run.offer.clone() },

@@ -70,6 +70,7 @@ pub fn request(run: &Run, index: usize, call: ModelCallId) -> ModelRequest {
         purpose: Purpose::Judge(index),
         system: SYSTEM.to_string(),
         entries: Vec::new(),
+        talk: run.transcript.clone(),
         closing,
         offer: Arc::default(),
         max_output: run.terms.model.max_output.min(limits::JUDGE_TOKENS),

@@ -5,6 +5,7 @@
 
 pub mod charge;
 pub mod claim;
+pub mod compaction;
 pub mod context;
 pub mod editing;
 pub mod ending;
@@ -17,6 +18,7 @@ pub mod plan_text;
 pub mod planning;
 pub mod progress;
 pub mod replan;
+pub mod pruning;
 pub mod reply;
 pub mod retry;
 pub mod schema;

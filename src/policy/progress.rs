@@ -1,5 +1,6 @@
 //! What the open iteration showed, and whether it moved anything (docs/ENGINE.md §7.1, §7.2).
 
+use crate::domain::control;
 use crate::domain::message::Message;
 use crate::domain::progress::CallResult;
 use crate::domain::progress::Observation;
@@ -16,7 +17,7 @@ use crate::policy::noise;
 
 /// What the open iteration showed.
 pub fn observe(run: &Run) -> Observation {
-    let work: Vec<&ToolCall> = run.ordered_calls().filter(|call| call.effect != EffectClass::Control).collect();
+    let work: Vec<&ToolCall> = run.ordered_calls().filter(|call| is_work(call)).collect();
     let results: Vec<(CallResult, bool)> = work.iter().filter_map(|call| result_of(run, call)).collect();
     let movement = run.plan.movement_since(&run.iteration.plan_before);
     let effects = effects(run, &work);
@@ -39,6 +40,11 @@ pub fn observe(run: &Run) -> Observation {
         checks_newly_passing,
         novel,
     }
+}
+
+/// Whether a call is looked at: all but the control calls, and what was read again.
+fn is_work(call: &ToolCall) -> bool {
+    call.effect != EffectClass::Control || call.tool == control::READ_REF
 }
 
 /// Whether the reply had text and no call, was not cut off, and gave no plan.

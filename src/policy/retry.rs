@@ -39,7 +39,7 @@ pub fn after(run: &Run, trouble: &Trouble, now: Now) -> Next {
         // Some models take no temperature; then there was no other way to ask again.
         FailureClass::ModelConfig if run.iteration.degenerate > 0 => Next::Park(ParkReason::ModelOutput),
         FailureClass::ModelConfig => Next::Park(ParkReason::ModelConfig),
-        FailureClass::ContextLength => Next::Park(ParkReason::ContextExhausted),
+        FailureClass::ContextLength | FailureClass::TooLarge => Next::Park(ParkReason::ContextExhausted),
         FailureClass::BadRequest => Next::Fail(Failure::Protocol),
         FailureClass::Endless | FailureClass::Degenerate => Next::Park(ParkReason::ModelOutput),
         FailureClass::RateLimited

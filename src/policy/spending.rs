@@ -89,6 +89,11 @@ pub fn warning(run: &Run) -> Option<Event> {
 pub fn estimate_input(run: &Run, bytes: u64) -> u64 {
     match run.estimate.bytes {
         0 => tokens_of_bytes(bytes),
-        known => run.estimate.input.saturating_add(tokens_of_bytes(bytes.saturating_sub(known))),
+        // Where something was left out, what remains has its share.
+        known if bytes < known => {
+            u64::try_from((u128::from(run.estimate.input) * u128::from(bytes)).div_ceil(u128::from(known)))
+                .unwrap_or(u64::MAX)
+        }
+        known => run.estimate.input.saturating_add(tokens_of_bytes(bytes - known)),
     }
 }

@@ -8,6 +8,7 @@ use crate::domain::approval::By;
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Limit;
+use crate::domain::context::Author;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::event::Finding;
@@ -138,6 +139,18 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         }
         Event::ModelCallFinished { reply, discarded: None, .. } if !reply.opaque.is_empty() => {
             ("·", Role::Dim, format!("the reply held what is not known here:\n{}", reply.opaque.join("\n")))
+        }
+        Event::ContextPruned { refs } => {
+            let text = format!("old texts of {} calls are left out of what the model is sent", refs.len());
+            ("·", Role::Dim, text)
+        }
+        Event::ContextCompacted { from, to, summary, author, .. } => {
+            let what = match author {
+                Author::Model => "a summary",
+                Author::Engine => "no summary was had; a list",
+            };
+            let text = format!("{what} stands for iterations {from} to {to} in what the model is sent:\n{summary}");
+            ("·", Role::Dim, text)
         }
         Event::PlanUpdated { by: Some(_), told, .. } => {
             let what = told.strip_prefix("The operator changed the plan: ").unwrap_or(told);

@@ -12,6 +12,7 @@ use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::domain::message::Message;
 use crate::domain::message::ToolUse;
+use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
 use crate::domain::run::ModelCall;
 use crate::domain::run::Waits;
@@ -357,6 +358,7 @@ fn about_control(one: &ToolUse) -> String {
         control::FINISH => text("summary"),
         control::ASK_OPERATOR => text("question"),
         control::NOTE => text("text"),
+        control::READ_REF => text("ref"),
         _ => None,
     };
     about.unwrap_or_else(|| head_of(&one.arguments))
@@ -438,11 +440,13 @@ fn streaming(app: &App, flying: &ModelCall) -> Vec<Row> {
     let lines = last(&live.text, LIVE_LINES);
     rows.extend(lines.into_iter().map(|line| Row::new(4, "", line, Role::Text, Form::Prose)));
     let bytes = live.text.len() + live.reasoning.len() + live.arguments_bytes;
-    let what = match (live.arguments_bytes > 0, live.text.is_empty(), live.reasoning.is_empty()) {
-        (true, _, _) => "the model writes a call",
-        (false, false, _) => "the model answers",
-        (false, true, false) => "the model thinks",
-        (false, true, true) => "the model is asked",
+    let what = match (flying.purpose, live.arguments_bytes > 0, live.text.is_empty(), live.reasoning.is_empty()) {
+        (Purpose::Summary, ..) => "summarising the conversation",
+        (Purpose::Judge(_), ..) => "the model judges a check",
+        (Purpose::Turn, true, _, _) => "the model writes a call",
+        (Purpose::Turn, false, false, _) => "the model answers",
+        (Purpose::Turn, false, true, false) => "the model thinks",
+        (Purpose::Turn, false, true, true) => "the model is asked",
     };
     let mut row = Row::new(4, "▸", what, Role::Moving, Form::Line);
     let so_far = if bytes > 0 { format!("{} · ", size(bytes as u64)) } else { String::new() };

@@ -40,6 +40,13 @@ fn three_broken_replies_in_a_row_park() {
     let told = stage.run(&asking(&[r#"{ tool = "shell", raw = "{" }"#; 4]));
     told.check(14, &["[parked] model output unusable", "what to do: resume to try again", "tiller resume"]);
     let id = stage.ids()[0].clone();
+    // While it is parked its plan can be changed from the command line; what does not fit is refused.
+    let plan = |words: &[&str]| stage.ask(&[&["plan", id.as_str()], words].concat());
+    plan(&["add", "one", "more"]).check(0, &["recorded"]);
+    let refused = plan(&["done", "zz"]);
+    assert!(refused.code != 0 && refused.err.contains("there is no todo zz; the plan was not changed"), "{refused}");
+    plan(&[]).check(0, &["t1: one more"]);
+    plan(&["drop", "t1", "no time"]).check(0, &["recorded"]);
     stage.ask(&["resume", &id, "--plain"]).check(0, &["[completed]"]);
 }
 

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use serde_json::Value;
+use tiller::domain::event::Event;
 use tiller::domain::event::Owner;
 use tiller::domain::event::OwnerMode;
 use tiller::domain::event::Record;
+use tiller::domain::id::CallId;
 use tiller::domain::id::RunId;
+use tiller::domain::message::Message;
 use tiller::domain::run::Run;
 use tiller::store::place::Home;
 
@@ -19,6 +22,7 @@ use crate::kills::process;
 use crate::kills::process::Kill;
 use crate::kills::provider::Provider;
 use crate::kills::script;
+use crate::kills::script::Step;
 use crate::real::Stage;
 
 /// Kills of one life, so that it comes to its end.
@@ -50,7 +54,74 @@ impl Tally {
     }
 }
 
+/// Journal and world at the end of a life.
+pub struct End {
+    pub records: Vec<Record>,
+    pub run: Run,
+    pub world: World,
+    pub kills: u64,
+}
+
+impl End {
+    /// All that must be the same however often the process was killed: the conversation but for results that somebody
+    /// was asked about, the plan, what was done how often, and how it ended.
+    fn told(&self, asked: &[CallId]) -> Vec<String> {
+        let mut told = vec![format!("{:?}", self.run.status), format!("{:?}", self.world.marks)];
+        told.extend(self.run.plan.todos.iter().map(|todo| format!("{} {:?}", todo.title, todo.status)));
+        let mut results = Vec::new();
+        for entry in self.run.transcript.entries() {
+            let line = match &entry.message {
+                // Reads that run side by side end in any order.
+                Message::ToolResult { call, .. } if asked.contains(call) => {
+                    results.push((*call, format!("{call}: somebody was asked")));
+                    continue;
+                }
+                Message::ToolResult { call, kind, text, .. } => {
+                    results.push((*call, format!("{call} {kind:?}: {text}")));
+                    continue;
+                }
+                Message::Assistant { text, uses, .. } => format!("{text} {uses:?}"),
+                Message::Operator { text, .. } | Message::Engine { text } => text.clone(),
+            };
+            results.sort();
+            told.extend(results.drain(..).map(|(_, line)| line));
+            told.push(line);
+        }
+        results.sort();
+        told.extend(results.into_iter().map(|(_, line)| line));
+        told
+    }
+
+    /// Whether another end of the same life is the same; the first difference, if not.
+    pub fn agrees(&self, other: &End) -> Result<(), String> {
+        let asked: Vec<CallId> = other.records.iter().filter_map(asked_about).collect();
+        let (ours, theirs) = (self.told(&asked), other.told(&asked));
+        let differs = ours.iter().zip(&theirs).find(|(one, two)| one != two);
+        match differs {
+            Some((one, two)) => Err(format!("without a kill: {one}\nwith one:       {two}")),
+            None if ours.len() != theirs.len() => Err(format!("{ours:?} and {theirs:?}")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn asked_about(record: &Record) -> Option<CallId> {
+    match &record.event {
+        Event::ToolOutcomeResolved { call, .. } => Some(*call),
+        _ => None,
+    }
+}
+
+/// How the operator is, and when processes are killed.
+enum Mood {
+    /// By chance.
+    Whims,
+    /// Allows all, tells the truth, and never says more than is asked. Processes meet this fault until one was killed.
+    Plain(Option<String>),
+}
+
 pub struct Life {
+    mood: Mood,
     chance: Chance,
     stage: Stage,
     provider: Option<Provider>,
@@ -66,13 +137,23 @@ pub struct Life {
 impl Life {
     pub fn new(seed: u64) -> Life {
         let mut chance = Chance::new(seed);
+        let steps = script::steps(&mut chance);
+        let has_provider = chance.percent(50);
+        Life::of(chance, steps, has_provider, Mood::Whims)
+    }
+
+    /// The same life each time, but for one kill at this fault.
+    pub fn plain(fault: Option<String>) -> Life {
+        Life::of(Chance::new(0), script::fixed(), false, Mood::Plain(fault))
+    }
+
+    fn of(chance: Chance, steps: Vec<Step>, has_provider: bool, mood: Mood) -> Life {
         let stage = Stage::new();
         stage.write(&format!("work/{}", script::EDITED), "marks:\n");
-        let steps = script::steps(&mut chance);
         let check = format!("echo checked >> checks.txt; test -f {}", script::EDITED);
         let mut start: Vec<String> =
             ["run", "leave marks", "--json", "--budget", "40", "--check", &check].map(String::from).to_vec();
-        let provider = if chance.percent(50) {
+        let provider = if has_provider {
             let provider = Provider::start(steps);
             stage.write("config/tiller/tiller.toml", &provider.configuration());
             Some(provider)
@@ -82,7 +163,7 @@ impl Life {
         };
         let (acknowledged, orders, told) = (BTreeMap::new(), (0, 0), Vec::new());
         let (tally, last) = (Tally::default(), None);
-        Life { chance, stage, provider, start, acknowledged, orders, tally, told, last }
+        Life { mood, chance, stage, provider, start, acknowledged, orders, tally, told, last }
     }
 
     /// Plays it to its end. The error says what did not hold, and how the life went until then.
@@ -92,11 +173,11 @@ impl Life {
     }
 
     /// Plays it, and gives journal and world as they are at its end, for a checker that must bite.
-    pub fn end(mut self) -> Result<(Vec<Record>, Run, World), String> {
-        self.go()?;
-        let world = self.world();
+    pub fn end(mut self) -> Result<End, String> {
+        self.go().map_err(|why| format!("{why}\nthe life:\n  {}", self.told.join("\n  ")))?;
+        let (world, kills) = (self.world(), self.tally.kills);
         let (records, run) = self.last.ok_or("it was never looked at")?;
-        Ok((records, run, world))
+        Ok(End { records, run, world, kills })
     }
 
     fn go(&mut self) -> Result<(), String> {
@@ -127,7 +208,7 @@ impl Life {
 
     /// A process that turns the loop, until its end or its kill.
     fn drive(&mut self, words: &[String]) -> Result<(), String> {
-        let kill = if self.tally.kills < KILLS_MAX { Kill::of_driver(&mut self.chance) } else { Kill::Never };
+        let kill = self.kill(Kill::of_driver);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let ended = process::run(self.stage.tiller(&words), &kill)?;
         self.told.push(format!("{} {kill:?}: {:?}, {} lines", words[0], ended.code, ended.lines.len()));
@@ -145,6 +226,19 @@ impl Life {
             return Err(format!("{words:?} ended with {:?}: {}", ended.code, ended.said));
         }
         Ok(())
+    }
+
+    fn kill(&mut self, by_chance: fn(&mut Chance) -> Kill) -> Kill {
+        match &self.mood {
+            Mood::Whims if self.tally.kills < KILLS_MAX => by_chance(&mut self.chance),
+            Mood::Plain(Some(fault)) if self.tally.kills == 0 => Kill::Fault(fault.clone()),
+            Mood::Whims | Mood::Plain(_) => Kill::Never,
+        }
+    }
+
+    /// Whether the operator follows a whim of this many percent.
+    fn whim(&mut self, percent: u64) -> bool {
+        matches!(self.mood, Mood::Whims) && self.chance.percent(percent)
     }
 
     fn count(&mut self, kill: &Kill, was_killed: bool) {
@@ -206,14 +300,14 @@ impl Life {
 
     /// Does what an operator may do about whatever waits.
     fn tend(&mut self, id: &str, shown: &Value) -> Result<(), String> {
-        if self.chance.percent(15) {
+        if self.whim(15) {
             let words = format!("words {}", self.chance.below(1_000));
             self.order(&["say", id, &words])?;
         }
         for one in shown["waiting"].as_array().unwrap() {
             let call = one["call"].as_str().unwrap();
             match one["waits_for"].as_str().unwrap() {
-                "decision" if self.chance.percent(8) => {
+                "decision" if self.whim(8) => {
                     self.order(&["deny", id, call, one["digest"].as_str().unwrap(), "not this"])?;
                 }
                 "decision" => self.order(&["approve", id, call, one["digest"].as_str().unwrap()])?,
@@ -221,7 +315,8 @@ impl Life {
                 _ => {
                     let happened = self.marks().contains_key(&checker::mark(one["arguments"].as_str().unwrap()));
                     // Mostly what is so; now and then once more, or on without knowing.
-                    let word = match (happened, self.chance.below(10)) {
+                    let whim = if matches!(self.mood, Mood::Whims) { self.chance.below(10) } else { 5 };
+                    let word = match (happened, whim) {
                         (true, 0..=6) => "happened",
                         (false, 0..=1) => "not",
                         (_, 9) => "skip",
@@ -236,7 +331,7 @@ impl Life {
 
     /// A command in a process of its own, which may be killed as well.
     fn order(&mut self, words: &[&str]) -> Result<(), String> {
-        let kill = if self.tally.kills < KILLS_MAX { Kill::of_order(&mut self.chance) } else { Kill::Never };
+        let kill = self.kill(Kill::of_order);
         self.orders.1 += 1;
         let ended = process::run(self.stage.tiller(words), &kill)?;
         self.told.push(format!("{words:?} {kill:?}: {:?}", ended.code));

@@ -35,6 +35,34 @@ pub fn steps(chance: &mut Chance) -> Vec<Step> {
     steps
 }
 
+/// A life with something of everything, the same each time.
+pub fn fixed() -> Vec<Step> {
+    let todos = |status: &str| json!([{ "id": "a", "title": "work", "status": status }]);
+    let shell = |mark: &str| ("shell", json!({ "command": format!("echo {mark} >> {TRACES}; echo left; sleep 0.01") }));
+    let edit = json!({ "path": EDITED, "old_text": "marks:", "new_text": "marks: m1-1m" });
+    let steps = [
+        ("A plan.", vec![("update_plan", json!({ "todos": todos("in_progress") }))]),
+        ("Traces.", vec![shell("m0-0m"), ("write_file", json!({ "path": "m0-1m.txt", "content": "m0-1m\n" }))]),
+        (
+            "A look and an edit.",
+            vec![
+                ("read_file", json!({ "path": "m0-1m.txt" })),
+                ("list_dir", json!({ "path": "." })),
+                ("edit_file", edit),
+            ],
+        ),
+        ("A question.", vec![("ask_operator", json!({ "question": "Is it right?" })), shell("m2-1m")]),
+        (
+            "Done.",
+            vec![
+                ("update_plan", json!({ "mode": "patch", "todos": todos("done") })),
+                ("finish", json!({ "summary": "all done" })),
+            ],
+        ),
+    ];
+    steps.map(|(text, calls)| Step { text: text.to_string(), calls, fails: None }).into()
+}
+
 fn call(mark: &str, chance: &mut Chance) -> (&'static str, Value) {
     match chance.below(10) {
         0..=4 => {

@@ -6,6 +6,9 @@
 //!   TEXT`, `finish-without ID,ID TEXT`, `ask TEXT`, `note TEXT`, `raw TOOL JSON`; `as WIRE: PART`; `stop=…`,
 //!   `usage=IN/OUT`, `usage=none`, `bytes=N`, `opaque=JSON`. A usage of 1000/100 is reported unless said otherwise.
 //! - `fail CLASS [accepted] [usage=IN/OUT] [bytes=N] [retry=SECONDS]`: it does not.
+//! - `prepared [cN=outside|impossible|changed]`: what the calls would touch.
+//!   `summary FACT` is a summary with all its sections; `#` in any input is the number of the iteration.
+//! - `done|failed|timedout|cancelled cN TEXT` (`last` for the last call that runs, `{N WORD}` for N bytes of text), `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `prepared [cN=outside|impossible|changed|refused|invalid|secret]`: what the calls would touch.
 //! - `done|failed|timedout|cancelled cN TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `unready PROBLEM`: a resume that something stands against.
@@ -196,7 +199,10 @@ pub fn input(stage: &Stage, line: &str) -> Input {
         }
         "prepared" => Input::Outcome(prepared(stage, rest)),
         "done" | "failed" | "timedout" | "cancelled" => {
-            let (call, text) = named(rest);
+            let (call, text) = match rest.strip_prefix("last ") {
+                Some(text) => (stage.run.running_calls().last().unwrap().id, text),
+                None => named(rest),
+            };
             let kind = match word {
                 "done" => OutcomeKind::Done,
                 "failed" => OutcomeKind::Failed,
@@ -208,8 +214,8 @@ pub fn input(stage: &Stage, line: &str) -> Input {
                 Some((class, text)) => (Some(serde_json::from_value::<ErrorClass>(json!(class)).unwrap()), text),
                 None => (None, text),
             };
-            let text = if text.is_empty() { "ok" } else { text };
-            let outcome = ToolOutcome { kind, text: text.to_string(), bytes: text.len() as u64, took: Span(5), class };
+            let text = if text.is_empty() { "ok".to_string() } else { long(text) };
+            let outcome = ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(5), class };
             Input::Outcome(Outcome::Tool { call, outcome })
         }
         "drifted" => {
@@ -289,9 +295,9 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             Command::Resolve { call, resolution }
         }
         ("answer", _) => Command::Answer { call: named(rest).0, text: named(rest).1.to_string() },
+        ("say", text) => Command::Interject { text: long(text), policy: Policy::Next },
         ("retry", _) => Command::Retry,
         ("pause", "iteration") => Command::Pause(Pause::AfterIteration),
-        ("say", text) => Command::Interject { text: text.to_string(), policy: Policy::Next },
         ("say-now", text) => Command::Interject { text: text.to_string(), policy: Policy::SteerNow },
         ("interrupt", text) => Command::Interject { text: text.to_string(), policy: Policy::Interrupt },
         ("say-after", text) => Command::Interject { text: text.to_string(), policy: Policy::AfterDone },
@@ -322,6 +328,24 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
         ("leave", _) => Command::Leave,
         other => panic!("{other:?} is no input"),
     }
+}
+
+/// `{3000 word}` is that word again and again, up to so many bytes.
+fn long(text: &str) -> String {
+    let Some(inner) = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) else { return text.to_string() };
+    let (bytes, word) = inner.split_once(' ').unwrap();
+    let bytes: usize = bytes.parse().unwrap();
+    let mut text = format!("{word} ").repeat(bytes / (word.len() + 1) + 1);
+    text.truncate(bytes);
+    text
+}
+
+/// A summary with all its sections.
+fn summary(fact: &str) -> String {
+    format!(
+        "## Facts found\n{fact}\n## Decisions and reasons\nnone\n## Files touched\nnone\n## Failed approaches\nnone\n\
+         ## Next step\ngo on"
+    )
 }
 
 /// New arguments, as JSON or as a part of a reply.
@@ -370,6 +394,10 @@ fn reply(text: &str) -> ModelReply {
     for part in text.split(" | ").filter(|part| !part.is_empty()) {
         if let Some(said) = part.strip_prefix('"') {
             reply.text = said.trim_end_matches('"').replace("\\n", "\n");
+            continue;
+        }
+        if let Some(fact) = part.strip_prefix("summary ") {
+            reply.text = summary(&long(fact));
             continue;
         }
         match part.split_once('=').unwrap_or((part, "")) {

@@ -48,7 +48,7 @@ fn check(sabotage: Vec<Message>, is_sent: bool) {
     }
     let mut run = stage.run.clone();
     for message in sabotage {
-        run.transcript.push(Entry { iteration: 2, at: Timestamp(1), message });
+        run.transcript.push(Entry { iteration: 2, at: Timestamp(1), message }.into());
     }
     let turned = turn(&run, &reading::input(&stage, "resume"), stage.now).unwrap();
     let sent = turned.effects.iter().any(|effect| matches!(effect, Effect::CallModel(_)));

@@ -4,6 +4,7 @@
 use tiller::domain::event::OwnerMode;
 use tiller::domain::event::Record;
 use tiller::domain::id::RunId;
+use tiller::domain::message::Message;
 use tiller::domain::run::Run;
 use tiller::domain::time::Now;
 use tiller::domain::time::Span;
@@ -36,6 +37,8 @@ impl Stage {
 
     /// One input, and what follows, a line for each record and each effect.
     pub fn take(&mut self, line: &str) -> Vec<String> {
+        let named = line.replace('#', &self.run.iteration.n.to_string());
+        let line = if line.starts_with("times ") { line } else { named.as_str() };
         match line.split_once(' ').unwrap_or((line, "")) {
             // Time passes: on the wall, and of the run.
             ("wall", ms) => self.now.at = Timestamp(self.now.at.0.saturating_add_signed(ms.parse().unwrap())),
@@ -112,6 +115,19 @@ impl Stage {
                 vec![percent.map_or("the provider's".to_string(), |percent| format!("{percent} hundredths"))]
             }
             "talk" => run.transcript.entries().map(|entry| telling::message(&entry.message)).collect(),
+            "request" => {
+                let request = context::in_flight(run).unwrap_or_else(|| context::assemble(run));
+                request.entries.iter().map(|entry| telling::message(&entry.message)).collect()
+            }
+            "opening" => match context::assemble(run).entries.first().map(|entry| &entry.message) {
+                Some(Message::Engine { text }) => text.lines().map(|line| format!("| {line}")).collect(),
+                _ => vec!["nothing stands for anything".to_string()],
+            },
+            "room" => {
+                let room = &run.context;
+                let counts = format!("{} poor, {} rejected, rounds {:?}", room.poor, room.rejected, room.rounds);
+                vec![format!("{counts}, last summary in {:?}, demand {:?}", room.compacted_at, room.demand)]
+            }
             "uses" => vec![telling::uses(run)],
             "waiting" => run.waiting().iter().map(|(call, waits)| format!("{} {waits:?}", call.id)).collect(),
             "trust" => vec![run.trust.to_string()],

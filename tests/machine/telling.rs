@@ -16,7 +16,9 @@ use tiller::domain::run::Run;
 use tiller::domain::status::Action;
 use tiller::domain::status::Fired;
 use tiller::domain::status::Verdict;
+use tiller::domain::text::head;
 use tiller::domain::text::one_line;
+use tiller::domain::text::tail;
 use tiller::domain::tool::ToolOutcome;
 use tiller::machine::Turn;
 use tiller::machine::effect::Effect;
@@ -54,6 +56,7 @@ fn event(event: &Event) -> String {
             Limit::Unlimited => format!("raised {} to unlimited", axis.word()),
         },
         Event::ModelCallStarted { call, attempt, max_output, purpose, .. } => match purpose {
+            Purpose::Summary => format!("asked {call}.{attempt} for {max_output} (Summary)"),
             Purpose::Turn => format!("asked {call}.{attempt} for {max_output}"),
             Purpose::Judge(index) => format!("asked {call}.{attempt} to judge check {index}"),
         },
@@ -66,6 +69,13 @@ fn event(event: &Event) -> String {
             }
         },
         Event::ModelCallFailed { call, failure } => format!("failed {call} {:?}", failure.class),
+        Event::ContextPruned { refs } => {
+            let calls: Vec<String> = refs.iter().map(|one| one.call.to_string()).collect();
+            format!("pruned {}", calls.join(" "))
+        }
+        Event::ContextCompacted { from, to, summary, author, .. } => {
+            format!("compacted {from} to {to} by {author:?}: {}", one_line(summary, 90))
+        }
         Event::RetryScheduled { at, .. } => format!("retry at {}", at.0),
         Event::ToolCallProposed { call, wire_id, tool, effect, .. } => {
             format!("proposed {call} as {wire_id}: {tool} ({effect:?})")
@@ -236,6 +246,9 @@ pub fn windows(run: &Run) -> String {
 
 pub fn message(message: &Message) -> String {
     match message {
+        Message::Operator { id, text } if text.len() > 400 => {
+            format!("operator {id}: {} … {}", head(text, 40), tail(text, 90))
+        }
         Message::Operator { id, text } => format!("operator {id}: {text}"),
         Message::Engine { text } => format!("engine: {}", one_line(text, 100)),
         Message::Assistant { call, text, uses, .. } => {

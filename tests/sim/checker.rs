@@ -1,6 +1,7 @@
 //! What must be so after every turn: the world and the journal compared.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use tiller::domain::approval::By;
 use tiller::domain::approval::Decision;
@@ -53,6 +54,11 @@ impl Checker {
                 return Err(format!("{call} ran {ran} times and was allowed {may} times"));
             }
         }
+        for (call, digest) in &world.executed {
+            if !self.allowances.decided.get(call).is_some_and(|decided| decided.contains(&digest.0)) {
+                return Err(format!("{call} ran, and what it was about by then was never decided about"));
+            }
+        }
         every_use_has_its_result(run)?;
         delivered_once(run)
     }
@@ -65,10 +71,15 @@ struct Allowances {
     allowed: BTreeMap<CallId, u32>,
     effects: BTreeMap<CallId, EffectClass>,
     granted_by_operator: bool,
+    /// The digests that each call was decided about with.
+    decided: BTreeMap<CallId, BTreeSet<String>>,
 }
 
 impl Allowances {
     fn read(&mut self, record: &Record) {
+        if let Event::ApprovalDecided { call, digest, .. } = &record.event {
+            self.decided.entry(*call).or_default().insert(digest.0.clone());
+        }
         match &record.event {
             Event::ToolCallProposed { call, effect, .. } => {
                 self.effects.insert(*call, *effect);

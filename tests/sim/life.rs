@@ -16,6 +16,7 @@ use tiller::domain::model::ModelFailure;
 use tiller::domain::model::ModelSpec;
 use tiller::domain::model::Received;
 use tiller::domain::run::Run;
+use tiller::domain::run::Waits;
 use tiller::domain::terms::Check;
 use tiller::domain::terms::Goal;
 use tiller::domain::terms::Terms;
@@ -37,6 +38,7 @@ use tiller::machine::turn;
 use crate::sim::Chance;
 use crate::sim::checker::Checker;
 use crate::sim::operator::Operator;
+use crate::sim::sabotage;
 use crate::sim::speaker;
 use crate::sim::world::World;
 
@@ -72,6 +74,38 @@ pub enum Length {
     Short,
 }
 
+/// How a life is cut.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shape {
+    /// Iterations that it may have.
+    pub loops: u64,
+    /// How long the operator bears it.
+    pub patience: u32,
+    /// Boundaries at which no kill happens, whatever chance says.
+    pub spared: Vec<u32>,
+    /// Turns between two looks of the checker.
+    pub check_every: u32,
+}
+
+impl Shape {
+    pub fn of(length: Length) -> Shape {
+        let (loops, patience) = match length {
+            Length::Full => (14, 150),
+            Length::Short => (2, 8),
+        };
+        Shape { loops, patience, spared: Vec::new(), check_every: CHECK_EVERY }
+    }
+}
+
+/// How a life failed.
+#[derive(Debug)]
+pub struct Failure {
+    pub why: String,
+    /// The boundaries at which it was killed.
+    pub killed_at: Vec<u32>,
+    pub inputs: u32,
+}
+
 /// What the harness does wrong on purpose, to see the checker bite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sabotage {
@@ -88,16 +122,43 @@ pub enum Sabotage {
     FreeInterruptedCalls,
     /// An interjection is delivered once more.
     DeliverTwice,
+    /// A reservation is settled twice, the second time under another name. Under its own it counts once.
+    SettleTwice,
+    /// A reservation is not settled.
+    NeverSettle,
+    /// A call gets two results.
+    EndTwice,
+    /// Less is charged than is owed.
+    Undercharge,
+    /// After a crash, denials are forgotten.
+    ForgetDenials,
+    /// After a crash, replans are counted from zero.
+    ResetReplans,
+    /// After a crash, an older snapshot of the run is believed rather than the journal.
+    PreferSnapshot,
+    /// A call runs although what it would touch is not what was decided about.
+    HonourStale,
+    /// A call that waits for a decision runs.
+    RunUnasked,
 }
 
 impl Sabotage {
-    pub const ALL: [Sabotage; 6] = [
+    pub const ALL: [Sabotage; 15] = [
         Sabotage::StartBeforeAppend,
         Sabotage::RepeatDoubtfulByRule,
         Sabotage::ForgetRecovered,
         Sabotage::DropBatch,
         Sabotage::FreeInterruptedCalls,
         Sabotage::DeliverTwice,
+        Sabotage::SettleTwice,
+        Sabotage::NeverSettle,
+        Sabotage::EndTwice,
+        Sabotage::Undercharge,
+        Sabotage::ForgetDenials,
+        Sabotage::ResetReplans,
+        Sabotage::PreferSnapshot,
+        Sabotage::HonourStale,
+        Sabotage::RunUnasked,
     ];
 }
 
@@ -116,9 +177,14 @@ pub struct Life {
     chance: Chance,
     crash: Crash,
     sabotage: Sabotage,
+    /// The run before the last turn, for a sabotage.
+    snapshot: Run,
     in_flight: Vec<Flying>,
     boundary: u32,
     kills: u32,
+    shape: Shape,
+    killed_at: Vec<u32>,
+    inputs: u32,
     at: u64,
     active: u64,
 }
@@ -134,26 +200,31 @@ struct Killed;
 
 impl Life {
     pub fn new(seed: u64, length: Length, crash: Crash, sabotage: Sabotage) -> Self {
+        Life::shaped(seed, Shape::of(length), crash, sabotage)
+    }
+
+    pub fn shaped(seed: u64, shape: Shape, crash: Crash, sabotage: Sabotage) -> Self {
         let id = RunId::from_entropy([7; 12]);
-        let (loops, patience) = match length {
-            Length::Full => (14, 150),
-            Length::Short => (2, 8),
-        };
-        let first = create(terms(loops), Now::default());
+        let patience = shape.patience;
+        let first = create(terms(shape.loops), Now::default());
         let run = Run::begin(id, &first).unwrap();
         Life {
             journal: vec![first],
-            run,
-            world: World::default(),
+            world: World { honours_stale: sabotage == Sabotage::HonourStale, ..World::default() },
             operator: Operator { patience },
             chance: Chance::new(seed),
             crash,
             sabotage,
+            snapshot: run.clone(),
             in_flight: Vec::new(),
             boundary: 0,
             kills: 0,
+            shape,
+            killed_at: Vec::new(),
+            inputs: 0,
             at: 1_000,
             active: 0,
+            run,
         }
     }
 
@@ -169,10 +240,18 @@ impl Life {
         Ok(self.journal)
     }
 
+    /// Plays until something is wrong, if something is.
+    #[allow(dead_code)]
+    pub fn failure(mut self) -> Option<Failure> {
+        let why = self.live().err()?;
+        Some(Failure { why, killed_at: self.killed_at, inputs: self.inputs })
+    }
+
     fn live(&mut self) -> Result<u32, String> {
         let mut checker = Checker::new(&self.run.id, &self.journal)?;
         let mut input = Some(recovered());
         for turn in 0..INPUTS_MAX {
+            self.inputs = turn + 1;
             let mut killed = false;
             let next = match input.take() {
                 Some(input) => input,
@@ -197,7 +276,7 @@ impl Life {
                 checker = Checker::new(&self.run.id, &self.journal)?;
             }
             // The whole run is compared, so not after every turn; what was wrong once stays wrong.
-            if killed || turn % CHECK_EVERY == 0 {
+            if killed || turn % self.shape.check_every == 0 {
                 checker.check(&self.journal, &self.run, &self.world)?;
             }
         }
@@ -209,9 +288,14 @@ impl Life {
         self.at += 1 + self.chance.below(400);
         self.active += u64::from(self.run.is_running());
         let now = Now { at: Timestamp(self.at), active: Span(self.active) };
-        let Ok(turned) = turn(&self.run, &input, now) else {
+        let Ok(mut turned) = turn(&self.run, &input, now) else {
             return self.refused(&input, now);
         };
+        if let Some(records) = sabotage::rewrite(self.sabotage, &turned.records) {
+            turned.run = sabotage::adopt(&self.run, &records)?;
+            turned.records = records;
+        }
+        self.snapshot = self.run.clone();
         if self.sabotage == Sabotage::StartBeforeAppend {
             self.in_flight.extend(turned.effects.iter().cloned().map(Flying::Asked));
             self.happen_all();
@@ -234,6 +318,9 @@ impl Life {
         }
         if self.sabotage == Sabotage::DeliverTwice {
             self.deliver_twice(now);
+        }
+        if let (Sabotage::RunUnasked, Some((call, Waits::Decision))) = (self.sabotage, self.run.waiting().first()) {
+            *self.world.executions.entry(call.id).or_default() += 1;
         }
         Ok(Ok(()))
     }
@@ -333,7 +420,10 @@ impl Life {
             Crash::At(at) => self.boundary - 1 == at,
             Crash::Often => self.chance.percent(6),
         };
-        let killed = killed && self.kills < KILLS_MAX;
+        let killed = killed && self.kills < KILLS_MAX && !self.shape.spared.contains(&(self.boundary - 1));
+        if killed {
+            self.killed_at.push(self.boundary - 1);
+        }
         self.kills += u32::from(killed);
         killed
     }
@@ -354,6 +444,7 @@ impl Life {
             }
         }
         self.run = self.fold()?;
+        sabotage::forget(self.sabotage, &mut self.run, &self.snapshot);
         self.active = self.active.max(self.run.pool.used(tiller::domain::budget::Axis::Active));
         match self.sabotage {
             Sabotage::ForgetRecovered => Ok(Input::Tick),
@@ -389,7 +480,8 @@ impl Life {
                 matches!(&entry.message, tiller::domain::message::Message::Operator { id: one, .. } if *one == id)
             });
             if let Some(entry) = again.cloned() {
-                self.run.transcript.push(tiller::domain::message::Entry { at: now.at, ..entry.as_ref().clone() });
+                let again = tiller::domain::message::Entry { at: now.at, ..entry.as_ref().clone() };
+                self.run.transcript.push(std::sync::Arc::new(again));
             }
         }
     }

@@ -3,6 +3,9 @@
 pub mod checker;
 pub mod life;
 pub mod operator;
+pub mod sabotage;
+#[allow(dead_code)]
+pub mod shrink;
 pub mod speaker;
 pub mod world;
 

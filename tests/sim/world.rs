@@ -24,6 +24,10 @@ pub struct World {
     pub files: BTreeMap<String, String>,
     /// How often each call that changes the world really ran.
     pub executions: BTreeMap<CallId, u32>,
+    /// What each execution was about, as it was found to be when it ran.
+    pub executed: Vec<(CallId, Digest)>,
+    /// Sabotage: runs a call whatever it would touch by now.
+    pub honours_stale: bool,
     /// What the provider knows it is owed, in micro-dollars.
     pub bill: u64,
 }
@@ -68,12 +72,14 @@ impl World {
     pub fn execute(&mut self, permit: &Permit) -> Outcome {
         let call = permit.call();
         let facts = self.prepare(call);
-        if Digest::of(call, &facts) != *permit.digest() {
+        let digest = Digest::of(call, &facts);
+        if digest != *permit.digest() && !self.honours_stale {
             return Outcome::Drifted { call: call.id, why: "the file changed".to_string() };
         }
         if call.effect != EffectClass::Read {
             *self.executions.entry(call.id).or_default() += 1;
         }
+        self.executed.push((call.id, digest));
         let value: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
         let (kind, text) = match call.tool.as_str() {

@@ -123,7 +123,8 @@ pub fn of_status(status: u16, told: &ToldError) -> FailureClass {
         500..=599 => FailureClass::Overloaded,
         400 | 422 if told.says(&AUTH) => FailureClass::Auth,
         400 | 422 if told.says(&MODEL) => FailureClass::ModelConfig,
-        400 | 413 | 422 => FailureClass::BadRequest,
+        413 => FailureClass::TooLarge,
+        400 | 422 => FailureClass::BadRequest,
         300..=499 => FailureClass::ModelConfig,
         _ => FailureClass::Unknown,
     }
@@ -179,7 +180,7 @@ mod tests {
         check(400, r#"{"error":{"code":400,"type":"exceed_context_size_error","message":"n"}}"#, ContextLength);
         check(400, r#"{"object":"error","message":"This model's maximum context length is 4096"}"#, ContextLength);
         check(500, r#"{"error":{"message":"the request exceeds the available context size"}}"#, ContextLength);
-        check(413, "", BadRequest);
+        check(413, "", TooLarge);
         check(400, r#"{"error":{"message":"unbalanced brackets"}}"#, BadRequest);
         check(400, r#"[{"error":{"code":400,"message":"API key not valid","status":"INVALID_ARGUMENT"}}]"#, Auth);
         check(400, r#"{"error":{"message":"You have reached your specified API usage limits"}}"#, Billing);

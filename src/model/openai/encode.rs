@@ -168,6 +168,7 @@ mod tests {
     use crate::domain::id::CallId;
     use crate::domain::id::InterjectionId;
     use crate::domain::id::ModelCallId;
+    use crate::domain::message::Transcript;
     use crate::domain::model::Offer;
     use crate::domain::model::Purpose;
     use crate::domain::status::Phase;
@@ -185,6 +186,7 @@ mod tests {
             phase: Phase::Pursue,
             purpose: Purpose::Turn,
             system: "be good".to_string(),
+            talk: Transcript::default(),
             entries: messages.into_iter().map(entry).collect(),
             closing: "the plan".to_string(),
             offer: Arc::default(),

@@ -211,11 +211,7 @@ fn can_resume(status: &Status) -> bool {
     match status {
         Status::Parked(reason) => !matches!(
             reason,
-            ParkReason::Approval
-                | ParkReason::OutcomeUnknown
-                | ParkReason::Question
-                | ParkReason::ContextExhausted
-                | ParkReason::PriceUnknown
+            ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question | ParkReason::PriceUnknown
         ),
         Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => false,
     }

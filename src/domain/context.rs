@@ -1,0 +1,299 @@
+//! What of the conversation is sent to the model: all of it since the base, with what was pruned left out. The base
+//! moves when older iterations are summarised. Only the fold changes it; the transcript keeps everything.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rpds::RedBlackTreeSetSync;
+use rpds::VectorSync;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::domain::budget::ReservationId;
+use crate::domain::id::CallId;
+use crate::domain::id::InterjectionId;
+use crate::domain::limits;
+use crate::domain::message::Entry;
+use crate::domain::message::Message;
+use crate::domain::message::ToolUse;
+use crate::domain::message::Transcript;
+use crate::domain::message::place_result;
+use crate::domain::text::head;
+use crate::domain::text::sha256_hex;
+use crate::domain::tool::OutcomeKind;
+
+/// The conversation as it is sent. Cloning shares everything.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Context {
+    sent: VectorSync<Arc<Entry>>,
+    elided: RedBlackTreeSetSync<CallId>,
+    /// What stands for the iterations before the base.
+    pub compacted: Option<Arc<Compacted>>,
+    /// The iteration that made the last summary; nothing when the next one need not keep a distance.
+    pub compacted_at: Option<u32>,
+    /// Summaries in a row that freed too little.
+    pub poor: u32,
+    /// Replies in a row that were no usable summary.
+    pub rejected: u32,
+    /// The model call for the summary that is due, and its attempts so far.
+    pub asked: Option<ReservationId>,
+    /// The provider refused a request for its size, and room is not made yet.
+    pub demand: Option<Demand>,
+    /// Iterations in which room was made because the provider had asked for it.
+    pub rounds: Vec<u32>,
+    /// The iteration in which a request was too large in bytes, and was made smaller.
+    pub shrunk_at: Option<u32>,
+    /// How often something was left out.
+    pub revision: u32,
+}
+
+/// The provider refused a request for its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// What was too much.
+    pub of: Excess,
+    /// Whether something was pruned for it already.
+    pub pruned: bool,
+}
+
+/// What was too much of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excess {
+    /// Its tokens, for the model's window.
+    Tokens,
+    /// Its bytes, for the provider.
+    Bytes,
+}
+
+/// What stands for iterations that are not sent any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compacted {
+    /// The last of them.
+    pub to: u32,
+    /// The summary.
+    pub text: String,
+    /// What the operator said in them, oldest first, as far as it is kept word for word.
+    pub said: Vec<Arc<Entry>>,
+    /// What they said before that.
+    pub older: Vec<Reference>,
+    /// Results of calls that were denied in them, oldest first.
+    pub denied: Vec<Arc<Entry>>,
+}
+
+/// Something that the operator said, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// Which interjection.
+    pub id: InterjectionId,
+    /// Its length in bytes.
+    pub bytes: usize,
+    /// What `read_ref` finds it by.
+    pub hash: String,
+}
+
+/// What of a call is left out of the requests from now on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Elided {
+    /// The call.
+    pub call: CallId,
+    /// What `read_ref` finds its result by, if that is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// What `read_ref` finds its arguments by, if they are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<String>,
+}
+
+/// Who wrote a summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Author {
+    /// The model.
+    Model,
+    /// The engine, because the model gave none that could be used.
+    Engine,
+}
+
+/// The name of a text, by which `read_ref` finds it: a shortened hash.
+pub fn reference(text: &str) -> String {
+    sha256_hex(text.as_bytes())[..16].to_string()
+}
+
+impl Context {
+    /// What is sent since the base.
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
+        self.sent.iter()
+    }
+
+    /// Whether something of this call is left out already.
+    pub fn is_elided(&self, call: CallId) -> bool {
+        self.elided.contains(&call)
+    }
+
+    /// Room was made as the provider demanded it.
+    pub fn answer_demand(&mut self, iteration: u32) {
+        match self.demand.take().map(|demand| demand.of) {
+            Some(Excess::Tokens) => {
+                self.rounds.retain(|round| round.saturating_add(limits::ROOM_WINDOW) > iteration);
+                self.rounds.push(iteration);
+            }
+            Some(Excess::Bytes) => self.shrunk_at = Some(iteration),
+            None => {}
+        }
+    }
+
+    /// What kept room from being made is granted anew.
+    pub fn grant(&mut self) {
+        self.rounds.clear();
+        self.shrunk_at = None;
+        self.compacted_at = None;
+        self.poor = 0;
+        self.rejected = 0;
+    }
+
+    pub(crate) fn push(&mut self, entry: &Arc<Entry>) {
+        self.sent.push_back_mut(inlined(entry));
+    }
+
+    pub(crate) fn push_result(&mut self, entry: &Arc<Entry>) {
+        place_result(&mut self.sent, entry.clone());
+    }
+
+    pub(crate) fn replace_last(&mut self, entry: &Arc<Entry>) {
+        if let Some(last) = self.sent.len().checked_sub(1) {
+            self.sent.set_mut(last, entry.clone());
+        }
+    }
+
+    /// Leaves out what the references name. Errors when a call has no result in what is sent.
+    pub(crate) fn elide(&mut self, refs: &[Elided]) -> Result<(), String> {
+        let by_call: BTreeMap<CallId, &Elided> = refs.iter().map(|one| (one.call, one)).collect();
+        let mut tools: BTreeMap<CallId, String> = BTreeMap::new();
+        let mut changed: Vec<(usize, Arc<Entry>)> = Vec::new();
+        let mut found = 0;
+        for (place, entry) in self.sent.iter().enumerate() {
+            match &entry.message {
+                Message::Assistant { uses, .. } if uses.iter().any(|one| by_call.contains_key(&one.id)) => {
+                    tools.extend(uses.iter().map(|one| (one.id, one.tool.clone())));
+                    let mut entry = Entry::clone(entry);
+                    if let Message::Assistant { uses, .. } = &mut entry.message {
+                        uses.iter_mut().for_each(|one| shorten(one, by_call.get(&one.id).copied()));
+                    }
+                    changed.push((place, Arc::new(entry)));
+                }
+                Message::ToolResult { call, .. } if by_call.contains_key(call) => {
+                    found += 1;
+                    let hash = by_call.get(call).and_then(|one| one.result.as_deref());
+                    let tool = tools.get(call).map_or("a call", String::as_str);
+                    changed.extend(hash.map(|hash| (place, without_result(entry, tool, hash))));
+                }
+                Message::Assistant { .. }
+                | Message::ToolResult { .. }
+                | Message::Operator { .. }
+                | Message::Engine { .. } => {}
+            }
+        }
+        if found != by_call.len() {
+            return Err("a result is left out that is not there".to_string());
+        }
+        for (place, entry) in changed {
+            self.sent.set_mut(place, entry);
+        }
+        by_call.keys().for_each(|call| self.elided.insert_mut(*call));
+        self.revision += 1;
+        if let Some(demand) = &mut self.demand {
+            demand.pruned = true;
+        }
+        Ok(())
+    }
+
+    /// Moves the base behind iteration `to`; `summary` stands for what was before.
+    pub(crate) fn compact(&mut self, talk: &Transcript, summary: &str, to: u32) {
+        let rest: VectorSync<Arc<Entry>> = self.sent.iter().filter(|entry| entry.iteration > to).cloned().collect();
+        let cut: Vec<&Arc<Entry>> = talk.entries().take_while(|entry| entry.iteration <= to).collect();
+        let (said, older) = said(&cut);
+        let compacted = Compacted { to, text: summary.to_string(), said, older, denied: denied(&cut) };
+        self.sent = rest;
+        self.compacted = Some(Arc::new(compacted));
+        self.rejected = 0;
+        self.asked = None;
+        self.revision += 1;
+    }
+}
+
+/// The entry as it is sent: a long text of the operator is its beginning, and a reference to all of it.
+fn inlined(entry: &Arc<Entry>) -> Arc<Entry> {
+    match &entry.message {
+        Message::Operator { text, .. } if text.chars().count() > limits::SAY_INLINE_CHARS => {
+            let end = text.char_indices().nth(limits::SAY_INLINE_CHARS).map_or(text.len(), |(place, _)| place);
+            beginning(entry, end)
+        }
+        Message::Operator { .. } | Message::Engine { .. } | Message::Assistant { .. } | Message::ToolResult { .. } => {
+            entry.clone()
+        }
+    }
+}
+
+/// An entry of the operator, cut to so many bytes, with a reference to the whole.
+fn beginning(entry: &Arc<Entry>, bytes: usize) -> Arc<Entry> {
+    let Message::Operator { id, text } = &entry.message else { return entry.clone() };
+    let kept = head(text, bytes);
+    let (missing, hash) = (text.len() - kept.len(), reference(text));
+    let text = format!("{kept}\n[… {missing} bytes more; the whole of it has the ref {hash}]");
+    Arc::new(Entry { message: Message::Operator { id: *id, text }, ..Entry::clone(entry) })
+}
+
+fn shorten(one: &mut ToolUse, elided: Option<&Elided>) {
+    if let Some(hash) = elided.and_then(|elided| elided.arguments.as_deref()) {
+        one.arguments = format!("{{\"elided\":\"{} bytes, ref {hash}\"}}", one.arguments.len());
+    }
+}
+
+fn without_result(entry: &Arc<Entry>, tool: &str, hash: &str) -> Arc<Entry> {
+    let mut entry = Entry::clone(entry);
+    if let Message::ToolResult { text, .. } = &mut entry.message {
+        *text = format!("[result of {tool} elided, {} bytes, ref {hash}]", text.len());
+    }
+    Arc::new(entry)
+}
+
+/// What the operator said: the newest word for word, as much as there is room for, the rest as references.
+fn said(cut: &[&Arc<Entry>]) -> (Vec<Arc<Entry>>, Vec<Reference>) {
+    let (mut kept, mut older, mut room) = (Vec::new(), Vec::new(), limits::SAID_KEPT_BYTES);
+    for entry in cut.iter().rev() {
+        let Message::Operator { id, text } = &entry.message else { continue };
+        match (text.len() <= room && older.is_empty(), kept.is_empty()) {
+            (true, _) => {
+                room -= text.len();
+                kept.push(Arc::clone(entry));
+            }
+            // The newest is never a mere name.
+            (false, true) => {
+                kept.push(beginning(entry, room));
+                room = 0;
+            }
+            (false, false) => older.push(Reference { id: *id, bytes: text.len(), hash: reference(text) }),
+        }
+    }
+    kept.reverse();
+    older.reverse();
+    (kept, older)
+}
+
+/// What was denied, the newest as much as there is room for; the same twice is once.
+fn denied(cut: &[&Arc<Entry>]) -> Vec<Arc<Entry>> {
+    let (mut kept, mut room): (Vec<Arc<Entry>>, usize) = (Vec::new(), limits::DENIED_KEPT_BYTES);
+    for entry in cut.iter().rev() {
+        let Message::ToolResult { title, text, kind: OutcomeKind::Denied, .. } = &entry.message else { continue };
+        let is_known = kept.iter().any(|one| {
+            matches!(&one.message, Message::ToolResult { title: known, text: told, .. } if known == title && told == text)
+        });
+        let bytes = title.len() + text.len();
+        if !is_known && bytes <= room {
+            room -= bytes;
+            kept.push(Arc::clone(entry));
+        }
+    }
+    kept.reverse();
+    kept
+}
