@@ -243,16 +243,16 @@ pub enum Refusal {
     NotRunning(Status),
     /// The run must be parked for this.
     NotParked(Status),
+    /// The run must have failed or been cancelled for this.
+    NotEnded(Status),
+    /// There is no such place to go back to, or to branch off from.
+    NotABoundary(NotABoundary),
     /// The run is stalled and has used up its replans.
     NeedsGrant,
     /// The run is not stalled, so there is nothing to grant.
     NotStalled(Status),
     /// No check asks for the operator's word.
     NothingToConfirm,
-    /// The run must have failed or been cancelled for this.
-    NotEnded(Status),
-    /// There is no such place to go back to, or to branch off from.
-    NotABoundary(NotABoundary),
     /// What it was parked for still holds.
     ReasonNotCleared {
         /// What that is.

@@ -2,6 +2,7 @@
 //! may.
 
 use crate::domain::event::Record;
+use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
@@ -33,6 +34,11 @@ impl Run {
             // What parked the run is granted anew, or the next iteration would park it again at once.
             match reason {
                 ParkReason::Stalled(_) => {
+                    // Journals from before there was a grant: there a resume alone granted new replans. Since then a
+                    // run that has used them up is not resumed without one, so this changes no other journal.
+                    if self.progress.replans >= limits::REPLANS {
+                        self.progress.replans = 0;
+                    }
                     self.progress.ineffective = 0;
                     self.reset_windows();
                 }

@@ -215,8 +215,11 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
         Event::ClaimJudged { text, .. } | Event::StallDetected { diagnosis: text, .. } => {
             Line { text: told(text), ..start }
         }
-        // The others have no more to say here than what they are called.
-        _ => start,
+        // The others have no more to say here than what they are called, and who asked for it.
+        other => match serde_json::to_value(other).ok().as_ref().and_then(|event| event["by"].as_str()) {
+            Some(client) => by(&client),
+            None => start,
+        },
     }
 }
 

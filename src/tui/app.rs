@@ -348,11 +348,11 @@ impl App {
             | Command::Withdraw(_)
             | Command::Pause(_)
             | Command::Resume
+            | Command::Retry
             | Command::GrantReplans
             | Command::Confirm { .. }
             | Command::Accept
             | Command::Close
-            | Command::Retry
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(_)
@@ -382,11 +382,11 @@ impl App {
             | Command::Interject { .. }
             | Command::Withdraw(_)
             | Command::Resume
+            | Command::Retry
             | Command::GrantReplans
             | Command::Confirm { .. }
             | Command::Accept
             | Command::Close
-            | Command::Retry
             | Command::EditPlan(_)
             | Command::Correct { .. }
             | Command::Price { .. }
@@ -407,11 +407,11 @@ impl App {
             | Command::Withdraw(_)
             | Command::Pause(_)
             | Command::Resume
+            | Command::Retry
             | Command::GrantReplans
             | Command::Confirm { .. }
             | Command::Accept
             | Command::Close
-            | Command::Retry
             | Command::Cancel(_)
             | Command::Raise { .. }
             | Command::EditPlan(_)

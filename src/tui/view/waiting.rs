@@ -319,11 +319,11 @@ fn sent(app: &App, item: &Item) -> &'static str {
         | Command::Withdraw(_)
         | Command::Pause(_)
         | Command::Resume
+        | Command::Retry
         | Command::GrantReplans
         | Command::Confirm { .. }
         | Command::Accept
         | Command::Close
-        | Command::Retry
         | Command::Cancel(_)
         | Command::Raise { .. }
         | Command::EditPlan(_)
