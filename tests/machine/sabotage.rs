@@ -1,5 +1,7 @@
 //! Conversations that must not be: nothing of them is sent, and the run fails closed (docs/ENGINE.md §14.3).
 
+use std::sync::Arc;
+
 use tiller::domain::id::CallId;
 use tiller::domain::id::ModelCallId;
 use tiller::domain::message::Entry;
@@ -48,7 +50,9 @@ fn check(sabotage: Vec<Message>, is_sent: bool) {
     }
     let mut run = stage.run.clone();
     for message in sabotage {
-        run.transcript.push(Entry { iteration: 2, at: Timestamp(1), message }.into());
+        let entry = Arc::new(Entry { iteration: 2, at: Timestamp(1), message });
+        run.transcript.push(entry.clone());
+        run.context.push(&entry);
     }
     let turned = turn(&run, &reading::input(&stage, "resume"), stage.now).unwrap();
     let sent = turned.effects.iter().any(|effect| matches!(effect, Effect::CallModel(_)));
