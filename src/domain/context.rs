@@ -151,7 +151,8 @@ impl Context {
         self.rejected = 0;
     }
 
-    pub(crate) fn push(&mut self, entry: &Arc<Entry>) {
+    /// Adds an entry at the end.
+    pub fn push(&mut self, entry: &Arc<Entry>) {
         self.sent.push_back_mut(inlined(entry));
     }
 

@@ -48,7 +48,9 @@ fn check(sabotage: Vec<Message>, is_sent: bool) {
     }
     let mut run = stage.run.clone();
     for message in sabotage {
-        run.transcript.push(Entry { iteration: 2, at: Timestamp(1), message }.into());
+        let entry = std::sync::Arc::new(Entry { iteration: 2, at: Timestamp(1), message });
+        run.context.push(&entry);
+        run.transcript.push(entry);
     }
     let turned = turn(&run, &reading::input(&stage, "resume"), stage.now).unwrap();
     let sent = turned.effects.iter().any(|effect| matches!(effect, Effect::CallModel(_)));

@@ -42,7 +42,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
             FIELD_ROWS,
             "allows it so · Esc: nothing is decided",
         ),
-        Asks::Trust | Asks::Deny(..) | Asks::Happened(_) | Asks::Plan => (
+        Asks::Trust | Asks::Deny(..) | Asks::Happened(_) | Asks::Plan | Asks::WrongClaim => (
             format!("Trust: {} now", app.run.trust),
             modes(),
             "plan, ask, auto_edit or full_trust…",
