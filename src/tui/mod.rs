@@ -2,9 +2,11 @@
 //! `protocol` only.
 
 pub mod act;
+pub mod action;
 pub mod app;
 pub mod chronicle;
 pub mod composer;
+pub mod dialogs;
 pub mod guard;
 pub mod keymap;
 pub mod leave;

@@ -8,10 +8,10 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 use crate::domain::trust::Trust;
+use crate::tui::action::Action;
 use crate::tui::app::App;
 use crate::tui::composer::Composer;
 use crate::tui::keymap;
-use crate::tui::keymap::Action;
 use crate::tui::popup::Asks;
 use crate::tui::text::wrap;
 use crate::tui::theme::Role;
