@@ -53,6 +53,9 @@ async fn rewind(ground: &Ground, prefix: &str, iteration: u32) -> anyhow::Result
     let Rewound { run, records: written, behind } = lineage::rewind(&turned.run, &records, iteration, &client(), now)?;
     records.extend(written);
     journal.append(records.split_off(stored)).await?;
+    if journal.is_snapshot_due() {
+        journal.keep(run.clone()).await;
+    }
     ground.home.write_summary(&Summary::of(&run))?;
     journal.close().await;
     output::put(&format!(

@@ -165,9 +165,8 @@ impl Ground {
 
     /// Takes a run from the store, to read it or to record a command.
     pub async fn take(&self, id: &RunId) -> anyhow::Result<(Run, SledJournal)> {
-        let opened = self.home.open(id).await?;
-        let run = fold(id, &opened.records)?;
-        Ok((run, opened.journal))
+        let (journal, run) = self.home.resume(id).await?;
+        Ok((run, journal))
     }
 
     /// Now, for a run that nobody drives: its active time stands still.

@@ -145,14 +145,27 @@ impl Run {
     pub fn fold_each(
         id: &RunId,
         records: &[Record],
-        mut each: impl FnMut(&Record, &Run, usize),
+        each: impl FnMut(&Record, &Run, usize),
     ) -> Result<Run, Broken> {
         let Some((first, rest)) = records.split_first() else {
             return Err(Broken { seq: Seq(1), why: "the journal is empty".to_string() });
         };
+        Run::begin(id.clone(), first)?.fold_after(rest, each)
+    }
+
+    /// Goes on with the records after this state, and shows each as `fold_each` does. Errors when a record does not fit,
+    /// or goes back to before this state.
+    pub fn fold_after(
+        self,
+        rest: &[Record],
+        mut each: impl FnMut(&Record, &Run, usize),
+    ) -> Result<Run, Broken> {
         let wanted: BTreeSet<Seq> = rest.iter().filter_map(|record| gone_back_to(&record.event)).collect();
         let mut kept: BTreeMap<Seq, Run> = BTreeMap::new();
-        let mut run = Run::begin(id.clone(), first)?;
+        let mut run = self;
+        if wanted.contains(&run.seq) {
+            kept.insert(run.seq, run.clone());
+        }
         for record in rest {
             let talk = run.transcript.len();
             match gone_back_to(&record.event) {

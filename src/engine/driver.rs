@@ -314,6 +314,9 @@ impl<J: Journal> Driver<J> {
             self.tasks.start(effect);
         }
         self.purse.settle(&self.run, &turned.records, now.at).await;
+        if self.journal.is_snapshot_due() {
+            self.journal.keep(self.run.clone()).await;
+        }
         if changed {
             (self.on_change)(&Summary::of(&self.run));
         }
