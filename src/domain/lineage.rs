@@ -142,11 +142,7 @@ fn gone_back_to(event: &Event) -> Option<Seq> {
 impl Run {
     /// Folds a whole journal, and shows each record with the run that it led to and the length of the conversation
     /// before it. Errors when the journal is empty or a record does not fit.
-    pub fn fold_each(
-        id: &RunId,
-        records: &[Record],
-        each: impl FnMut(&Record, &Run, usize),
-    ) -> Result<Run, Broken> {
+    pub fn fold_each(id: &RunId, records: &[Record], each: impl FnMut(&Record, &Run, usize)) -> Result<Run, Broken> {
         let Some((first, rest)) = records.split_first() else {
             return Err(Broken { seq: Seq(1), why: "the journal is empty".to_string() });
         };
@@ -155,11 +151,7 @@ impl Run {
 
     /// Goes on with the records after this state, and shows each as `fold_each` does. Errors when a record does not fit,
     /// or goes back to before this state.
-    pub fn fold_after(
-        self,
-        rest: &[Record],
-        mut each: impl FnMut(&Record, &Run, usize),
-    ) -> Result<Run, Broken> {
+    pub fn fold_after(self, rest: &[Record], mut each: impl FnMut(&Record, &Run, usize)) -> Result<Run, Broken> {
         let wanted: BTreeSet<Seq> = rest.iter().filter_map(|record| gone_back_to(&record.event)).collect();
         let mut kept: BTreeMap<Seq, Run> = BTreeMap::new();
         let mut run = self;

@@ -155,10 +155,7 @@ fn seq_of(entry: &Entry, slot: usize) -> Seq {
     match (&entry.message, slot.checked_sub(1)) {
         (Message::Assistant { uses, .. }, Some(place)) => uses.get(place).map_or(entry.seq, |one| one.seq),
         (
-            Message::Assistant { .. }
-            | Message::ToolResult { .. }
-            | Message::Operator { .. }
-            | Message::Engine { .. },
+            Message::Assistant { .. } | Message::ToolResult { .. } | Message::Operator { .. } | Message::Engine { .. },
             _,
         ) => entry.seq,
     }
@@ -179,10 +176,7 @@ fn text_in(event: Event, entry: &Entry, slot: usize) -> Option<String> {
             Some(outcome.text)
         }
         (
-            Message::Assistant { .. }
-            | Message::ToolResult { .. }
-            | Message::Operator { .. }
-            | Message::Engine { .. },
+            Message::Assistant { .. } | Message::ToolResult { .. } | Message::Operator { .. } | Message::Engine { .. },
             _,
         ) => None,
     }

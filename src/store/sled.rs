@@ -43,10 +43,21 @@ struct SledReader {
 
 enum Request {
     /// The answer says whether a snapshot is due.
-    Append { records: Vec<Record>, answer: oneshot::Sender<Result<bool, StoreError>> },
-    Keep { run: Box<Run> },
-    Read { from: Seq, most: usize, answer: oneshot::Sender<Result<Vec<Record>, StoreError>> },
-    Syncs { answer: oneshot::Sender<u64> },
+    Append {
+        records: Vec<Record>,
+        answer: oneshot::Sender<Result<bool, StoreError>>,
+    },
+    Keep {
+        run: Box<Run>,
+    },
+    Read {
+        from: Seq,
+        most: usize,
+        answer: oneshot::Sender<Result<Vec<Record>, StoreError>>,
+    },
+    Syncs {
+        answer: oneshot::Sender<u64>,
+    },
 }
 
 impl SledJournal {

@@ -88,7 +88,8 @@ pub(crate) struct Cadence {
 
 impl Cadence {
     /// Where there is no snapshot: one is due with the next records.
-    pub(crate) const NONE: Cadence = Cadence { iterations: limits::SNAPSHOT_ITERATIONS, bytes: 0, rests: false, last: 0 };
+    pub(crate) const NONE: Cadence =
+        Cadence { iterations: limits::SNAPSHOT_ITERATIONS, bytes: 0, rests: false, last: 0 };
 
     /// Right after a snapshot of this length.
     pub(crate) fn after(last: usize) -> Cadence {

@@ -196,7 +196,9 @@ impl Trees {
     /// Keeps a snapshot of the run, if it is as the last acknowledged record left it. A failure is no more than one
     /// snapshot less.
     pub(crate) fn keep(&mut self, run: &Run) {
-        let Some(database) = self.database.as_ref().filter(|_| run.seq == self.head.seq && !self.suspect) else { return };
+        let Some(database) = self.database.as_ref().filter(|_| run.seq == self.head.seq && !self.suspect) else {
+            return;
+        };
         let has_room = files::check_space(&self.site.dir, limits::FREE_SPACE_MIN_BYTES);
         let kept = has_room.map_err(|error| error.to_string()).and_then(|()| {
             let values = snaps::encode(run, self.head)?;
