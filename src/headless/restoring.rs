@@ -60,10 +60,10 @@ mod tests {
 
     #[test]
     fn every_end_has_its_sentence_and_no_name_can_play_tricks() {
-        check(Way::PutBack, None, "[put back] a␛[2J.txt is as it was before c7\n");
-        check(Way::Remove, None, "[put back] a␛[2J.txt is removed: it was not there before c7\n");
-        check(Way::AsBefore, None, "[as before] a␛[2J.txt is as it was before c7\n");
-        check(Way::Not("it is gone".to_string()), None, "[stays] a␛[2J.txt, written by c7: it is gone\n");
-        check(Way::PutBack, Some("no space"), "[stays] a␛[2J.txt, written by c7: no space\n");
+        check(Way::PutBack, None, "[put back] a⟦ESC⟧[2J.txt is as it was before c7\n");
+        check(Way::Remove, None, "[put back] a⟦ESC⟧[2J.txt is removed: it was not there before c7\n");
+        check(Way::AsBefore, None, "[as before] a⟦ESC⟧[2J.txt is as it was before c7\n");
+        check(Way::Not("it is gone".to_string()), None, "[stays] a⟦ESC⟧[2J.txt, written by c7: it is gone\n");
+        check(Way::PutBack, Some("no space"), "[stays] a⟦ESC⟧[2J.txt, written by c7: no space\n");
     }
 }
