@@ -13,11 +13,19 @@ use real::files;
 use real::said;
 use tiller::domain::event::Event;
 use tiller::domain::event::Record;
+use tiller::domain::id::CallId;
+use tiller::domain::id::ClientId;
 use tiller::domain::id::RunId;
 use tiller::domain::lineage;
+use tiller::domain::restoring::Restore;
+use tiller::domain::restoring::Way;
 use tiller::domain::run::Run;
+use tiller::domain::status::Status;
 use tiller::domain::text::sha256_hex;
+use tiller::domain::time::Now;
+use tiller::domain::tool::FileWrite;
 use tiller::domain::tool::OutcomeKind;
+use tiller::machine::restoring;
 use tiller::store::transfer;
 
 /// A script of so many iterations of `talk` words. Each ticks a todo off; `calls` says what else one asks for, as lines of TOML.
@@ -273,6 +281,49 @@ fn what_was_before_is_in_the_run_s_directory_and_nowhere_else() {
     fs::remove_dir_all(stage.run_dir(&id(&stage))).unwrap();
     assert!(files(&stage.path("state")).iter().all(|(_, bytes)| !holds(bytes)));
     assert!(stage.path("work/f").exists() && stage.ids().is_empty());
+}
+
+/// A fork is there whole or not at all, and has no pre-images of its own.
+#[test]
+fn a_fork_that_is_killed_is_there_whole_or_not_at_all() {
+    for (fault, runs) in [("before:C9:1", 1), ("after:C9:1", 2)] {
+        let stage = short_run();
+        let parent = id(&stage);
+        let mut command = stage.tiller(&["fork", &parent, "4"]);
+        assert_eq!(said(command.env("TILLER_FAULT", fault).spawn().unwrap()).code, -9, "{fault}");
+        assert_eq!(stage.ids().len(), runs, "{fault}");
+        let Some(child) = stage.ids().into_iter().find(|one| *one != parent) else { continue };
+        stage.ask(&["resume", &child, "--plain"]).check(10, &[]);
+        let told = stage.ask(&["rewind", &child, "1", "--restore"]);
+        told.check(
+            0,
+            &["[put back] dir/made is removed", "[stays] f, written by c5: what it held before was not kept"],
+        );
+        assert_eq!(read(&stage, "f"), "third\n");
+        stage.ask(&["rewind", &parent, "1", "--restore"]).check(0, &["[as before] dir/made", "[put back] f"]);
+        assert!(is_first(&stage));
+    }
+}
+
+/// The fold itself refuses a file put back while the run is not parked, whoever wrote the record.
+#[test]
+fn a_file_is_put_back_only_while_the_run_is_parked() {
+    let stage = short_run();
+    let all = records(&stage);
+    let write = FileWrite { path: "/f".to_string(), before: None, after: String::new() };
+    let one = Restore { call: CallId(1), write, way: Way::Remove };
+    let id = RunId::try_from(id(&stage)).unwrap();
+    let (mut parked, mut refused) = (0, 0);
+    for length in 1..=all.len() {
+        let mut run = Run::fold(&id, &all[..length]).unwrap();
+        let is_parked = matches!(run.status, Status::Parked(_));
+        let now = Now { at: run.at, ..Now::default() };
+        match restoring::start(&mut run, &one, &ClientId("test".to_string()), now) {
+            Ok(_) => parked += usize::from(is_parked),
+            Err(_) => refused += usize::from(!is_parked),
+        }
+    }
+    assert!(parked > 0 && parked + refused == all.len(), "{parked} {refused} {}", all.len());
 }
 
 #[test]
