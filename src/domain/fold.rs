@@ -169,6 +169,7 @@ impl Run {
             }
             Event::StatusChanged { status, by: _ } => self.change_status(status, record),
             Event::Rewound { .. } => return Err("a rewind needs what was before it".to_string()),
+            Event::RestoreStarted { .. } | Event::RestoreFinished { .. } => self.may_restore()?,
             Event::Forked { parent, iteration, terms, by: _ } => {
                 self.branch_off((parent, *iteration), terms, record)?;
             }

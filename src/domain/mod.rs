@@ -30,6 +30,7 @@ pub mod plan;
 pub mod planning;
 pub mod pricing;
 pub mod progress;
+pub mod restoring;
 pub mod run;
 pub mod snapshot;
 pub mod standing;
