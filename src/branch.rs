@@ -5,6 +5,7 @@
 use crate::branch::restoring::Standing;
 use crate::cli::Order;
 use crate::cli::lineage::Branch;
+use crate::domain::budget::Limit;
 use crate::domain::event::OwnerMode;
 use crate::domain::id::ClientId;
 use crate::domain::summary::Summary;
@@ -94,6 +95,10 @@ fn fork(ground: &Ground, prefix: &str, asked: Option<u32>, goal: Option<Goal>) -
     let past = launch::fold(&child, beginning)?;
     let mut terms = Terms::clone(&past.terms);
     terms.goal = goal.unwrap_or(terms.goal);
+    // Limits count anew: a deadline is as long after the start as the parent's was.
+    if let Limit::At(at) = terms.limits.deadline {
+        terms.limits.deadline = Limit::At(ground.clock.now().0.saturating_add(at.saturating_sub(past.created.0)));
+    }
     let redactor = ground.redactor(terms.model.key_variable.as_deref())?;
     let mut terms = launch::clean(&redactor, terms)?;
     let (from, to) = (ground.home.run_dir(&parent), ground.home.run_dir(&child));

@@ -17,6 +17,7 @@ use crate::config::Places;
 use crate::config::Settings;
 use crate::config::models::Known;
 use crate::domain::budget::Axis;
+use crate::domain::daily::Today;
 use crate::domain::event::Owner;
 use crate::domain::event::OwnerMode;
 use crate::domain::event::Record;
@@ -129,11 +130,14 @@ impl Ground {
     pub fn terms(&self, goal: Goal, workspace: Option<&Path>, priceless: Priceless) -> anyhow::Result<Terms> {
         let workspace = workspace_at(workspace.unwrap_or(Path::new(".")), &self.places)?;
         let spec = self.spec(priceless)?;
+        let mut limits = self.settings.limits();
+        let late = |problem| anyhow::anyhow!("{problem}; nothing was started; give a later --deadline");
+        limits.deadline = self.settings.deadline().limit(self.clock.now()).map_err(late)?;
         Ok(Terms {
             goal,
             tools: tool_specs(),
             workspace: as_text(&workspace)?,
-            limits: self.settings.limits(),
+            limits,
             checks: self.settings.checks(),
             wrap_up: self.settings.wrap_up(),
             model: spec,
@@ -175,6 +179,13 @@ impl Ground {
     /// Now, for a run that nobody drives: its active time stands still.
     pub fn still(&self, run: &Run) -> Now {
         Now { at: self.clock.now(), active: Span(run.pool.used(Axis::Active)) }
+    }
+
+    /// What all runs together spent; nothing for a run that spends nothing real, or where the ledger can't be read.
+    pub fn today(&self, run: &Run) -> Option<Today> {
+        let ledger = Ledger::new(self.places.state.clone(), self.settings.daily());
+        let spent = || ledger.spent(self.clock.now()).ok();
+        (!run.is_free()).then(spent).flatten().map(|spent| Today { spent, limit: ledger.limit() })
     }
 
     fn drive(&self, run: Run, journal: SledJournal) -> anyhow::Result<Seat> {

@@ -132,7 +132,7 @@ impl Run {
             return Err(broken("the run has ended before".to_string()));
         }
         self.change(record).map_err(broken)?;
-        self.pool.observe_active(record.active);
+        self.pool.observe_time(record.at, record.active);
         self.seq = record.seq;
         self.at = record.at;
         Ok(())

@@ -246,7 +246,7 @@ impl Run {
             ..past
         };
         self.estimate.factor_percent = self.estimate.factor_percent.max(now.estimate.factor_percent);
-        self.pool.observe_active(record.active);
+        self.pool.observe_time(record.at, record.active);
         Ok(())
     }
 
@@ -263,6 +263,7 @@ impl Run {
         let has_new_goal = terms.goal != self.terms.goal;
         self.terms = std::sync::Arc::new(terms.clone());
         self.pool = Pool::new(terms.limits);
+        self.pool.observe_time(record.at, record.active);
         self.created = record.at;
         self.status = Status::Queued;
         self.status_since = record.at;

@@ -15,6 +15,7 @@ pub mod command;
 pub mod context;
 pub mod control;
 pub mod daily;
+pub mod deadline;
 pub mod event;
 pub mod fold;
 pub mod id;

@@ -7,6 +7,7 @@ pub mod charge;
 pub mod claim;
 pub mod compaction;
 pub mod context;
+pub mod deadline;
 pub mod editing;
 pub mod ending;
 pub mod judge;
