@@ -107,7 +107,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// Turns a run through its iterations; what the first, the thousandth and the last cost in time.
+/// Turns a run through its iterations; what those around the 10th and the 1,000th cost in time.
 fn lives(sheet: &mut Sheet, iterations: usize) -> Vec<Vec<Record>> {
     let mut run = Steady::new();
     let mut times = Vec::new();
@@ -116,11 +116,15 @@ fn lives(sheet: &mut Sheet, iterations: usize) -> Vec<Vec<Record>> {
         run.iterate();
         times.push(begun.elapsed());
     }
-    let around = |from: usize| median(times.iter().skip(from).take(20).copied().collect());
-    let (early, late) = (around(0), around(iterations - 20));
-    // Each request holds the whole conversation, so this grows with it; it is told, and has no target.
-    let what = format!("turns of iteration {iterations}, and of the first");
-    sheet.line(&what, format!("{late:.2?} and {early:.2?}"), "", true);
+    let around = |n: usize| median(times.iter().skip(n.saturating_sub(10)).take(20).copied().collect());
+    let (early, last) = (around(10), around(iterations - 10));
+    for (n, late) in [(1_000, around(1_000.min(iterations - 10))), (iterations, last)] {
+        let ratio = late.as_secs_f64() / early.as_secs_f64();
+        let what = format!("turns of iteration {n}, against those of the 10th");
+        let target = if n == 1_000 { "at most 2" } else { "" };
+        let measured = format!("{late:.2?} against {early:.2?}: {ratio:.2}");
+        sheet.line(&what, measured, target, target.is_empty() || ratio <= 2.0);
+    }
     let clone = measure(|| run.run.clone());
     sheet.line(
         "a clone of that run",
