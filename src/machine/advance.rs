@@ -12,7 +12,6 @@ use crate::domain::event::Event;
 use crate::domain::fold;
 use crate::domain::limits;
 use crate::domain::model::Purpose;
-use crate::domain::pairing;
 use crate::domain::plan::PlanSource;
 use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
@@ -424,7 +423,7 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
     }
     let request = context::assemble(run);
     // A conversation out of order is a bug of the engine: it fails closed, and nothing is sent.
-    if pairing::check(request.entries.iter().map(|entry| entry.as_ref())).is_err() {
+    if request.entries.order().check_whole().is_err() {
         return vec![Event::StatusChanged { status: Status::Failed(Failure::Protocol), by: None }];
     }
     let reservation = spending::worst_case(run, &request);
