@@ -77,10 +77,10 @@ pub struct Behind {
 pub fn boundaries(records: &[Record]) -> Vec<(u32, Seq)> {
     let mut closed: Vec<(u32, Seq)> = Vec::new();
     for record in records {
-        match &record.event {
-            Event::IterationClosed { n, .. } => closed.push((*n, record.seq)),
-            Event::Rewound { to_seq, .. } => closed.retain(|(_, seq)| seq <= to_seq),
-            _ => {}
+        if let Event::IterationClosed { n, .. } = &record.event {
+            closed.push((*n, record.seq));
+        } else if let Event::Rewound { to_seq, .. } = &record.event {
+            closed.retain(|(_, seq)| seq <= to_seq);
         }
     }
     closed
@@ -99,6 +99,10 @@ pub fn boundary(records: &[Record], asked: u32) -> Result<Seq, NotABoundary> {
 }
 
 /// What happened after a record and can't be taken back by hiding it.
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "it looks for a few events; others, and those to come, do not matter"
+)]
 pub fn behind(records: &[Record], seq: Seq) -> Behind {
     let mut proposed: BTreeMap<CallId, (String, String, EffectClass)> = BTreeMap::new();
     let mut behind = Behind::default();
@@ -130,6 +134,11 @@ pub fn behind(records: &[Record], seq: Seq) -> Behind {
     behind
 }
 
+/// The record that a rewind goes back to.
+fn gone_back_to(event: &Event) -> Option<Seq> {
+    if let Event::Rewound { to_seq, .. } = event { Some(*to_seq) } else { None }
+}
+
 impl Run {
     /// Folds a whole journal, and shows each record with the run that it led to and the length of the conversation
     /// before it. Errors when the journal is empty or a record does not fit.
@@ -141,20 +150,14 @@ impl Run {
         let Some((first, rest)) = records.split_first() else {
             return Err(Broken { seq: Seq(1), why: "the journal is empty".to_string() });
         };
-        let wanted: BTreeSet<Seq> = rest
-            .iter()
-            .filter_map(|record| match &record.event {
-                Event::Rewound { to_seq, .. } => Some(*to_seq),
-                _ => None,
-            })
-            .collect();
+        let wanted: BTreeSet<Seq> = rest.iter().filter_map(|record| gone_back_to(&record.event)).collect();
         let mut kept: BTreeMap<Seq, Run> = BTreeMap::new();
         let mut run = Run::begin(id.clone(), first)?;
         for record in rest {
             let talk = run.transcript.len();
-            match &record.event {
-                Event::Rewound { to_seq, .. } => run.rewind(kept.get(to_seq), record)?,
-                _ => run.apply(record)?,
+            match gone_back_to(&record.event) {
+                Some(to_seq) => run.rewind(kept.get(&to_seq), record)?,
+                None => run.apply(record)?,
             }
             if wanted.contains(&run.seq) {
                 kept.insert(run.seq, run.clone());
@@ -268,12 +271,10 @@ impl Run {
     /// complete, or a rewind of it.
     pub(crate) fn may_follow_end(&self, event: &Event) -> bool {
         let is_reopened = matches!(self.status, Status::Failed(_) | Status::Cancelled);
-        match event {
-            Event::OwnerAcquired { .. } => true,
-            Event::StatusChanged { status: Status::Running | Status::Parked(ParkReason::Paused), by: Some(_) } => {
-                is_reopened
-            }
-            _ => false,
-        }
+        let takes_up = matches!(
+            event,
+            Event::StatusChanged { status: Status::Running | Status::Parked(ParkReason::Paused), by: Some(_) }
+        );
+        matches!(event, Event::OwnerAcquired { .. }) || (takes_up && is_reopened)
     }
 }

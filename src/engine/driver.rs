@@ -47,6 +47,9 @@ use crate::store::StoreError;
 use crate::store::ledger::Ledger;
 use crate::tools::Toolbox;
 
+/// What stands against starting or going on with a run, first things first.
+pub type Preflight = Box<dyn FnMut(&Run) -> Vec<Lack> + Send>;
+
 /// What a run is driven with.
 pub struct World {
     /// The model.
@@ -58,7 +61,7 @@ pub struct World {
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// What stands against starting or going on, first things first. Asked at the start and at every resume.
-    pub preflight: Box<dyn FnMut(&Run) -> Vec<Lack> + Send>,
+    pub preflight: Preflight,
     /// The ledger of all runs. A run that spends nothing real does not ask it.
     pub ledger: Option<Ledger>,
     /// Told of every change of the run worth a line in a list. Must not block for long.
@@ -111,7 +114,7 @@ struct Driver<J> {
     redactor: Arc<Redactor>,
     clock: Arc<dyn Clock>,
     purse: Purse,
-    preflight: Box<dyn FnMut(&Run) -> Vec<Lack> + Send>,
+    preflight: Preflight,
     on_change: Box<dyn FnMut(&Summary) + Send>,
     head: watch::Sender<Seq>,
     active: ActiveTime,

@@ -438,10 +438,11 @@ fn cannot_ask(run: &Run, reason: ParkReason) -> Vec<Event> {
         return closed(run, wrapping::verdict(run));
     }
     let untouched = run.iteration.phase == Phase::Pursue && run.iteration.model_call.is_none();
-    match reason {
-        ParkReason::Budget(axis) if untouched && wrapping::is_possible(run, axis) => {
-            closed(run, Verdict { action: Action::WrapUp(axis), fired: vec![Fired::Budget(axis)] })
-        }
-        reason => parked(reason),
+    if let ParkReason::Budget(axis) = reason
+        && untouched
+        && wrapping::is_possible(run, axis)
+    {
+        return closed(run, Verdict { action: Action::WrapUp(axis), fired: vec![Fired::Budget(axis)] });
     }
+    parked(reason)
 }

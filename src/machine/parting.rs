@@ -19,12 +19,10 @@ fn status(status: Status, client: &ClientId) -> Event {
 
 /// Goes on with a stalled run, with all its replans again (docs/ENGINE.md §7.5).
 pub(crate) fn grant(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
-    match &run.status {
-        Status::Parked(ParkReason::Stalled(_)) => {
-            Ok(vec![Event::ReplansGranted { by: client.clone() }, status(Status::Running, client)])
-        }
-        other => Err(Refusal::NotStalled(other.clone())),
+    if let Status::Parked(ParkReason::Stalled(_)) = &run.status {
+        return Ok(vec![Event::ReplansGranted { by: client.clone() }, status(Status::Running, client)]);
     }
+    Err(Refusal::NotStalled(run.status.clone()))
 }
 
 /// The operator's word on the claim, where a check asks for it.

@@ -113,14 +113,20 @@ fn tick(run: &Run, now: Now) -> Vec<Event> {
     if waited && reached { vec![status(Status::Running, None)] } else { Vec::new() }
 }
 
+fn obey_after_end(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+    if *command == Command::Leave {
+        return Ok(Vec::new());
+    }
+    if *command == Command::Retry {
+        return retry(run, client);
+    }
+    let refusal = if matches!(command, Command::Interject { .. }) { Refusal::EndedUnsaid } else { Refusal::Ended };
+    Err(refusal(run.status.clone()))
+}
+
 fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, Refusal> {
     if run.is_ended() {
-        let refusal = if matches!(command, Command::Interject { .. }) { Refusal::EndedUnsaid } else { Refusal::Ended };
-        return match command {
-            Command::Leave => Ok(Vec::new()),
-            Command::Retry => retry(run, client),
-            _ => Err(refusal(run.status.clone())),
-        };
+        return obey_after_end(run, command, client);
     }
     match command {
         Command::Decide { call, digest, decision } => deciding::decide(run, *call, digest, decision, client),
@@ -315,14 +321,11 @@ pub(crate) fn parked_for(lacks: &[Lack]) -> Vec<Event> {
 }
 
 fn not_cleared_yet(run: &Run, reason: &ParkReason) -> Refusal {
-    let remedy = match reason {
-        ParkReason::Budget(axis) => {
-            format!(
-                "raise the limit at least so far: {}; then resume; nothing is redone",
-                spending::raising(run, *axis)
-            )
-        }
-        _ => run.remedy_of(reason),
+    let remedy = if let ParkReason::Budget(axis) = reason {
+        let raising = spending::raising(run, *axis);
+        format!("raise the limit at least so far: {raising}; then resume; nothing is redone")
+    } else {
+        run.remedy_of(reason)
     };
     Refusal::ReasonNotCleared { reason: reason.clone(), remedy }
 }

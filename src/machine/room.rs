@@ -17,9 +17,8 @@ pub fn step(run: &Run, now: Now) -> Option<Vec<Event>> {
     let park = |reason| vec![Event::StatusChanged { status: Status::Parked(reason), by: None }];
     Some(match compaction::step(run)? {
         Step::Prune(refs) => vec![Event::ContextPruned { refs }],
-        Step::Ask(from, to) => ask(run).unwrap_or_else(|reason| match reason {
-            ParkReason::ContextExhausted => vec![listed(run, from, to)],
-            other => park(other),
+        Step::Ask(from, to) => ask(run).unwrap_or_else(|reason| {
+            if reason == ParkReason::ContextExhausted { vec![listed(run, from, to)] } else { park(reason) }
         }),
         Step::List(from, to) => vec![listed(run, from, to)],
         Step::Again => vec![Event::RetryScheduled { at: now.at, why: "older results are left out now".to_string() }],

@@ -31,7 +31,7 @@ fn sorted(value: Value) -> Value {
             Value::Object(fields.into_iter().map(|(name, value)| (name, sorted(value))).collect())
         }
         Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
-        other => other,
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => other,
     }
 }
 
