@@ -8,6 +8,8 @@ mod money;
 mod ordinary;
 #[path = "engine/rooms.rs"]
 mod rooms;
+#[path = "engine/soak.rs"]
+mod soak;
 #[path = "engine/stage.rs"]
 mod stage;
 #[path = "engine/trouble.rs"]

@@ -1,7 +1,12 @@
 //! The money of one run among all of them.
 
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use serde_json::json;
 use tiller::domain::budget::Axis;
 use tiller::domain::budget::Limit;
@@ -9,6 +14,8 @@ use tiller::domain::budget::ReservationId;
 use tiller::domain::command::Command;
 use tiller::domain::command::Refusal;
 use tiller::domain::daily::What;
+use tiller::domain::event::Record;
+use tiller::domain::id::ClientId;
 use tiller::domain::id::ModelCallId;
 use tiller::domain::id::RunId;
 use tiller::domain::model::Dialect;
@@ -18,17 +25,28 @@ use tiller::domain::run::Run;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
 use tiller::domain::terms::Terms;
+use tiller::domain::time::Now;
+use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
+use tiller::engine::clock::Clock;
 use tiller::engine::driver::World;
+use tiller::machine::lineage;
 use tiller::store::ledger::Ledger;
+use tiller::store::memory::MemoryJournal;
+use tokio::time::Instant;
 
+use crate::stage::Lines;
 use crate::stage::Manner;
+use crate::stage::TestClock;
 use crate::stage::done;
 use crate::stage::finish;
 use crate::stage::is_parked;
+use crate::stage::open;
 use crate::stage::plan;
 use crate::stage::says;
 use crate::stage::stage_in;
+use crate::stage::staged;
+use crate::stage::world;
 
 /// Real money, a dollar for a hundred thousand tokens: a call costs some cents at worst.
 fn costs(terms: &mut Terms) {
@@ -104,4 +122,85 @@ async fn pretended_money_does_not_touch_the_ledger() {
     let stage = stage_in(lines, Manner::Ends, |_| {}, |_| {}, |world| World { ledger: Some(with), ..world });
     stage.until(|run| !run.transcript.is_empty()).await;
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+/// A fork is a run of its own: what it spends is its own, and all of it counts in the daily pool.
+#[tokio::test(start_paused = true)]
+async fn s_66_the_daily_pool_sums_a_fork_and_its_parent() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::new(dir.path().to_path_buf(), DAILY);
+    let lines = || vec![says("plan", &[plan()]), says("", &[done(), finish()])];
+    let with = ledger.clone();
+    let parent = stage_in(lines(), Manner::Ends, |_| {}, costs, |world| World { ledger: Some(with), ..world });
+    let spent = parent.until(Run::is_ended).await.pool.spent();
+    let records = parent.records().await;
+    let (beginning, n) = lineage::beginning(&records, Some(1)).unwrap();
+    let id = RunId::from_entropy([2; 12]);
+    let past = Run::fold(&id, beginning).unwrap();
+    let terms = Terms::clone(&past.terms);
+    let client = ClientId("test".to_string());
+    let (run, record) = lineage::fork(past, &parent.id, n, terms, &client, Now::default()).unwrap();
+    let journal: Vec<Record> = beginning.iter().cloned().chain([record]).collect();
+    let model = Lines { lines: Mutex::new(lines()[1..].to_vec().into()), takes_ms: 0 };
+    let (world, executions) = world(model, Manner::Ends);
+    let world = World { ledger: Some(ledger.clone()), ..world };
+    let child = open(run, MemoryJournal::new(&journal).unwrap(), world, executions);
+    let ended = child.until(Run::is_ended).await;
+    assert_eq!(ended.status.word(), "completed");
+    assert_eq!(parent.records().await, records, "the parent is untouched");
+    for stage in [parent, child] {
+        drop(stage.driven.handle);
+        stage.driven.task.await.unwrap();
+    }
+    assert!(ended.pool.spent() > MicroUsd(0) && ended.pool.spent() < spent, "the fork begins at nothing");
+    assert_eq!(ledger.spent(Timestamp(1_000_000)).unwrap().0, spent.0 + ended.pool.spent().0);
+    // Nothing is booked twice under one name: a reservation is that of its run.
+    let booked = std::fs::read_to_string(dir.path().join("ledger.jsonl")).unwrap();
+    assert!(booked.contains(&ended.id.to_string()) && booked.contains(&RunId::from_entropy([1; 12]).to_string()));
+}
+
+/// Two gauges beside a clock that jumps: only what the run was active counts, and its rest does not.
+#[tokio::test(start_paused = true)]
+async fn s_09_active_time_is_neither_the_wall_nor_the_rest() {
+    let wall = Arc::new(AtomicI64::new(0));
+    let clock = Arc::new(Jumping { clock: TestClock(Instant::now()), wall: wall.clone() });
+    let lines =
+        vec![says("plan", &[plan()]), says("", &[("work", json!({}))]), says("on", &[("note", json!({"text": "x"}))])];
+    let model = Lines { lines: Mutex::new(lines.into()), takes_ms: 25_000 };
+    let limit = |terms: &mut Terms| terms.limits.active = Limit::At(60_000);
+    let stage = staged(model, Manner::Ends, |_| {}, limit, |world| World { clock, ..world });
+    wall.store(-34 * 60_000, Ordering::SeqCst);
+    let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    let active = run.pool.used(Axis::Active);
+    assert!((50_000..51_000).contains(&active), "{active} ms");
+    wall.store(24 * 3_600_000, Ordering::SeqCst);
+    tokio::time::advance(Duration::from_secs(30)).await;
+    stage.allow(&run).await;
+    // Eighty seconds are over, and fifty of them count: the run goes on to its third call.
+    let run = stage.until(|run| is_parked(run, &ParkReason::Budget(Axis::Active))).await;
+    let active = run.pool.used(Axis::Active);
+    assert!((75_000..76_000).contains(&active), "{active} ms");
+    assert_eq!((run.pool.used(Axis::ModelCalls), stage.executions()), (3, 1));
+}
+
+/// A clock whose wall is moved by hand, while the time of the run goes on as ever.
+struct Jumping {
+    clock: TestClock,
+    wall: Arc<AtomicI64>,
+}
+
+#[async_trait]
+impl Clock for Jumping {
+    fn now(&self) -> Timestamp {
+        let noon = 10_000_000_000_u64 + self.clock.mono().0;
+        Timestamp(noon.saturating_add_signed(self.wall.load(Ordering::SeqCst)))
+    }
+
+    fn mono(&self) -> Span {
+        self.clock.mono()
+    }
+
+    async fn sleep_until(&self, at: Timestamp) {
+        tokio::time::sleep(Duration::from_millis(at.since(self.now()).0)).await;
+    }
 }

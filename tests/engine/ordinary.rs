@@ -1,5 +1,6 @@
 //! The way of a run: to its end, through pauses, a failing disk, and being let go.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::json;
@@ -19,14 +20,17 @@ use tiller::domain::tool::OutcomeKind;
 use tiller::store::memory::MemoryJournal;
 use tokio::time::Instant;
 
+use crate::stage::Lines;
 use crate::stage::Manner;
 use crate::stage::done;
 use crate::stage::failure;
 use crate::stage::finish;
 use crate::stage::is_parked;
+use crate::stage::open;
 use crate::stage::plan;
 use crate::stage::says;
 use crate::stage::stage;
+use crate::stage::world;
 
 #[tokio::test(start_paused = true)]
 async fn a_run_goes_to_its_end() {
@@ -63,7 +67,7 @@ async fn a_provider_that_is_down_parks_the_run_and_it_goes_on_by_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_can_not_be_written_is_not_done() {
+async fn s_64_what_can_not_be_written_is_not_done_and_goes_on_later() {
     let lines = vec![says("plan", &[plan()]), says("", &[("work", json!({}))])];
     // The appends before it: the start, the first reply, the second, what the call would touch.
     let failing = |journal: &mut MemoryJournal| (5..=7).for_each(|n| journal.fail_append(n));
@@ -76,7 +80,17 @@ async fn what_can_not_be_written_is_not_done() {
     assert_eq!(stage.executions(), 0, "an allowance that is not durable runs nothing");
     assert_eq!(stage.run().await, run, "on disk it is as it was");
     assert!(matches!(stage.submit(Command::Resume).await, Err(Refusal::Storage(_))), "the engine has stopped");
-    assert!(stage.driven.handle.halted().is_some());
+    let said = stage.driven.handle.halted().unwrap();
+    assert!(said.contains("nothing was recorded; free space"), "{said}");
+    // There is room again, and another process takes the run: the decision is given once more, and holds.
+    let journal = MemoryJournal::new(&stage.records().await).unwrap();
+    let model = Lines { lines: Mutex::new(vec![says("", &[done(), finish()])].into()), takes_ms: 0 };
+    let (world, executions) = world(model, Manner::Ends);
+    let stage = open(run, journal, world, executions);
+    let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    stage.allow(&run).await;
+    let run = stage.until(Run::is_ended).await;
+    assert_eq!((run.status.word(), stage.executions()), ("completed", 1));
 }
 
 #[tokio::test(start_paused = true)]

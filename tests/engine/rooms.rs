@@ -18,7 +18,11 @@ use tiller::domain::model::ModelReply;
 use tiller::domain::model::ModelRequest;
 use tiller::domain::run::Run;
 use tiller::domain::status::ParkReason;
+use tiller::domain::summary::Listed;
+use tiller::domain::summary::Summary;
+use tiller::domain::time::Timestamp;
 use tiller::engine::driver::World;
+use tiller::headless::show;
 use tiller::model::Model;
 use tiller::protocol::client::Client;
 use tiller::protocol::client::Update;
@@ -97,4 +101,32 @@ async fn s_45_cancel_while_streaming() {
         matches!(&record.event, Event::ModelCallFailed { failure, .. } if failure.received.text == "half a thought")
     });
     assert!(kept, "it is kept as a note");
+}
+
+/// Five hours of nothing: one run waits for its operator, one is in a call. Nothing is ended, nothing is written, and
+/// the list says what each of them does.
+#[tokio::test(start_paused = true)]
+async fn s_43_what_takes_long_is_not_dead_and_what_waits_is_not_working() {
+    let lines = || vec![says("plan", &[plan()]), says("", &[("work", json!({}))])];
+    let waits = stage(lines(), Manner::Lasts, |_| {});
+    let works = stage(lines(), Manner::Lasts, |_| {});
+    let waiting = waits.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    let run = works.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    works.allow(&run).await;
+    let working = works.until(|run| run.running_calls().next().is_some()).await;
+    while works.executions() == 0 {
+        tokio::task::yield_now().await;
+    }
+    tokio::time::sleep(Duration::from_secs(5 * 3_600)).await;
+    assert_eq!((waits.run().await, works.run().await), (waiting.clone(), working.clone()), "nothing was written");
+    assert_eq!((waits.driven.handle.halted(), works.driven.handle.halted()), (None, None));
+    assert_eq!(works.executions(), 1, "the call runs on");
+    let now = Timestamp(1_000_000 + 5 * 3_600_000);
+    let listed = |run: &Run| Listed::Run { summary: Box::new(Summary::of(run)), held_by: Some(1) };
+    let [one, two] = [&waiting, &working].map(|run| show::runs(&[listed(run)], now));
+    assert!(one.contains("waiting for approval") && !one.contains("running"), "{one}");
+    assert!(two.contains("running") && !two.contains("interrupted"), "{two}");
+    assert!(one.contains("5 h ago") && two.contains("5 h ago"), "the last progress is as old as it is: {one}{two}");
+    works.submit(Command::Cancel(Cancel::Now)).await.unwrap();
+    works.until(Run::is_ended).await;
 }

@@ -151,6 +151,8 @@ pub enum Manner {
     Ends,
     Lasts,
     Panics,
+    /// It takes so long.
+    Takes(Duration),
 }
 
 impl Tool for Work {
@@ -182,6 +184,10 @@ impl Action for Working {
         match self.manner {
             Manner::Ends => Executed::ended(OutcomeKind::Done, "worked"),
             Manner::Panics => panic!("a tool breaks"),
+            Manner::Takes(time) => {
+                tokio::time::sleep(time).await;
+                Executed::ended(OutcomeKind::Done, "worked for long")
+            }
             Manner::Lasts => {
                 reins.cancel.cancelled().await;
                 Executed::ended(OutcomeKind::Cancelled, "ended in the middle")
@@ -191,6 +197,7 @@ impl Action for Working {
 }
 
 pub struct Stage {
+    pub id: RunId,
     pub driven: Driven<MemoryJournal>,
     pub executions: Arc<AtomicU32>,
 }
@@ -220,17 +227,23 @@ pub fn staged(
     agree: impl FnOnce(&mut Terms),
     furnish: impl FnOnce(World) -> World,
 ) -> Stage {
-    let executions = Arc::new(AtomicU32::new(0));
-    let nowhere = PathBuf::from("/nonexistent");
-    let scene = Scene { workspace: nowhere.clone(), off_limits: vec![], program: nowhere, passed_variables: vec![] };
-    let mut tools = Toolbox::new(scene);
-    tools.add(Arc::new(Work { executions: executions.clone(), manner }));
-    let mut terms = terms(tools.specs());
+    let (world, executions) = world(model, manner);
+    let mut terms = terms(world.tools.specs());
     agree(&mut terms);
     let first = create(terms, Now::default());
     let run = Run::begin(RunId::from_entropy([1; 12]), &first).unwrap();
     let mut journal = MemoryJournal::new(&[first]).unwrap();
     prepare(&mut journal);
+    open(run, journal, furnish(world), executions)
+}
+
+/// What surrounds a run.
+pub fn world(model: Lines, manner: Manner) -> (World, Arc<AtomicU32>) {
+    let executions = Arc::new(AtomicU32::new(0));
+    let nowhere = PathBuf::from("/nonexistent");
+    let scene = Scene { workspace: nowhere.clone(), off_limits: vec![], program: nowhere, passed_variables: vec![] };
+    let mut tools = Toolbox::new(scene);
+    tools.add(Arc::new(Work { executions: executions.clone(), manner }));
     let world = World {
         model: Arc::new(model),
         tools,
@@ -240,9 +253,14 @@ pub fn staged(
         ledger: None,
         on_change: Box::new(|_| {}),
     };
-    let world = furnish(world);
+    (world, executions)
+}
+
+/// A process takes a run.
+pub fn open(run: Run, journal: MemoryJournal, world: World, executions: Arc<AtomicU32>) -> Stage {
     let owner = Owner { pid: 1, host: "test".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
-    Stage { driven: driver::start(run, journal, world, owner), executions }
+    let id = run.id.clone();
+    Stage { id, driven: driver::start(run, journal, world, owner), executions }
 }
 
 pub fn terms(tools: Vec<ToolSpec>) -> Terms {
@@ -277,11 +295,16 @@ impl Stage {
     }
 
     pub async fn run(&self) -> Run {
-        Run::fold(&RunId::from_entropy([1; 12]), &self.records().await).unwrap()
+        Run::fold(&self.id, &self.records().await).unwrap()
     }
 
     /// Waits until the durable run is as wanted.
     pub async fn until(&self, wanted: impl Fn(&Run) -> bool) -> Run {
+        self.until_within(Duration::from_secs(10_000), wanted).await
+    }
+
+    /// Waits so long at most.
+    pub async fn until_within(&self, most: Duration, wanted: impl Fn(&Run) -> bool) -> Run {
         let mut head = self.driven.handle.head();
         let wait = async {
             loop {
@@ -292,7 +315,7 @@ impl Stage {
                 head.changed().await.expect("the engine stopped");
             }
         };
-        tokio::time::timeout(Duration::from_secs(10_000), wait).await.expect("the run never came to this")
+        tokio::time::timeout(most, wait).await.expect("the run never came to this")
     }
 
     pub async fn submit(&self, command: Command) -> Result<Seq, Refusal> {
@@ -324,4 +347,9 @@ pub fn finish() -> (&'static str, serde_json::Value) {
 
 pub fn done() -> (&'static str, serde_json::Value) {
     ("update_plan", json!({"mode": "patch", "todos": [{"id": "a", "title": "work", "status": "done"}]}))
+}
+
+/// Every event of a journal by its name.
+pub fn names(records: &[Record]) -> Vec<&'static str> {
+    records.iter().map(|record| record.event.name()).collect()
 }

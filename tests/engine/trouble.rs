@@ -1,6 +1,7 @@
 //! What breaks: what a run needs, the loop itself, the provider.
 
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,19 +15,30 @@ use tiller::domain::command::Policy;
 use tiller::domain::event::Event;
 use tiller::domain::event::Record;
 use tiller::domain::id::CallId;
+use tiller::domain::model::Delta;
 use tiller::domain::model::FailureClass;
+use tiller::domain::model::ModelFailure;
+use tiller::domain::model::ModelReply;
+use tiller::domain::model::ModelRequest;
+use tiller::domain::model::Purpose;
 use tiller::domain::money::MicroUsd;
 use tiller::domain::run::Run;
 use tiller::domain::status::Lack;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
 use tiller::domain::summary::Summary;
+use tiller::domain::terms::Check;
+use tiller::domain::terms::Terms;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
 use tiller::engine::clock::Clock;
 use tiller::engine::driver::World;
+use tiller::model::Model;
+use tokio::sync::broadcast;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
+use crate::stage::Lines;
 use crate::stage::Manner;
 use crate::stage::TestClock;
 use crate::stage::done;
@@ -148,4 +160,42 @@ async fn s_52_a_cancel_during_a_wait_is_immediate() {
     stage.submit(Command::Cancel(Cancel::Now)).await.unwrap();
     stage.until(|run| run.status == Status::Cancelled).await;
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+}
+
+/// A model that answers as told, and never as a judge.
+struct SilentJudge(Lines);
+
+#[async_trait]
+impl Model for SilentJudge {
+    async fn call(
+        &self,
+        request: ModelRequest,
+        deltas: broadcast::Sender<Delta>,
+        cancel: CancellationToken,
+    ) -> Result<ModelReply, ModelFailure> {
+        if let Purpose::Judge(_) = request.purpose {
+            cancel.cancelled().await;
+            return Err(failure(FailureClass::Cancelled, None));
+        }
+        self.0.call(request, deltas, cancel).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s_15_a_judge_that_does_not_answer_in_time_counts_as_failed() {
+    let claim = || says("", &[done(), finish()]);
+    let lines = vec![says("plan", &[plan()]), claim(), claim(), claim()];
+    let model = Arc::new(SilentJudge(Lines { lines: Mutex::new(lines.into()), takes_ms: 0 }));
+    let judged = |terms: &mut Terms| terms.checks = vec![Check::ModelJudge("is it right?".to_string())];
+    let stage = stage_in(vec![], Manner::Ends, |_| {}, judged, |world| World { model, ..world });
+    let begun = Instant::now();
+    let run = stage.until(|run| is_parked(run, &ParkReason::Verification)).await;
+    let (least, most) = (Duration::from_secs(3 * 120), Duration::from_secs(3 * 120 + 5));
+    assert!((least..most).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+    assert_eq!(run.pool.reserved(), None);
+    let records = stage.records().await;
+    let failed = records.iter().filter(|record| {
+        matches!(&record.event, Event::AcceptanceChecked { passed: false, detail, .. } if detail.contains("2m00s"))
+    });
+    assert_eq!(failed.count(), 3);
 }

@@ -4,10 +4,14 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::json;
+use tiller::domain::approval::By;
+use tiller::domain::approval::Decision;
 use tiller::domain::command::Command;
 use tiller::domain::command::Policy;
-use tiller::domain::event::Record;
+use tiller::domain::command::Refusal;
+use tiller::domain::event::Event;
 use tiller::domain::id::CallId;
+use tiller::domain::id::ClientId;
 use tiller::domain::message::Message;
 use tiller::domain::run::Run;
 use tiller::domain::status::ParkReason;
@@ -17,15 +21,11 @@ use crate::stage::Manner;
 use crate::stage::done;
 use crate::stage::finish;
 use crate::stage::is_parked;
+use crate::stage::names;
 use crate::stage::plan;
 use crate::stage::says;
 use crate::stage::stage;
 use crate::stage::staged;
-
-/// Every event of a journal by its name.
-fn names(records: &[Record]) -> Vec<&'static str> {
-    records.iter().map(|record| record.event.name()).collect()
-}
 
 #[tokio::test(start_paused = true)]
 async fn s_39_a_word_around_the_close_of_an_iteration_starts_one_next_iteration_and_is_told_once() {
@@ -80,4 +80,39 @@ async fn s_40_an_interrupt_ends_the_tool_that_runs_and_the_words_follow() {
     let place = |part: &str| talk.iter().position(|line| line.contains(part)).unwrap_or_else(|| panic!("{talk:#?}"));
     assert!(place("ended in the middle") < place("mind the gap"));
     assert!(place("not run: operator steered") < place("mind the gap"));
+}
+
+/// Two rooms decide at the same time, in many orders: one wins, and the other is told that it was decided.
+#[tokio::test(start_paused = true)]
+async fn s_35_of_two_who_decide_one_wins() {
+    for round in 0..98_u64 {
+        let lines = vec![says("plan", &[plan()]), says("", &[("work", json!({}))])];
+        let stage = stage(lines, Manner::Lasts, |_| {});
+        let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+        let (call, _) = *run.waiting().first().unwrap();
+        let (id, digest) = (call.id, call.digest().unwrap());
+        let decide = |client: &'static str, decision: Decision, yields: u64| {
+            let (handle, digest) = (stage.driven.handle.clone(), digest.clone());
+            async move {
+                for _ in 0..yields {
+                    tokio::task::yield_now().await;
+                }
+                handle.submit(Command::Decide { call: id, digest, decision }, ClientId(client.to_string())).await
+            }
+        };
+        let (one, two) = tokio::join!(
+            decide("one", Decision::AllowOnce, round % 7),
+            decide("two", Decision::Deny("no".to_string()), round / 7 % 7)
+        );
+        let loser = match (one, two) {
+            (Ok(_), Err(refusal)) | (Err(refusal), Ok(_)) => refusal,
+            both => panic!("{both:?}"),
+        };
+        assert!(matches!(loser, Refusal::AlreadyDecided(_)), "{loser:?}");
+        let records = stage.records().await;
+        let decided = records.iter().filter(
+            |record| matches!(&record.event, Event::ApprovalDecided { call, by: By::Operator(_), .. } if *call == id),
+        );
+        assert_eq!(decided.count(), 1, "{loser:?}");
+    }
 }
