@@ -337,7 +337,9 @@ impl fmt::Display for Refusal {
             }
             Refusal::NothingToConfirm => write!(out, "no check asks for your word; nothing was recorded"),
             Refusal::NoSuchCall(call) => write!(out, "call {call} does not wait for this"),
-            Refusal::AlreadyDecided(call) => write!(out, "call {call} was decided already, or has ended; nothing changed"),
+            Refusal::AlreadyDecided(call) => {
+                write!(out, "call {call} was decided already, or has ended; nothing changed")
+            }
             Refusal::BindingChanged(call) => {
                 write!(out, "call {call} is not what you saw any more; nothing was decided; look again")
             }
