@@ -306,4 +306,6 @@ pub enum DeltaSource {
     Arguments(ModelCallId),
     /// Output of a running tool.
     Tool(CallId),
+    /// Nothing: so many scraps were lost on the way, before any room could get them.
+    Lost(u64),
 }

@@ -32,7 +32,9 @@ impl Checker {
     pub fn new(id: &RunId, journal: &[Record]) -> Result<Checker, String> {
         let first = journal.first().ok_or("the journal is empty")?;
         let folded = Run::begin(id.clone(), first).map_err(|broken| broken.to_string())?;
-        Ok(Checker { folded, read: 1, allowances: Allowances::default() })
+        let mut allowances = Allowances::default();
+        allowances.read(first);
+        Ok(Checker { folded, read: 1, allowances })
     }
 
     /// Reads on and compares; the error says what does not hold.
@@ -46,7 +48,8 @@ impl Checker {
             return Err(format!("the fold of the journal differs from the live run at {}", run.seq));
         }
         let known = run.pool.spent().0 + run.pool.reserved().map_or(0, |held| held.amount.0);
-        if world.bill > known {
+        // Where the operator goes on without counting money, there is nothing to compare.
+        if world.bill > known && run.terms.model.price.is_some() {
             return Err(format!("the provider is owed {} and the run knows of {known}", world.bill));
         }
         for (call, ran) in &world.executions {
@@ -58,6 +61,11 @@ impl Checker {
         for (call, digest) in &world.executed {
             if !self.allowances.decided.get(call).is_some_and(|decided| decided.contains(&digest.0)) {
                 return Err(format!("{call} ran, and what it was about by then was never decided about"));
+            }
+        }
+        for (call, arguments) in &world.arguments {
+            if !self.allowances.arguments.get(call).is_some_and(|versions| versions.contains(arguments)) {
+                return Err(format!("{call} ran with arguments that are not what the operator made of them"));
             }
         }
         every_use_has_its_result(run)?;
@@ -76,6 +84,9 @@ struct Allowances {
     allowed: BTreeMap<CallId, u32>,
     effects: BTreeMap<CallId, EffectClass>,
     granted_by_operator: bool,
+    /// The arguments that each call may have run with: as it was asked for, or as the operator changed it.
+    arguments: BTreeMap<CallId, BTreeSet<String>>,
+    started: BTreeSet<CallId>,
     /// The digests that each call was decided about with.
     decided: BTreeMap<CallId, BTreeSet<String>>,
 }
@@ -86,8 +97,20 @@ impl Allowances {
             self.decided.entry(*call).or_default().insert(digest.0.clone());
         }
         match &record.event {
-            Event::ToolCallProposed { call, effect, .. } => {
+            Event::RunCreated { terms, .. } => self.granted_by_operator |= terms.trust > Trust::Ask,
+            Event::ToolCallProposed { call, effect, arguments, .. } => {
                 self.effects.insert(*call, *effect);
+                self.arguments.insert(*call, BTreeSet::from([arguments.clone()]));
+            }
+            Event::ToolCallStarted { call, .. } => {
+                self.started.insert(*call);
+            }
+            Event::ApprovalDecided { call, decision: Decision::Edit(arguments), .. } => {
+                let versions = self.arguments.entry(*call).or_default();
+                if !self.started.contains(call) {
+                    versions.clear();
+                }
+                versions.insert(arguments.clone());
             }
             Event::TrustChanged { trust, by: By::Operator(_) } => self.granted_by_operator |= *trust > Trust::Ask,
             Event::ApprovalDecided {
