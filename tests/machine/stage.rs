@@ -109,6 +109,12 @@ impl Stage {
         match question {
             "plan" => vec![format!("revision {}, {:?}", run.plan.revision, run.plan.source), run.plan.listing()],
             "money" => vec![telling::money(run)],
+            // What the system text says of the goal and the checks.
+            "promises" => {
+                let system = context::assemble(run).system;
+                let is_one = |line: &&str| line.contains("make it right") || line.contains("check");
+                system.lines().filter(is_one).map(str::to_string).collect()
+            }
             "closing" => vec![context::assemble(run).closing],
             "temperature" => {
                 let percent = context::in_flight(run).and_then(|request| request.temperature_percent);
