@@ -22,6 +22,7 @@ use tiller::domain::command::Command;
 use tiller::domain::command::Pause;
 use tiller::domain::command::Policy;
 use tiller::domain::command::Refusal;
+use tiller::domain::daily::Today;
 use tiller::domain::daily::What;
 use tiller::domain::event::Event;
 use tiller::domain::event::Owner;
@@ -537,6 +538,10 @@ async fn s_22_the_daily_ceiling_parks_and_the_run_goes_on_when_the_window_rolls(
     assert_eq!((run.pool.reserved(), run.pool.used(Axis::ModelCalls)), (None, 0), "nothing was asked");
     assert!(!run.pool.is_exhausted(Axis::Cost), "the run's own pool is open");
     assert!(run.lacks[0].starts_with("all runs together have $0.01 left of $20.00 in 24 hours"), "{:?}", run.lacks);
+    let mut room = Client::new(ClientId("room".to_string()), stage.driven.handle.clone(), run.seq);
+    let told = tokio::time::timeout(Duration::from_secs(60), room.next()).await.expect("nothing is told");
+    let today = Today { spent: MicroUsd(19_990_000), limit: DAILY };
+    assert!(matches!(told, Update::Today(one) if one == today), "{told:?}");
     let refused = stage.submit(Command::Resume).await;
     assert!(matches!(refused, Err(Refusal::ReasonNotCleared { .. })), "{refused:?}");
     tokio::time::advance(Duration::from_secs(24 * 60 * 60)).await;
