@@ -104,6 +104,16 @@ fn verify(ground: &Ground, prefix: &str) -> anyhow::Result<u8> {
             "run {id}: {count} records, each follows the one before it, none is missing at the end\n"
         ));
     }
+    if !survey.liars.is_empty() {
+        let places: Vec<String> = survey.liars.iter().map(ToString::to_string).collect();
+        output::put_aside(&format!(
+            "tiller: what is kept of run {id} at record {} to open it faster says something else than its records; this \
+             is a bug of tiller; the records are whole; `tiller export` and `tiller import --as-new` make a run of \
+             them alone\n",
+            places.join(" and ")
+        ));
+        return Ok(exit::FAILED);
+    }
     Ok(complain(&id, &survey))
 }
 

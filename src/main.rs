@@ -91,7 +91,9 @@ fn code_of(error: &anyhow::Error) -> u8 {
     match error.downcast_ref() {
         Some(StoreError::Locked { .. }) => return exit::LOCKED,
         Some(StoreError::Disk { .. }) => return exit::STOPPED,
-        Some(StoreError::Damaged { .. } | StoreError::TooNew { .. }) => return exit::FAILED,
+        Some(StoreError::Damaged { .. } | StoreError::TooNew { .. } | StoreError::Unreadable { .. }) => {
+            return exit::FAILED;
+        }
         Some(
             StoreError::NotFound(_)
             | StoreError::Ambiguous { .. }

@@ -43,6 +43,9 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
     fault::batch(Side::Before, &records);
     journal.append(records.clone()).await?;
     fault::batch(Side::After, &records);
+    if journal.is_snapshot_due() {
+        journal.keep(run.clone()).await;
+    }
     let corrected: Vec<(ReservationId, What)> = records.iter().filter_map(|record| correction(&record.event)).collect();
     if !corrected.is_empty() && !run.is_free() {
         Ledger::new(ground.places.state.clone(), Limit::Unlimited).settle(&id, &corrected, ground.clock.now())?;

@@ -242,7 +242,13 @@ fn staged(
 ) -> Stage {
     let executions = Arc::new(AtomicU32::new(0));
     let nowhere = PathBuf::from("/nonexistent");
-    let scene = Scene { workspace: nowhere.clone(), off_limits: vec![], program: nowhere, passed_variables: vec![] };
+    let scene = Scene {
+        workspace: nowhere.clone(),
+        off_limits: vec![],
+        pre_images: None,
+        program: nowhere,
+        passed_variables: vec![],
+    };
     let mut tools = Toolbox::new(scene);
     tools.add(Arc::new(Work { executions: executions.clone(), manner }));
     let mut terms = terms(tools.specs());

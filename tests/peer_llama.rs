@@ -19,6 +19,7 @@ use serde_json::Value;
 use serde_json::json;
 use tiller::domain::id::CallId;
 use tiller::domain::id::ModelCallId;
+use tiller::domain::id::Seq;
 use tiller::domain::message::Entry;
 use tiller::domain::message::Message;
 use tiller::domain::message::ToolUse;
@@ -213,12 +214,13 @@ async fn tools(model: &OpenAi) {
 
 /// A conversation with calls, one of them unreadable, is taken: servers tend to refuse those.
 async fn history(model: &OpenAi) {
-    let entry = |message| Arc::new(Entry { iteration: 1, at: Timestamp(0), message });
+    let entry = |message| Arc::new(Entry { iteration: 1, at: Timestamp(0), seq: Seq(0), message });
     let call = |number: u32, arguments: &str| ToolUse {
         id: CallId(number),
         wire_id: format!("call_{number}"),
         tool: "read file".to_string(),
         arguments: arguments.to_string(),
+        seq: Seq(0),
     };
     let result = |number: u32, kind| {
         let text = "the text".to_string();

@@ -18,6 +18,7 @@ use serde_json::Value;
 use tiller::domain::id::CallId;
 use tiller::domain::id::InterjectionId;
 use tiller::domain::id::ModelCallId;
+use tiller::domain::id::Seq;
 use tiller::domain::limits::REPLY_MAX_BYTES;
 use tiller::domain::message::Entry;
 use tiller::domain::message::Message;
@@ -357,12 +358,13 @@ fn model(address: &str, timeouts: Timeouts) -> OpenAi {
 }
 
 fn request() -> ModelRequest {
-    let entry = |message| Arc::new(Entry { iteration: 1, at: Timestamp(0), message });
+    let entry = |message| Arc::new(Entry { iteration: 1, at: Timestamp(0), seq: Seq(0), message });
     let uses = vec![ToolUse {
         id: CallId(1),
         wire_id: "call_1".to_string(),
         tool: "shell".to_string(),
         arguments: "{}".to_string(),
+        seq: Seq(0),
     }];
     ModelRequest {
         call: ModelCallId(1),

@@ -284,7 +284,7 @@ pub enum Basis {
 }
 
 /// The account of a run. Private, because `spent + reserved ≤ limit` must hold when something is reserved.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pool {
     limits: Limits,
     reserved: Option<Reservation>,
@@ -292,7 +292,9 @@ pub struct Pool {
     usage: Usage,
     unverified: MicroUsd,
     estimated: MicroUsd,
+    #[serde(with = "crate::domain::stored::listed")]
     charges: RedBlackTreeMapSync<ReservationId, Charge>,
+    #[serde(with = "crate::domain::stored::listed")]
     corrected: RedBlackTreeMapSync<ReservationId, MicroUsd>,
     loops: u64,
     model_calls: u64,

@@ -23,11 +23,14 @@ use crate::domain::text::sha256_hex;
 use crate::domain::tool::OutcomeKind;
 
 /// The conversation as it is sent. Cloning shares everything.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Context {
+    #[serde(skip)]
     sent: VectorSync<Arc<Entry>>,
+    #[serde(with = "crate::domain::stored::listed")]
     elided: RedBlackTreeSetSync<CallId>,
     /// What stands for the iterations before the base.
+    #[serde(with = "crate::domain::stored::maybe_shared")]
     pub compacted: Option<Arc<Compacted>>,
     /// The iteration that made the last summary; nothing when the next one need not keep a distance.
     pub compacted_at: Option<u32>,
@@ -48,7 +51,7 @@ pub struct Context {
 }
 
 /// The provider refused a request for its size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Demand {
     /// What was too much.
     pub of: Excess,
@@ -57,7 +60,7 @@ pub struct Demand {
 }
 
 /// What was too much of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Excess {
     /// Its tokens, for the model's window.
     Tokens,
@@ -66,22 +69,24 @@ pub enum Excess {
 }
 
 /// What stands for iterations that are not sent any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compacted {
     /// The last of them.
     pub to: u32,
     /// The summary.
     pub text: String,
     /// What the operator said in them, oldest first, as far as it is kept word for word.
+    #[serde(with = "crate::domain::stored::each_shared")]
     pub said: Vec<Arc<Entry>>,
     /// What they said before that.
     pub older: Vec<Reference>,
     /// Results of calls that were denied in them, oldest first.
+    #[serde(with = "crate::domain::stored::each_shared")]
     pub denied: Vec<Arc<Entry>>,
 }
 
 /// Something that the operator said, by its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reference {
     /// Which interjection.
     pub id: InterjectionId,
@@ -154,6 +159,11 @@ impl Context {
     /// Adds what is said.
     pub fn push(&mut self, entry: &Arc<Entry>) {
         self.sent.push_back_mut(inlined(entry));
+    }
+
+    /// Takes in what is sent, as a snapshot has it.
+    pub(crate) fn put_back(&mut self, sent: impl Iterator<Item = Arc<Entry>>) {
+        self.sent = sent.collect();
     }
 
     pub(crate) fn push_result(&mut self, entry: &Arc<Entry>) {

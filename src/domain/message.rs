@@ -3,17 +3,20 @@
 use std::sync::Arc;
 
 use rpds::VectorSync;
+use serde::Deserialize;
+use serde::Serialize;
 
 use crate::domain::id::CallId;
 use crate::domain::id::InterjectionId;
 use crate::domain::id::ModelCallId;
+use crate::domain::id::Seq;
 use crate::domain::status::Phase;
 use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
 use crate::domain::tool::OutcomeKind;
 
 /// One entry of the conversation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
     /// The operator spoke during the run.
     Operator {
@@ -56,7 +59,7 @@ pub enum Message {
 }
 
 /// A call as the model wrote it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolUse {
     /// The engine's id.
     pub id: CallId,
@@ -66,15 +69,19 @@ pub struct ToolUse {
     pub tool: String,
     /// Arguments, raw.
     pub arguments: String,
+    /// The record that proposed it.
+    pub seq: Seq,
 }
 
 /// An entry with its place: which iteration it belongs to and when it came.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Number of the iteration; 0 before the first.
     pub iteration: u32,
     /// When it was recorded.
     pub at: Timestamp,
+    /// The record that made it a part of the conversation.
+    pub seq: Seq,
     /// What it is.
     pub message: Message,
 }

@@ -323,6 +323,9 @@ impl<J: Journal> Driver<J> {
         if is_news && let Some(today) = self.purse.today(&self.run, now.at).await {
             self.today.send_replace(Some(today));
         }
+        if self.journal.is_snapshot_due() {
+            self.journal.keep(self.run.clone()).await;
+        }
         if changed {
             (self.on_change)(&Summary::of(&self.run));
         }

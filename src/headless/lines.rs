@@ -53,6 +53,13 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::Rewound { to, .. } => {
             format!("[back] to the end of iteration {to}; what came after it is hidden\n{}", status_line(run, zone))
         }
+        Event::RestoreStarted { call, write, by: _ } => {
+            format!("[files] {} is being put back as it was before {call}\n", title(&write.path))
+        }
+        Event::RestoreFinished { call, path, failure } => match failure {
+            None => format!("[files] {} is as it was before {call}\n", title(path)),
+            Some(why) => format!("[files] {} stays as {call} wrote it: {}\n", title(path), title(why)),
+        },
         Event::Forked { parent, iteration, .. } => {
             format!("[fork] branched off from run {parent} after its iteration {iteration}\n")
         }

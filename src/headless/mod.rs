@@ -40,6 +40,7 @@ pub mod lines;
 pub mod orders;
 pub mod output;
 pub mod prompt;
+pub mod restoring;
 pub mod show;
 pub mod text;
 

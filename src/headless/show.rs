@@ -143,8 +143,9 @@ pub fn behind(behind: &Behind) -> String {
         text = format!("[not undone] these happened after it\n{text}");
     }
     if !behind.told.is_empty() {
-        let ids: Vec<String> = behind.told.iter().map(|id| id.to_string()).collect();
-        text += &format!("[not told again] what you had said: {}\n", ids.join(", "));
+        text += "[not told again] what you had said after it; say again what still holds\n";
+        let said = behind.told.iter().map(|(id, words)| format!("  {id} {}\n", title(words)));
+        text.extend(said);
     }
     text
 }

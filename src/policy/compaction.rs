@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::domain::context::Compacted;
 use crate::domain::context::Elided;
 use crate::domain::context::Excess;
+use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::message::Entry;
 use crate::domain::message::Message;
@@ -263,7 +264,7 @@ pub fn sizes(run: &Run, to: u32) -> (u64, u64) {
 pub fn entries(run: &Run) -> Vec<Arc<Entry>> {
     let Some(compacted) = &run.context.compacted else { return run.context.entries().cloned().collect() };
     let message = Message::Engine { text: opening(compacted) };
-    let first = Arc::new(Entry { iteration: compacted.to, at: run.created, message });
+    let first = Arc::new(Entry { iteration: compacted.to, at: run.created, seq: Seq(0), message });
     [first].into_iter().chain(compacted.said.iter().cloned()).chain(run.context.entries().cloned()).collect()
 }
 

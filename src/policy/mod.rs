@@ -21,6 +21,7 @@ pub mod progress;
 pub mod replan;
 pub mod pruning;
 pub mod reply;
+pub mod restoring;
 pub mod retry;
 pub mod schema;
 pub mod spending;

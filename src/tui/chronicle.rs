@@ -233,11 +233,16 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         Event::Rewound { to, .. } => {
             ("↶", Role::Operator, format!("you went back to the end of iteration {to}; what came after it is hidden"))
         }
+        Event::RestoreFinished { call, path, failure } => match failure {
+            None => ("↶", Role::Operator, format!("{path} is as it was before {call}")),
+            Some(why) => ("!", Role::Warning, format!("{path} stays as {call} wrote it: {why}")),
+        },
         Event::Forked { parent, iteration, .. } => {
             ("⑂", Role::Operator, format!("branched off from run {parent} after its iteration {iteration}"))
         }
         Event::Warned { what, text } => ("!", Role::Warning, format!("warned ({}): {text}", what.phrase())),
         Event::RunCreated { .. }
+        | Event::RestoreStarted { .. }
         | Event::OwnerAcquired { .. }
         | Event::StatusChanged { .. }
         | Event::ControlRequested { .. }

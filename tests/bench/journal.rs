@@ -63,7 +63,8 @@ fn main() {
     runtime.block_on(commits(&mut sheet));
     let batches = lives(&mut sheet, iterations);
     folds(&mut sheet, &batches.concat());
-    runtime.block_on(opens(&mut sheet, &batches));
+    runtime.block_on(opens(&mut sheet, &batches, 1_000));
+    runtime.block_on(opens(&mut sheet, &batches, u32::MAX));
     if !sheet.met {
         std::process::exit(1);
     }
@@ -161,26 +162,45 @@ fn folds(sheet: &mut Sheet, records: &[Record]) {
     drop(folded.value);
 }
 
-async fn opens(sheet: &mut Sheet, batches: &[Vec<Record>]) {
+/// Opens a run of so many iterations: whole, and as a process does that goes on with it.
+async fn opens(sheet: &mut Sheet, batches: &[Vec<Record>], iterations: u32) {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let home = home(dir.path());
     let mut journal = home.create(&steady::id(), &batches[0]).await.unwrap();
+    let mut run = Run::begin(steady::id(), &batches[0][0]).unwrap();
+    let mut snapshots = 0;
     // Written in larger batches than a life would: here it is about opening.
     for many in batches[1..].chunks(64) {
-        journal.append(many.concat()).await.unwrap();
+        if run.iteration.n >= iterations {
+            break;
+        }
+        let records = many.concat();
+        journal.append(records.clone()).await.unwrap();
+        records.iter().for_each(|record| run.apply(record).unwrap());
+        if journal.is_snapshot_due() {
+            journal.keep(run.clone()).await;
+            snapshots += 1;
+        }
     }
     journal.close().await;
-    let mut times = Vec::new();
-    let mut count = 0;
+    let (mut whole, mut folded, mut resumed) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..3 {
         let begun = Instant::now();
         let opened = home.open(&steady::id()).await.unwrap();
-        let run = Run::fold(&steady::id(), &opened.records).unwrap();
-        times.push(begun.elapsed());
-        count = run.iteration.n;
+        whole.push(begun.elapsed());
+        let begun = Instant::now();
+        Run::fold(&steady::id(), &opened.records).unwrap();
+        folded.push(begun.elapsed());
         opened.journal.close().await;
+        let begun = Instant::now();
+        let (journal, again) = home.resume(&steady::id()).await.unwrap();
+        resumed.push(begun.elapsed());
+        assert_eq!(again, run);
+        journal.close().await;
     }
-    let time = median(times);
-    let what = format!("opening a run of {count} iterations, and folding it");
+    let what = format!("reading all of a run of {} iterations, and folding it", run.iteration.n);
+    sheet.line(&what, format!("{:.0?} and {:.0?}", median(whole), median(folded)), "", true);
+    let time = median(resumed);
+    let what = format!("opening it, with {snapshots} snapshots made meanwhile");
     sheet.line(&what, format!("{time:.0?}"), "at most 300 ms", time <= Duration::from_millis(300));
 }

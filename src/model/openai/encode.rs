@@ -168,6 +168,7 @@ mod tests {
     use crate::domain::id::CallId;
     use crate::domain::id::InterjectionId;
     use crate::domain::id::ModelCallId;
+    use crate::domain::id::Seq;
     use crate::domain::message::Transcript;
     use crate::domain::model::Offer;
     use crate::domain::model::Purpose;
@@ -178,7 +179,7 @@ mod tests {
     use crate::domain::tool::Noise;
 
     fn request(messages: Vec<Message>) -> ModelRequest {
-        let entry = |message| Arc::new(Entry { iteration: 1, at: Timestamp(0), message });
+        let entry = |message| Arc::new(Entry { iteration: 1, at: Timestamp(0), seq: Seq(0), message });
         ModelRequest {
             call: ModelCallId(1),
             attempt: 1,
@@ -201,6 +202,7 @@ mod tests {
             wire_id: format!("call_{id}"),
             tool: "read file".to_string(),
             arguments: (*arguments).to_string(),
+            seq: Seq(0),
         });
         Message::Assistant { call: ModelCallId(1), phase: Phase::Pursue, text: text.to_string(), uses: uses.collect() }
     }
