@@ -85,10 +85,10 @@ pub fn show_rest(ground: &Ground, id: &RunId, form: Form, why: &anyhow::Error) -
     if let Ok(run) = Run::fold(id, &survey.records) {
         output::put(&match form {
             Form::Text => {
-                let shown = show::run(&run, &jiff::tz::TimeZone::system());
+                let shown = show::run(&run, None, &jiff::tz::TimeZone::system());
                 format!("as it stood at record {}; only to look at\n{shown}", run.seq)
             }
-            Form::Json => show::run_json(&run),
+            Form::Json => show::run_json(&run, None),
         });
         output::put_aside(&format!("tiller: {}\n", ways_on(id, &survey)));
     }

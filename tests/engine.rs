@@ -241,7 +241,13 @@ fn staged(
 ) -> Stage {
     let executions = Arc::new(AtomicU32::new(0));
     let nowhere = PathBuf::from("/nonexistent");
-    let scene = Scene { workspace: nowhere.clone(), off_limits: vec![], program: nowhere, passed_variables: vec![] };
+    let scene = Scene {
+        workspace: nowhere.clone(),
+        off_limits: vec![],
+        pre_images: None,
+        program: nowhere,
+        passed_variables: vec![],
+    };
     let mut tools = Toolbox::new(scene);
     tools.add(Arc::new(Work { executions: executions.clone(), manner }));
     let mut terms = terms(tools.specs());
@@ -731,6 +737,7 @@ async fn s_61_a_room_that_lags_loses_no_record() {
         match tokio::time::timeout(Duration::from_secs(60), room.next()).await.expect("nothing more came") {
             Update::Records(some) => records.extend(some),
             Update::Lost(count) => lost += count,
+            Update::Today(_) => {}
             Update::Delta(_) => heard += 1,
             Update::Closed(why) => panic!("closed: {why:?}"),
         }

@@ -104,6 +104,11 @@ fn budgets() {
 }
 
 #[test]
+fn deadline() {
+    check("deadline");
+}
+
+#[test]
 fn approvals() {
     check("approvals");
 }

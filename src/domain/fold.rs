@@ -132,7 +132,7 @@ impl Run {
             return Err(broken("the run has ended before".to_string()));
         }
         self.change(record).map_err(broken)?;
-        self.pool.observe_active(record.active);
+        self.pool.observe_time(record.at, record.active);
         self.seq = record.seq;
         self.at = record.at;
         Ok(())
@@ -169,6 +169,7 @@ impl Run {
             }
             Event::StatusChanged { status, by: _ } => self.change_status(status, record),
             Event::Rewound { .. } => return Err("a rewind needs what was before it".to_string()),
+            Event::RestoreStarted { .. } | Event::RestoreFinished { .. } => self.may_restore()?,
             Event::Forked { parent, iteration, terms, by: _ } => {
                 self.branch_off((parent, *iteration), terms, record)?;
             }

@@ -59,7 +59,7 @@ pub fn parse(text: &str) -> Result<Option<Price>, String> {
     }
 }
 
-const EXPECTED: &str = "write dollars per million tokens of input and of output, such as 0.25 2.00; or unpriced";
+const EXPECTED: &str = "give two prices, of input and of output, such as 0.25 2.00; or: unpriced";
 
 #[cfg(test)]
 mod tests {

@@ -11,6 +11,7 @@ use rpds::VectorSync;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::domain::budget::Limit;
 use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::Control;
@@ -472,7 +473,11 @@ impl Run {
     /// When the driver must look at the run again without an input.
     pub fn deadline(&self) -> Option<Timestamp> {
         match &self.status {
-            Status::Running => self.retry_at,
+            // A deadline ends a wait; where something is under way, that ends first.
+            Status::Running => self.retry_at.map(|at| match self.pool.limits().deadline {
+                Limit::At(deadline) => at.min(Timestamp(deadline)),
+                Limit::Unlimited => at,
+            }),
             Status::Parked(ParkReason::RateLimited { until } | ParkReason::ProviderWait { until }) => {
                 (self.provider_waits <= limits::PROVIDER_WAITS).then_some(*until)
             }

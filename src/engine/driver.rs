@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use crate::domain::budget::Axis;
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
+use crate::domain::daily::Today;
 use crate::domain::event::Event;
 use crate::domain::event::Owner;
 use crate::domain::event::Record;
@@ -81,10 +82,11 @@ pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -
     let (inbox, asked) = mpsc::channel(limits::INBOX);
     let (head_sender, head) = watch::channel(run.seq);
     let (shown, seen) = watch::channel(run.clone());
+    let (today_sender, today) = watch::channel(None);
     let (deltas, _) = broadcast::channel(limits::DELTAS);
     let halted = Arc::new(OnceLock::new());
     let reader = journal.reader();
-    let handle = Handle { inbox, head, run: seen, deltas: deltas.clone(), reader, halted: halted.clone() };
+    let handle = Handle { inbox, head, run: seen, today, deltas: deltas.clone(), reader, halted: halted.clone() };
     let problems = (world.preflight)(&run);
     let driver = Driver {
         active: ActiveTime { base: Span(run.pool.used(Axis::Active)), since: None },
@@ -98,6 +100,7 @@ pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -
         on_change: world.on_change,
         head: head_sender,
         shown,
+        today: today_sender,
     };
     let task = tokio::spawn(async move {
         let (journal, result) = driver.live(asked, owner, problems).await;
@@ -122,6 +125,7 @@ struct Driver<J> {
     head: watch::Sender<Seq>,
     /// The run for whoever begins to look at it.
     shown: watch::Sender<Run>,
+    today: watch::Sender<Option<Today>>,
     active: ActiveTime,
 }
 
@@ -324,6 +328,10 @@ impl<J: Journal> Driver<J> {
         if self.journal.is_snapshot_due() {
             self.journal.keep(self.run.clone()).await;
         }
+        let is_news = turned.records.iter().any(|record| matters_today(&record.event));
+        if is_news && let Some(today) = self.purse.today(&self.run, now.at).await {
+            self.today.send_replace(Some(today));
+        }
         if changed {
             (self.on_change)(&Summary::of(&self.run));
         }
@@ -353,6 +361,11 @@ impl<J: Journal> Driver<J> {
             }
         }
     }
+}
+
+/// Whether a record may change what all runs together spent, or is the first in this process to show it.
+fn matters_today(event: &Event) -> bool {
+    matches!(event, Event::OwnerAcquired { .. } | Event::BudgetSettled { .. } | Event::BudgetCorrected { .. })
 }
 
 fn reply(answer: Option<Answer>, with: Result<Seq, Refusal>) {

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
+use crate::domain::daily::Today;
 use crate::domain::id::ClientId;
 use crate::domain::id::Seq;
 use crate::domain::model::Delta;
@@ -31,6 +32,7 @@ pub struct Handle {
     pub(crate) inbox: mpsc::Sender<Asked>,
     pub(crate) head: watch::Receiver<Seq>,
     pub(crate) run: watch::Receiver<Run>,
+    pub(crate) today: watch::Receiver<Option<Today>>,
     pub(crate) deltas: broadcast::Sender<Delta>,
     pub(crate) reader: Arc<dyn Reader>,
     pub(crate) halted: Arc<std::sync::OnceLock<String>>,
@@ -53,6 +55,11 @@ impl Handle {
     /// The run as its newest durable record left it, as it moves.
     pub fn run(&self) -> watch::Receiver<Run> {
         self.run.clone()
+    }
+
+    /// What all runs together spent, as far as this run has asked.
+    pub fn today(&self) -> watch::Receiver<Option<Today>> {
+        self.today.clone()
     }
 
     /// Streamed text from now on.

@@ -37,6 +37,7 @@ use crate::machine::room;
 use crate::machine::steer;
 use crate::policy::claim;
 use crate::policy::context;
+use crate::policy::deadline;
 use crate::policy::ending;
 use crate::policy::ending::Noticed;
 use crate::policy::permission;
@@ -87,7 +88,7 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     if steer::is_interrupted(run) {
         return close(run);
     }
-    if run.retry_at.is_some_and(|at| now.at < at) {
+    if run.retry_at.is_some_and(|at| now.at < at) && !deadline::is_over(run, now.at) {
         return Vec::new();
     }
     // 4. What only a person can clear parks the run; the iteration stays open.
@@ -106,7 +107,10 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     if run.iteration.is_open && run.iteration.reply.is_some() {
         return close(run);
     }
-    // 7. What is nearly used up is said, before more of it is.
+    // 7. Past its deadline nothing new is begun. What is nearly used up is said, before more of it is.
+    if deadline::is_over(run, now.at) {
+        return parked(ParkReason::Budget(Axis::Deadline));
+    }
     if let Some(warned) = spending::warning(run) {
         return vec![warned];
     }
@@ -369,10 +373,16 @@ fn bears(phase: Phase, axis: Axis) -> bool {
     match (phase, axis) {
         (Phase::Decompose, Axis::Loops) => true,
         (Phase::WrapUp, Axis::Loops | Axis::ToolCalls | Axis::Tokens | Axis::Cost) => true,
-        (Phase::WrapUp, Axis::Active | Axis::ModelCalls) => false,
+        (Phase::WrapUp, Axis::Active | Axis::Deadline | Axis::ModelCalls) => false,
         (
             Phase::Decompose | Phase::Pursue | Phase::Replan,
-            Axis::Active | Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens | Axis::Cost,
+            Axis::Active
+            | Axis::Deadline
+            | Axis::Loops
+            | Axis::ModelCalls
+            | Axis::ToolCalls
+            | Axis::Tokens
+            | Axis::Cost,
         ) => false,
     }
 }

@@ -7,6 +7,7 @@ use crate::domain::command::Command;
 use crate::domain::command::Control;
 use crate::domain::command::Policy;
 use crate::domain::command::Refusal;
+use crate::domain::daily::Today;
 use crate::domain::event::Event;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
@@ -88,6 +89,8 @@ pub enum Msg {
     Past(Box<Past>),
     /// A scrap of streamed text.
     Delta(Delta),
+    /// What all runs together spent.
+    Today(Today),
     /// So many scraps were lost.
     Lost(u64),
     /// A command is durable, up to this record.
@@ -184,6 +187,8 @@ pub struct Notice {
 pub struct App {
     /// The replica of the run.
     pub run: Run,
+    /// What all runs together spent, where that is known.
+    pub today: Option<Today>,
     /// The present.
     pub now: Moment,
     /// The colours.
@@ -248,6 +253,7 @@ impl App {
     /// The screen of a run as it stands.
     pub fn new(run: Run, now: Moment, options: Options) -> App {
         let mut app = App {
+            today: None,
             now,
             palette: options.palette,
             focus: Focus::Composer,
@@ -305,6 +311,10 @@ impl App {
             }
             Msg::Delta(delta) => {
                 self.live.take(&delta, &self.run);
+                Vec::new()
+            }
+            Msg::Today(today) => {
+                self.today = Some(today);
                 Vec::new()
             }
             Msg::Lost(count) => {
