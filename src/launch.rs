@@ -9,6 +9,7 @@ use anyhow::Context;
 use async_trait::async_trait;
 use nix::unistd::AccessFlags;
 use tokio::sync::broadcast;
+use tokio::sync::oneshot;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -63,6 +64,7 @@ use crate::store::place::Home;
 use crate::store::sled::SledJournal;
 use crate::tools::Scene;
 use crate::tools::Toolbox;
+use crate::tui::app::Past;
 
 /// The folder of a run that holds what files were before its calls.
 const PRE_IMAGES: &str = "pre-images";
@@ -270,37 +272,55 @@ impl Seat {
         Client::new(ClientId("operator".to_string()), self.driven.handle.clone(), Seq(0))
     }
 
-    /// The run as it stands, the records it was folded from, and a hold on it from there on.
-    pub async fn look(&self) -> anyhow::Result<(Run, Vec<Record>, Client)> {
-        let (run, past) = read(&self.id, self.driven.handle.reader().as_ref()).await?;
+    /// The run as it stands, and a hold on it from there on.
+    pub fn look(&self) -> (Run, Client) {
+        let run = self.driven.handle.run().borrow().clone();
         let client = self.client().from(run.seq);
-        Ok((run, past, client))
+        (run, client)
+    }
+
+    /// Begins to read what its records up to one say that went by, for a screen that does not wait for it.
+    pub fn past(&self, upto: Seq) -> oneshot::Receiver<Past> {
+        let (id, reader) = (self.id.clone(), self.driven.handle.reader());
+        let (said, past) = oneshot::channel();
+        tokio::spawn(async move {
+            let read = async {
+                let records = read(reader.as_ref(), upto).await?;
+                Ok::<Past, anyhow::Error>(tokio::task::spawn_blocking(move || Past::read(&id, &records)).await?)
+            };
+            match read.await {
+                // The screen may be closed by now.
+                Ok(past) => drop(said.send(past)),
+                Err(error) => tracing::warn!(%error, "the screen is shown without what went by before"),
+            }
+        });
+        past
     }
 
     /// Lets go of the run: what is under way is ended and recorded, and the store is free for others when this
     /// returns. Gives the run as it was left.
     pub async fn leave(self) -> anyhow::Result<Run> {
-        let Seat { id, driven, summaries } = self;
+        let Seat { id: _, driven, summaries } = self;
         let Driven { handle, task } = driven;
-        let reader = handle.reader();
+        let run = handle.run();
         drop(handle);
         let journal = task.await.context("the engine broke down; resume the run, its journal is whole")?;
-        let run = read(&id, reader.as_ref()).await.map(|(run, _)| run);
         journal.close().await;
         // It ends by itself once the engine is gone; a task that broke down has ended, too.
         let _ = summaries.await;
-        run
+        Ok(run.borrow().clone())
     }
 }
 
-/// Reads a run from its open journal: its state, and its records.
-async fn read(id: &RunId, reader: &dyn Reader) -> anyhow::Result<(Run, Vec<Record>)> {
-    let mut records = Vec::new();
+/// Reads the records of an open journal up to one.
+async fn read(reader: &dyn Reader, upto: Seq) -> anyhow::Result<Vec<Record>> {
+    let mut records: Vec<Record> = Vec::new();
     loop {
         let from = Seq(records.len() as u64).next();
         let some = reader.read(from, limits::RECORDS_PER_UPDATE).await?;
-        if some.is_empty() {
-            return Ok((fold(id, &records)?, records));
+        if some.is_empty() || from > upto {
+            records.retain(|record| record.seq <= upto);
+            return Ok(records);
         }
         records.extend(some);
     }

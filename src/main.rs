@@ -261,7 +261,7 @@ async fn watch(ground: &Ground, seat: Seat, output: Output, first: Option<Comman
     let session = match first {
         None => Session { client: seat.client(), id, run: None, style, first },
         Some(_) => {
-            let (run, _, client) = seat.look().await?;
+            let (run, client) = seat.look();
             Session { client, id, run: Some(run), style, first }
         }
     };

@@ -88,7 +88,7 @@ impl Rooms<'_> {
     /// A run that was cut off goes on at once, where the configuration says so.
     async fn go_on_by_itself(&self, seat: Option<&Seat>) -> anyhow::Result<()> {
         let Some(seat) = seat.filter(|_| self.ground.settings.resume() == Resume::Auto) else { return Ok(()) };
-        let (run, _, client) = seat.look().await?;
+        let (run, client) = seat.look();
         // Its journal says "running" until the engine has found that the process before this one died.
         if matches!(run.status, Status::Running | Status::Parked(ParkReason::Interrupted)) {
             // A refusal is no error here: the screen shows what the run waits for.
@@ -103,16 +103,17 @@ impl Rooms<'_> {
     }
 
     async fn show(&self, seat: &Seat) -> anyhow::Result<Exit> {
-        let (run, past, client) = seat.look().await?;
+        let (run, client) = seat.look();
+        let past = seat.past(run.seq);
         let home = self.ground.home.clone();
         let id = seat.id.clone();
-        let options = app::Options { palette: palette(), draft: home.read_draft(&id), past };
+        let options = app::Options { palette: palette(), draft: home.read_draft(&id) };
         let keep = move |draft: &str| {
             if let Err(error) = home.write_draft(&id, draft) {
                 tracing::warn!(%error, "the draft could not be kept");
             }
         };
-        Ok(tui::run(client, run, options, keep).await?)
+        Ok(tui::run(client, run, options, past, keep).await?)
     }
 
     async fn choose(&mut self, current: Option<&RunId>) -> anyhow::Result<Next> {

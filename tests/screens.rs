@@ -57,6 +57,7 @@ use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::OutcomeKind;
 use tiller::tui::app::Moment;
 use tiller::tui::app::Msg;
+use tiller::tui::app::Past;
 use tiller::tui::list;
 use tiller::tui::list::List;
 use tiller::tui::list::ListOptions;
@@ -320,6 +321,18 @@ fn verified_end() {
         story
     };
     check("verified_end", 0, story, nothing);
+}
+
+#[test]
+fn a_screen_that_comes_late_shows_what_went_by_once_it_is_read() {
+    let size = (100, 60);
+    let mut early = Show::of(finished(), size, 90_000);
+    let mut late = Show::late(finished(), size, 90_000);
+    let first = late.frame();
+    assert_ne!(first, early.frame());
+    let past = Past::read(&late.story.run.id, &late.story.records);
+    late.tell(Msg::Past(Box::new(past)));
+    assert_eq!(late.frame(), early.frame());
 }
 
 #[test]

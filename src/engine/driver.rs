@@ -81,11 +81,12 @@ pub struct Driven<J> {
 pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -> Driven<J> {
     let (inbox, asked) = mpsc::channel(limits::INBOX);
     let (head_sender, head) = watch::channel(run.seq);
+    let (shown, seen) = watch::channel(run.clone());
     let (today_sender, today) = watch::channel(None);
     let (deltas, _) = broadcast::channel(limits::DELTAS);
     let halted = Arc::new(OnceLock::new());
-    let handle =
-        Handle { inbox, head, today, deltas: deltas.clone(), reader: journal.reader(), halted: halted.clone() };
+    let reader = journal.reader();
+    let handle = Handle { inbox, head, run: seen, today, deltas: deltas.clone(), reader, halted: halted.clone() };
     let problems = (world.preflight)(&run);
     let driver = Driver {
         active: ActiveTime { base: Span(run.pool.used(Axis::Active)), since: None },
@@ -98,6 +99,7 @@ pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -
         preflight: world.preflight,
         on_change: world.on_change,
         head: head_sender,
+        shown,
         today: today_sender,
     };
     let task = tokio::spawn(async move {
@@ -121,6 +123,8 @@ struct Driver<J> {
     preflight: Preflight,
     on_change: Box<dyn FnMut(&Summary) + Send>,
     head: watch::Sender<Seq>,
+    /// The run for whoever begins to look at it.
+    shown: watch::Sender<Run>,
     today: watch::Sender<Option<Today>>,
     active: ActiveTime,
 }
@@ -199,6 +203,7 @@ impl<J: Journal> Driver<J> {
         }
         self.run = Run::fold(&self.run.id, &records).map_err(|broken| broken.to_string())?;
         self.active = ActiveTime { base: Span(self.run.pool.used(Axis::Active)), since: None };
+        self.shown.send_replace(self.run.clone());
         self.head.send_replace(self.run.seq);
         Ok(())
     }
@@ -313,6 +318,7 @@ impl<J: Journal> Driver<J> {
         let changed = turned.run.status != self.run.status || turned.run.iteration.n != self.run.iteration.n;
         self.run = turned.run;
         self.active.turn(now.active, self.clock.mono(), self.is_active(now.at));
+        self.shown.send_replace(self.run.clone());
         self.head.send_replace(self.run.seq);
         reply(answer, Ok(self.run.seq));
         for effect in turned.effects {

@@ -13,6 +13,7 @@ use crate::domain::daily::Today;
 use crate::domain::id::ClientId;
 use crate::domain::id::Seq;
 use crate::domain::model::Delta;
+use crate::domain::run::Run;
 use crate::store::Reader;
 
 /// A command on its way to the driver, and where its answer goes.
@@ -30,6 +31,7 @@ pub struct Asked {
 pub struct Handle {
     pub(crate) inbox: mpsc::Sender<Asked>,
     pub(crate) head: watch::Receiver<Seq>,
+    pub(crate) run: watch::Receiver<Run>,
     pub(crate) today: watch::Receiver<Option<Today>>,
     pub(crate) deltas: broadcast::Sender<Delta>,
     pub(crate) reader: Arc<dyn Reader>,
@@ -48,6 +50,11 @@ impl Handle {
     /// The newest durable record, as it moves.
     pub fn head(&self) -> watch::Receiver<Seq> {
         self.head.clone()
+    }
+
+    /// The run as its newest durable record left it, as it moves.
+    pub fn run(&self) -> watch::Receiver<Run> {
+        self.run.clone()
     }
 
     /// What all runs together spent, as far as this run has asked.

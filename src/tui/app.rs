@@ -12,6 +12,7 @@ use crate::domain::event::Event;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
 use crate::domain::id::InterjectionId;
+use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::model::Delta;
@@ -48,9 +49,21 @@ pub struct Options {
     pub palette: Palette,
     /// What was being written when the run was left.
     pub draft: String,
-    /// The records that the run was folded from: they say what the run does not keep, such as checks and stalls
-    /// gone by, and what the operator sent before. Empty where they are not at hand.
-    pub past: Vec<Record>,
+}
+
+/// What the records say that went by before the screen was there, and the run does not keep: checks and stalls gone by,
+/// and what the operator sent before. It is read while the first frames are shown.
+#[derive(Clone, Debug, Default)]
+pub struct Past {
+    chronicle: Chronicle,
+    said: Vec<String>,
+}
+
+impl Past {
+    /// What these records say, which are a journal from its first record on.
+    pub fn read(id: &RunId, records: &[Record]) -> Past {
+        Past { chronicle: Chronicle::read(id, records), said: said(records) }
+    }
 }
 
 /// Names a command that was sent, so that its answer finds it.
@@ -72,6 +85,8 @@ pub enum Msg {
     Continued,
     /// Records that follow those before.
     Records(Vec<Record>),
+    /// What the records from before the screen say.
+    Past(Box<Past>),
     /// A scrap of streamed text.
     Delta(Delta),
     /// What all runs together spent.
@@ -244,7 +259,7 @@ impl App {
             focus: Focus::Composer,
             zoomed: false,
             popups: Vec::new(),
-            composer: Composer::new(&options.draft, said(&options.past)),
+            composer: Composer::new(&options.draft, Vec::new()),
             answering: None,
             waiting: Vec::new(),
             selected: None,
@@ -253,7 +268,7 @@ impl App {
             plan_scroll: None,
             seen: Seen::default(),
             live: Live::default(),
-            chronicle: Chronicle::read(&run.id, &options.past),
+            chronicle: Chronicle::begin(&run),
             policy: Policy::Next,
             sent: Vec::new(),
             notice: None,
@@ -288,6 +303,12 @@ impl App {
                 Vec::new()
             }
             Msg::Records(records) => self.records(&records),
+            Msg::Past(past) => {
+                let Past { chronicle, said } = *past;
+                self.chronicle.follow(chronicle);
+                self.composer.remember(said);
+                Vec::new()
+            }
             Msg::Delta(delta) => {
                 self.live.take(&delta, &self.run);
                 Vec::new()

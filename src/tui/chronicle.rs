@@ -64,6 +64,27 @@ impl Chronicle {
         chronicle
     }
 
+    /// Knows nothing of what went by but where the run stands.
+    pub fn begin(run: &Run) -> Chronicle {
+        let mut chronicle = Chronicle::default();
+        chronicle.stand(&run.status);
+        chronicle
+    }
+
+    /// Puts what went by before in front of what was taken in since.
+    pub fn follow(&mut self, before: Chronicle) {
+        let parked = self.parked.take();
+        let after = std::mem::replace(self, Chronicle { parked, ..before });
+        self.notes.extend(after.notes);
+        keep(&mut self.notes);
+        self.todos.extend(after.todos);
+        keep(&mut self.todos);
+        self.decided.extend(after.decided);
+        while self.decided.len() > limits::NOTES_MAX {
+            self.decided.pop_first();
+        }
+    }
+
     /// Takes in a record that was just folded into `run`; `talk` is the length of the conversation before it.
     pub fn take(&mut self, record: &Record, run: &Run, talk: usize) {
         if let Event::IterationStarted { n, .. } = &record.event {
@@ -93,12 +114,16 @@ impl Chronicle {
     fn went_on(&mut self, event: &Event) -> Option<Said> {
         let Event::StatusChanged { status, .. } = event else { return None };
         let before = self.parked.take();
+        self.stand(status);
+        let reason = before.filter(|_| *status == Status::Running)?;
+        Some(("▸", Role::Dim, format!("went on; it had been parked: {reason}")))
+    }
+
+    fn stand(&mut self, status: &Status) {
         if let Status::Parked(reason) = status {
             let is_told = matches!(reason, ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question);
             self.parked = (!is_told).then(|| reason.phrase());
         }
-        let reason = before.filter(|_| *status == Status::Running)?;
-        Some(("▸", Role::Dim, format!("went on; it had been parked: {reason}")))
     }
 
     /// The notes of an iteration, in their order.

@@ -52,6 +52,15 @@ impl Composer {
         self.area.is_empty()
     }
 
+    /// Puts what was sent earlier in front of what was sent since.
+    pub fn remember(&mut self, earlier: Vec<String>) {
+        let since = std::mem::replace(&mut self.sent, earlier);
+        if let Some((place, _)) = &mut self.recalled {
+            *place += self.sent.len();
+        }
+        self.sent.extend(since);
+    }
+
     /// What was sent before, the newest last.
     pub fn sent(&self) -> &[String] {
         &self.sent

@@ -28,6 +28,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use crossterm::event::Event;
+use tokio::sync::oneshot;
 
 use crate::domain::command::Command;
 use crate::domain::limits;
@@ -42,6 +43,7 @@ use crate::tui::app::Moment;
 use crate::tui::app::Msg;
 use crate::tui::app::Options;
 use crate::tui::app::Out;
+use crate::tui::app::Past;
 use crate::tui::app::Seen;
 use crate::tui::sources::Heard;
 use crate::tui::sources::Sources;
@@ -64,10 +66,17 @@ pub enum Exit {
 }
 
 /// Shows a run until the operator leaves it. `run` is its state at the record that `client` has seen last.
-/// `keep_draft` is given what is being written, to be kept where a crash does not lose it.
-pub async fn run(client: Client, run: Run, options: Options, keep_draft: impl FnMut(&str)) -> io::Result<Exit> {
+/// `past` comes when the records up to there are read; the screen does not wait for it. `keep_draft` is given what is
+/// being written, to be kept where a crash does not lose it.
+pub async fn run(
+    client: Client,
+    run: Run,
+    options: Options,
+    past: oneshot::Receiver<Past>,
+    keep_draft: impl FnMut(&str),
+) -> io::Result<Exit> {
     let mut screen = Screen::open()?;
-    let sources = Sources::new(client)?;
+    let sources = Sources::new(client, past)?;
     let clock = SystemClock::start();
     let app = App::new(run, moment(&clock), options);
     Room {
@@ -225,6 +234,7 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             }
             Heard::Answer(Some(ticket), Ok(seq)) => Msg::Accepted(ticket, seq),
             Heard::Answer(Some(ticket), Err(refusal)) => Msg::Refused(ticket, refusal),
+            Heard::Past(past) => Msg::Past(past),
             Heard::Run(Update::Records(records)) => Msg::Records(records),
             Heard::Run(Update::Delta(delta)) => Msg::Delta(delta),
             Heard::Run(Update::Today(today)) => Msg::Today(today),

@@ -11,6 +11,7 @@ use tokio::signal::unix::Signal;
 use tokio::signal::unix::SignalKind;
 use tokio::signal::unix::signal;
 use tokio::sync::mpsc;
+use tokio::sync::oneshot;
 
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
@@ -19,6 +20,7 @@ use crate::domain::limits;
 use crate::protocol::client::Client;
 use crate::protocol::client::Sender;
 use crate::protocol::client::Update;
+use crate::tui::app::Past;
 use crate::tui::app::Ticket;
 
 /// Something that the screen hears.
@@ -34,6 +36,8 @@ pub enum Heard {
     Continued,
     /// A command was answered; no ticket where the operator leaves.
     Answer(Option<Ticket>, Result<Seq, Refusal>),
+    /// What went by before the screen was read.
+    Past(Box<Past>),
     /// The run says something.
     Run(Update),
 }
@@ -100,11 +104,25 @@ impl Drop for Keys {
     }
 }
 
+/// What went by before, once it is read; it comes once. May be dropped and called again.
+async fn read(past: &mut Option<oneshot::Receiver<Past>>) -> Past {
+    if let Some(coming) = past {
+        let came = coming.await;
+        *past = None;
+        // Whoever read it has said why it can't be had.
+        if let Ok(came) = came {
+            return came;
+        }
+    }
+    std::future::pending().await
+}
+
 /// All that the screen of a run hears.
 pub struct Sources {
     signals: Signals,
     keys: Keys,
     client: Client,
+    past: Option<oneshot::Receiver<Past>>,
     sender: Sender,
     is_closed: bool,
     is_gone: bool,
@@ -113,12 +131,13 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Listens to a run.
-    pub fn new(client: Client) -> io::Result<Sources> {
+    /// Listens to a run, of which what went by before is still being read.
+    pub fn new(client: Client, past: oneshot::Receiver<Past>) -> io::Result<Sources> {
         let (answer, answers) = mpsc::channel(limits::INBOX);
         let sender = client.sender();
         let (signals, keys) = (Signals::listen()?, Keys::listen());
-        Ok(Sources { signals, keys, client, sender, is_closed: false, is_gone: false, answers, answer })
+        let past = Some(past);
+        Ok(Sources { signals, keys, client, past, sender, is_closed: false, is_gone: false, answers, answer })
     }
 
     /// What comes next. May be dropped and called again.
@@ -128,6 +147,7 @@ impl Sources {
             heard = self.signals.next() => heard,
             heard = self.keys.next(), if !self.is_gone => heard,
             Some((ticket, answer)) = self.answers.recv() => Heard::Answer(ticket, answer),
+            past = read(&mut self.past) => Heard::Past(Box::new(past)),
             update = self.client.next(), if !self.is_closed => Heard::Run(update),
         };
         // What has ended is not listened to again.

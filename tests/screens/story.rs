@@ -348,6 +348,14 @@ impl Show {
         show
     }
 
+    /// Shows a story from where it stands; what went by before comes when it is asked for.
+    pub fn late(story: Story, size: (u16, u16), later_ms: u64) -> Show {
+        let moment = Moment { ms: 0, at: story.now };
+        let app = App::new(story.run.clone(), moment, Options::default());
+        let terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+        Show { app, story, terminal, ms: later_ms, outs: Vec::new() }
+    }
+
     fn moment(&self) -> Moment {
         Moment { ms: self.ms, at: self.story.now.plus(Span(self.ms)) }
     }
