@@ -28,6 +28,7 @@ use crate::launch::Ground;
 use crate::machine;
 use crate::model;
 use crate::model::http;
+use crate::preflight;
 use crate::rehearsal;
 use crate::store::Journal;
 use crate::store::StoreError;
@@ -63,6 +64,7 @@ pub async fn examine(places: &Places, settings: Result<&Settings, &ConfigError>)
     let mut all = vec![configuration(places, settings), state(places)];
     if let Ok(settings) = settings {
         all.extend(model(places, settings));
+        all.push(checks(settings));
         all.push(daily(places, settings));
     }
     all.extend([store(places).await, runs(places), guard(), sandbox(), terminal()]);
@@ -133,6 +135,18 @@ async fn try_store(state: &Path) -> anyhow::Result<Duration> {
     let took = begun.elapsed();
     journal.close().await;
     Ok(took)
+}
+
+/// A run whose checks can't be run is not started, so this is told before.
+fn checks(settings: &Settings) -> Finding {
+    let (all, tools) = (settings.checks(), launch::tools_anywhere());
+    match all.iter().find_map(|check| preflight::broken(&tools, check)) {
+        Some(why) => finding("checks", Standing::Missing, format!("{why}; correct run.checks")),
+        None if all.is_empty() => {
+            finding("checks", Standing::Ok, "none: a claim of being finished is taken as it is, and called unverified")
+        }
+        None => finding("checks", Standing::Ok, format!("{} of them, and each can be run", all.len())),
+    }
 }
 
 fn daily(places: &Places, settings: &Settings) -> Finding {

@@ -350,6 +350,11 @@ pub fn clean(redactor: &Redactor, mut terms: Terms) -> anyhow::Result<Terms> {
 
 /// What the model is told of the tools, wherever they will act.
 pub fn tool_specs() -> Vec<ToolSpec> {
+    tools_anywhere().specs()
+}
+
+/// The tools, wherever they will act: to be asked about, not to be used.
+pub fn tools_anywhere() -> Toolbox {
     let nowhere = Scene {
         workspace: PathBuf::new(),
         off_limits: Vec::new(),
@@ -357,7 +362,7 @@ pub fn tool_specs() -> Vec<ToolSpec> {
         program: PathBuf::new(),
         passed_variables: Vec::new(),
     };
-    Toolbox::new(nowhere).specs()
+    Toolbox::new(nowhere)
 }
 
 /// A name for a new run.

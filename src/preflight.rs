@@ -54,7 +54,7 @@ fn unasked(error: ModelError) -> Lack {
 }
 
 /// Why a check can't be run at all, if it can't.
-fn broken(tools: &Toolbox, check: &Check) -> Option<String> {
+pub fn broken(tools: &Toolbox, check: &Check) -> Option<String> {
     match check {
         Check::Command(line) if line.trim().is_empty() => Some("a check is empty".to_string()),
         Check::Command(line) if line.contains('\0') || line.len() > limits::COMMAND_MAX_BYTES => {

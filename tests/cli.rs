@@ -183,6 +183,8 @@ fn sentences() {
     refused(&["plan", "k7f", "burn", "t3"], "type: add TEXT | edit ID TEXT");
     refused(&["plan", "k7f", "done"], "nothing was changed");
     refused(&["plan", "k7f", "move", "t3", "up"], "a position is a number from 1, not \"up\"");
+    refused(&["--deadline", "soon", "g"], "a deadline must be a time from now such as 90m or 3h, a moment such as");
+    refused(&["raise", "k7f", "deadline", "0h"], "a deadline of zero would stop the run at once; write none");
     refused(
         &["raise", "k7f", "money", "5"],
         "the axes are time, deadline, iterations, model-calls, tool-calls, tokens, cost",

@@ -15,6 +15,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use tiller::domain::budget::Axis;
+use tiller::domain::budget::Limit;
 use tiller::domain::event::Event;
 use tiller::domain::event::Owner;
 use tiller::domain::event::OwnerMode;
@@ -51,7 +52,9 @@ fn tell(run: &Run, records: &[Record]) -> String {
     line(format!("{} at record {}, created {}", run.status.phrase(), run.seq, run.created.0));
     line(format!("goal {:?}", run.terms.goal.as_str()));
     line(format!("iteration {} ({}), open {}", run.iteration.n, run.iteration.phase.word(), run.iteration.is_open));
-    for axis in Axis::ALL {
+    // What no journal of then could have is told where there is one.
+    let has = |axis: &Axis| !axis.is_optional() || run.pool.limits().on(*axis) != Limit::Unlimited;
+    for axis in Axis::ALL.into_iter().filter(has) {
         line(format!("{}: {} of {:?}", axis.word(), run.pool.used(axis), run.pool.limits().on(axis)));
     }
     line(format!("unverified {}, estimated {}", run.pool.unverified().0, run.pool.estimated().0));

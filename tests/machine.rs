@@ -12,6 +12,8 @@ mod precedence;
 mod reading;
 #[path = "machine/sabotage.rs"]
 mod sabotage;
+#[path = "machine/seeds.rs"]
+mod seeds;
 #[path = "machine/stage.rs"]
 mod stage;
 #[path = "machine/telling.rs"]

@@ -136,7 +136,7 @@ fn request(closing: &str, max_output: u64) -> ModelRequest {
         purpose: Purpose::Turn,
         talk: Transcript::default(),
         system: "You are helpful.".to_string(),
-        entries: Vec::new(),
+        entries: Transcript::default(),
         closing: closing.to_string(),
         offer: Arc::default(),
         max_output,
@@ -234,7 +234,7 @@ async fn history(model: &OpenAi) {
         result(2, OutcomeKind::NotRun(ProblemKind::Malformed)),
         entry(Message::Engine { text: "One call could not be read.".to_string() }),
     ];
-    let request = ModelRequest { entries, ..request("Say what you read.", 8) };
+    let request = ModelRequest { entries: entries.into_iter().collect(), ..request("Say what you read.", 8) };
     let reply = model.call(request, broadcast::channel(64).0, CancellationToken::new()).await.unwrap();
     assert!(reply.usage.unwrap().prompt() > 30, "{reply:?}");
 }

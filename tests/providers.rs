@@ -374,7 +374,7 @@ fn request() -> ModelRequest {
         purpose: Purpose::Turn,
         talk: Transcript::default(),
         system: "be good".to_string(),
-        entries: vec![
+        entries: Transcript::from_iter([
             entry(Message::Operator { id: InterjectionId(1), text: "hello".to_string() }),
             entry(Message::Assistant { call: ModelCallId(1), phase: Phase::Pursue, text: String::new(), uses }),
             entry(Message::ToolResult {
@@ -385,7 +385,7 @@ fn request() -> ModelRequest {
                 title: String::new(),
                 took: Span(1),
             }),
-        ],
+        ]),
         closing: "go on".to_string(),
         offer: Arc::default(),
         max_output: 512,
@@ -532,7 +532,7 @@ async fn nobody_there_costs_nothing() {
 async fn a_conversation_out_of_order_is_not_sent() {
     let server = serve(vec![]);
     let mut request = request();
-    request.entries.pop();
+    request.entries = request.entries.entries().take(2).cloned().collect();
     let outcome = model(&server.address, SOON).call(request, broadcast::channel(1).0, CancellationToken::new()).await;
     let failed = outcome.unwrap_err();
     assert_eq!((failed.class, failed.received.accepted), (FailureClass::BadRequest, false));

@@ -233,7 +233,7 @@ impl Engine {
                 phase,
                 purpose: Purpose::Turn,
                 system: String::new(),
-                entries: self.entries.clone(),
+                entries: self.entries.iter().cloned().collect(),
                 talk: self.entries.iter().cloned().collect(),
                 closing: String::new(),
                 offer: Arc::default(),

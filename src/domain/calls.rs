@@ -31,9 +31,8 @@ impl Run {
         self.iteration.calls.push(id);
         let (wire_id, named, seq) = (wire.to_string(), tool.to_string(), record.seq);
         let one = ToolUse { id, wire_id, tool: named, arguments: arguments.to_string(), seq };
-        self.transcript.add_use(one);
-        if let Some(reply) = self.transcript.last() {
-            self.context.replace_last(reply);
+        if let Some(reply) = self.transcript.add_use(one) {
+            self.context.grow_reply(reply);
         }
         let call = ToolCall {
             id,

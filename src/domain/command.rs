@@ -262,7 +262,7 @@ pub enum Refusal {
     },
     /// There is no such call, or it does not wait for this.
     NoSuchCall(CallId),
-    /// The call was decided already.
+    /// The call was decided already, or has ended.
     AlreadyDecided(CallId),
     /// The call is not what the operator saw.
     BindingChanged(CallId),
@@ -338,7 +338,9 @@ impl fmt::Display for Refusal {
             }
             Refusal::NothingToConfirm => write!(out, "no check asks for your word; nothing was recorded"),
             Refusal::NoSuchCall(call) => write!(out, "call {call} does not wait for this"),
-            Refusal::AlreadyDecided(call) => write!(out, "call {call} was decided already; nothing changed"),
+            Refusal::AlreadyDecided(call) => {
+                write!(out, "call {call} was decided already, or has ended; nothing changed")
+            }
             Refusal::BindingChanged(call) => {
                 write!(out, "call {call} is not what you saw any more; nothing was decided; look again")
             }

@@ -86,7 +86,7 @@ impl Snapshot {
             }
         }
         run.transcript = talk.into_iter().collect();
-        run.context.put_back(sent.into_iter());
+        run.context.put_back(sent.into_iter(), run.created);
         run.offer = fold::offer(&run.terms);
         Ok(run)
     }

@@ -275,21 +275,26 @@ impl Finish {
 }
 
 /// Why a run failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
-    /// The provider rejects the conversation itself, or it is out of order and was not sent.
+    /// The provider rejects the conversation itself. In journals of before, also that it was out of order.
     Protocol,
+    /// The conversation was out of order and was not sent (docs/ENGINE.md §14.3); what is wrong, in a sentence.
+    OutOfOrder(String),
     /// The operator closed it as failed.
     ClosedByOperator,
 }
 
 impl Failure {
     /// In a few words.
-    pub fn phrase(self) -> &'static str {
+    pub fn phrase(&self) -> String {
         match self {
-            Failure::Protocol => "the provider rejects the conversation",
-            Failure::ClosedByOperator => "closed by operator",
+            Failure::Protocol => "the provider rejects the conversation".to_string(),
+            Failure::OutOfOrder(what) => {
+                format!("the conversation is out of order, and was not sent; this is a bug of tiller: {what}")
+            }
+            Failure::ClosedByOperator => "closed by operator".to_string(),
         }
     }
 }

@@ -116,11 +116,12 @@ mod tests {
             Status::Completed(Finish::AcceptedUnverified),
             Status::Completed(Finish::AcceptedByOperator),
             Status::Failed(Failure::Protocol),
+            Status::Failed(Failure::OutOfOrder("a call has no result".to_string())),
             Status::Failed(Failure::ClosedByOperator),
             Status::Cancelled,
             Status::Running,
             Status::Queued,
         ];
-        assert_eq!(ends.map(|status| exit_code(&status)), [0, 0, 0, 20, 20, 21, 14, 14]);
+        assert_eq!(ends.map(|status| exit_code(&status)), [0, 0, 0, 20, 20, 20, 21, 14, 14]);
     }
 }

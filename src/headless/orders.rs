@@ -164,6 +164,10 @@ mod tests {
 
     use super::*;
     use crate::domain::budget::Axis;
+    use crate::domain::money::MicroUsd;
+    use crate::domain::status::Detector;
+    use crate::domain::time::Timestamp;
+    use crate::domain::tool::ErrorClass;
     use crate::headless::fixture::Desk;
     use crate::headless::fixture::asks_for;
     use crate::headless::fixture::asks_operator;
@@ -232,5 +236,52 @@ mod tests {
         );
         run.status = Status::Cancelled;
         assert!(further(&run).is_empty());
+    }
+
+    #[test]
+    fn every_reason_has_a_remedy_and_exact_lines() {
+        let mut run = desk(asks_for("run_command", "make")).run;
+        run.calls.clear();
+        let say = "tiller say 777777 \"what to do\"";
+        let resume = "tiller resume 777777";
+        let end =
+            ["tiller accept 777777   # take the work as it is", "tiller close 777777    # close the run as failed"];
+        let until = Timestamp(5);
+        let reasons: [(ParkReason, &[&str]); 24] = [
+            (ParkReason::Budget(Axis::Deadline), &["tiller raise 777777 deadline 1h"]),
+            (ParkReason::Budget(Axis::ToolCalls), &["tiller raise 777777 tool-calls 1"]),
+            (ParkReason::Budget(Axis::Active), &["tiller raise 777777 time 1m00s"]),
+            (ParkReason::PriceUnknown, &["tiller price 777777 INPUT OUTPUT", "tiller price 777777 --unpriced"]),
+            (ParkReason::DailyBudget { left: MicroUsd(1), until }, &[]),
+            (ParkReason::DenyBreaker, &[say]),
+            (ParkReason::Refused, &[say]),
+            (ParkReason::Escalated(ErrorClass::Auth), &[say]),
+            (ParkReason::Stalled(Detector::Repeat), &[say]),
+            (ParkReason::ContextExhausted, &[]),
+            (ParkReason::ModelOutput, &[]),
+            (ParkReason::Credentials, &[]),
+            (ParkReason::Billing, &[]),
+            (ParkReason::Permission, &[]),
+            (ParkReason::ModelConfig, &[]),
+            (ParkReason::RateLimited { until }, &[]),
+            (ParkReason::ProviderWait { until }, &[]),
+            (ParkReason::Unexplained, &[]),
+            (ParkReason::NotReady, &[]),
+            (ParkReason::Storage, &[]),
+            (ParkReason::Interrupted, &[]),
+            (ParkReason::Paused, &[]),
+            (ParkReason::Shutdown, &[]),
+            (ParkReason::EnginePanic, &[]),
+        ];
+        for (reason, before) in reasons {
+            run.status = Status::Parked(reason.clone());
+            assert!(run.remedy().is_some_and(|remedy| !remedy.is_empty()), "{reason:?}");
+            let ends = matches!(reason, ParkReason::Stalled(_) | ParkReason::Escalated(_));
+            let after: &[&str] = if ends { &end } else { &[] };
+            assert_eq!(further(&run), [before, &[resume], after].concat(), "{reason:?}");
+        }
+        run.status = Status::Parked(ParkReason::Stalled(Detector::Repeat));
+        run.progress.replans = crate::domain::limits::REPLANS;
+        assert_eq!(further(&run), [say, "tiller resume 777777 --grant-replans", end[0], end[1]]);
     }
 }

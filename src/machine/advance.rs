@@ -12,7 +12,6 @@ use crate::domain::event::Event;
 use crate::domain::fold;
 use crate::domain::limits;
 use crate::domain::model::Purpose;
-use crate::domain::pairing;
 use crate::domain::plan::PlanSource;
 use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
@@ -345,7 +344,7 @@ fn status_after(verdict: &Verdict) -> Option<Status> {
         Action::Continue | Action::Replan | Action::WrapUp(_) => None,
         Action::Park(reason) => Some(Status::Parked(reason.clone())),
         Action::Complete(finish) => Some(Status::Completed(*finish)),
-        Action::Fail(failure) => Some(Status::Failed(*failure)),
+        Action::Fail(failure) => Some(Status::Failed(failure.clone())),
     }
 }
 
@@ -424,8 +423,8 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
     }
     let request = context::assemble(run);
     // A conversation out of order is a bug of the engine: it fails closed, and nothing is sent.
-    if pairing::check(request.entries.iter().map(|entry| entry.as_ref())).is_err() {
-        return vec![Event::StatusChanged { status: Status::Failed(Failure::Protocol), by: None }];
+    if let Err(what) = request.entries.order().check_whole() {
+        return vec![Event::StatusChanged { status: Status::Failed(Failure::OutOfOrder(what)), by: None }];
     }
     let reservation = spending::worst_case(run, &request);
     if let Some(reason) = spending::refusal(run, &reservation, request.max_output) {

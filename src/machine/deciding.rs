@@ -61,7 +61,9 @@ fn decided(call: CallId, digest: &Digest, decision: Decision, client: &ClientId)
 
 /// The call, if it waits for a decision and is what the operator saw.
 fn awaiting<'a>(run: &'a Run, id: CallId, digest: &Digest) -> Result<&'a ToolCall, Refusal> {
-    let call = run.calls.get(&id).ok_or(Refusal::NoSuchCall(id))?;
+    // A call that was there and is gone has its result, and so was decided about, by somebody or by its end.
+    let gone = if id < run.next.call { Refusal::AlreadyDecided(id) } else { Refusal::NoSuchCall(id) };
+    let call = run.calls.get(&id).ok_or(gone)?;
     let is_edited = call.edited.as_ref().is_some_and(|edited| edited.is_leave);
     match &call.state {
         CallState::Awaiting { .. } => {}

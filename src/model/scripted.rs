@@ -255,7 +255,7 @@ mod tests {
             purpose: Purpose::Turn,
             system: "be good".to_string(),
             talk: entries.iter().cloned().collect(),
-            entries,
+            entries: entries.into_iter().collect(),
             closing: String::new(),
             offer: Arc::default(),
             max_output: 100,

@@ -81,7 +81,7 @@ fn request(run: &Run, call: ModelCallId, attempt: u32, phase: Phase) -> ModelReq
         phase,
         purpose: Purpose::Turn,
         system: system(run),
-        entries: compaction::entries(run),
+        entries: run.context.sent().clone(),
         talk: run.transcript.clone(),
         closing: closing(run, phase),
         temperature_percent: (run.iteration.degenerate > 0).then_some(limits::TEMPERATURE_AFTER_CIRCLE_PERCENT),

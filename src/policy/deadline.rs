@@ -19,15 +19,16 @@ pub fn is_over(run: &Run, now: Timestamp) -> bool {
 
 /// Why a command does not fit the deadline, if it does not.
 pub fn refusal(run: &Run, command: &Command, now: Timestamp) -> Option<Refusal> {
-    match command {
-        Command::Resume | Command::GrantReplans if matches!(run.status, Status::Parked(_)) && is_over(run, now) => {
-            let remedy =
-                format!("set a later one: {}; then resume; nothing is redone", spending::raising(run, Axis::Deadline));
-            Some(Refusal::ReasonNotCleared { reason: ParkReason::Budget(Axis::Deadline), remedy })
-        }
-        Command::Raise { axis: Axis::Deadline, limit: Limit::At(at) } if *at <= now.0 => {
-            Some(Refusal::BadLimit(format!("the deadline {} is past", moment(Timestamp(*at)))))
-        }
-        _ => None,
+    let goes_on = matches!(command, Command::Resume | Command::GrantReplans);
+    if goes_on && matches!(run.status, Status::Parked(_)) && is_over(run, now) {
+        let raising = spending::raising(run, Axis::Deadline);
+        let remedy = format!("set a later one: {raising}; then resume; nothing is redone");
+        return Some(Refusal::ReasonNotCleared { reason: ParkReason::Budget(Axis::Deadline), remedy });
     }
+    if let Command::Raise { axis: Axis::Deadline, limit: Limit::At(at) } = command
+        && *at <= now.0
+    {
+        return Some(Refusal::BadLimit(format!("the deadline {} is past", moment(Timestamp(*at)))));
+    }
+    None
 }

@@ -208,6 +208,7 @@ mod tests {
         context.elide(&refs).unwrap();
         let (before, after) = (pairs(&whole), pairs(&context));
         assert_eq!(before.len(), after.len(), "no pair is split, seed {seed}");
+        assert_eq!(*context.sent(), context.entries().cloned().collect(), "sizes are kept, seed {seed}");
         let work: Vec<CallId> =
             before.iter().filter(|(_, _, tool, ..)| tool == "read_file").map(|(call, ..)| *call).collect();
         let last: BTreeSet<CallId> = work.iter().rev().take(limits::PAIRS_KEPT).copied().collect();

@@ -15,6 +15,7 @@ use crate::domain::id::ClientId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::model::Delta;
+use crate::domain::model::DeltaSource;
 use crate::engine::handle::Handle;
 use crate::store::Reader;
 use crate::store::StoreError;
@@ -98,6 +99,7 @@ impl Client {
                     }
                 }
                 delta = self.deltas.recv() => match delta {
+                    Ok(Delta { source: DeltaSource::Lost(lost), .. }) => return Update::Lost(lost),
                     Ok(delta) => return Update::Delta(delta),
                     Err(broadcast::error::RecvError::Lagged(lost)) => return Update::Lost(lost),
                     Err(broadcast::error::RecvError::Closed) => {

@@ -138,9 +138,16 @@ impl Database {
     ///
     /// Records and their pieces go in one transaction over both trees. sled writes the end of a transaction into the
     /// log before anything that comes after it, and as it recovers it drops a transaction whose end is missing, so a
-    /// record never names pieces that are not there, and a batch is there whole or not at all.
+    /// record never names pieces that are not there, and a batch is there whole or not at all. A single value is whole
+    /// by itself; a transaction would cost it one more write, and a wait for it.
     pub(crate) fn commit(&self, batch: &[Encoded]) -> Result<(), Fault> {
         guarded(|| {
+            if let [Encoded { mark, value, pieces }] = batch
+                && pieces.is_empty()
+            {
+                self.journal.insert(mark.seq.0.to_be_bytes(), value.as_slice())?;
+                return self.sync();
+            }
             let result: TransactionResult<(), ()> = (&self.journal, &self.blob).transaction(|(journal, blob)| {
                 for Encoded { mark, value, pieces } in batch {
                     for (number, piece) in pieces.iter().enumerate() {

@@ -191,7 +191,8 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
                 Limit::At(amount) => axis.show(*amount),
                 Limit::Unlimited => "no limit".to_string(),
             };
-            ("·", Role::Operator, format!("you set the limit of {} to {to}", axis.word()))
+            let what = if axis.is_optional() { axis.word().to_string() } else { format!("limit of {}", axis.word()) };
+            ("·", Role::Operator, format!("you set the {what} to {to}"))
         }
         Event::PriceChosen { price: Some(_), .. } => ("·", Role::Operator, "you said what the model costs".to_string()),
         Event::PriceChosen { price: None, .. } => {

@@ -39,7 +39,11 @@ impl Live {
             DeltaSource::Tool(call) if run.running_calls().any(|one| one.id == call) => {
                 append(self.tools.entry(call).or_default(), &delta.text);
             }
-            DeltaSource::Text(_) | DeltaSource::Reasoning(_) | DeltaSource::Arguments(_) | DeltaSource::Tool(_) => {}
+            DeltaSource::Text(_)
+            | DeltaSource::Reasoning(_)
+            | DeltaSource::Arguments(_)
+            | DeltaSource::Tool(_)
+            | DeltaSource::Lost(_) => {}
         }
     }
 

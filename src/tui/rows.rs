@@ -452,7 +452,9 @@ fn streaming(app: &App, flying: &ModelCall) -> Vec<Row> {
     let mut row = Row::new(4, "▸", what, Role::Moving, Form::Line);
     let so_far = if bytes > 0 { format!("{} · ", size(bytes as u64)) } else { String::new() };
     let attempt = if flying.id.attempt > 1 { format!(" · attempt {}", flying.id.attempt) } else { String::new() };
-    row.right = format!("{so_far}{}{attempt}", elapsed(app.now.at.since(flying.started)));
+    // The text is whole in its record; here the rest of it comes too fast to be shown.
+    let lost = if live.lost > 0 { format!("{} scraps not shown · ", live.lost) } else { String::new() };
+    row.right = format!("{lost}{so_far}{}{attempt}", elapsed(app.now.at.since(flying.started)));
     row.right_role = Role::Moving;
     rows.push(row);
     rows

@@ -12,6 +12,11 @@ const CANARY: &str = "sk-canary-4fQz81Lm2Xw90PtK";
 
 /// A provider on this machine that answers each request with this status and body.
 fn provider(stage: &Stage, status: &'static str, bodies: Vec<String>) {
+    answer(stage, bodies.into_iter().map(|body| (status, body)).collect());
+}
+
+/// A provider on this machine that gives these answers, one after another.
+fn answer(stage: &Stage, answers: Vec<(&'static str, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     stage.write(
@@ -22,7 +27,7 @@ fn provider(stage: &Stage, status: &'static str, bodies: Vec<String>) {
         ),
     );
     std::thread::spawn(move || {
-        for body in bodies {
+        for (status, body) in answers {
             let (mut stream, _) = listener.accept().unwrap();
             read_request(&mut stream);
             let kind = if body.starts_with("data:") { "text/event-stream" } else { "application/json" };
@@ -94,6 +99,45 @@ fn a_key_that_is_refused_is_written_nowhere() {
     for (path, bytes) in files(&stage.path("state")) {
         let holds = bytes.windows(CANARY.len()).any(|window| window == CANARY.as_bytes());
         assert!(!holds, "{} holds the key", path.display());
+    }
+}
+
+/// In the middle of a run: one attempt each, no iteration counted, nothing held, and the reason is the right one.
+#[test]
+fn s_51_what_the_provider_says_about_money_and_keys_is_understood() {
+    let quota = r#"{"error":{"type":"insufficient_quota","code":"insufficient_quota","message":"You exceeded"}}"#;
+    let limits = r#"{"error":{"message":"You have reached your specified API usage limits."}}"#;
+    for (status, body, reason) in [
+        ("401 Unauthorized", r#"{"error":{"message":"no"}}"#, "credentials"),
+        ("402 Payment Required", "", "billing"),
+        ("429 Too Many Requests", quota, "billing"),
+        ("400 Bad Request", limits, "billing"),
+    ] {
+        let stage = Stage::new();
+        let plan = r#"{\"todos\":[{\"id\":\"a\",\"title\":\"A\",\"status\":\"pending\"}]}"#;
+        let call = format!(r#"{{"index":0,"id":"c","function":{{"name":"update_plan","arguments":"{plan}"}}}}"#);
+        let first = format!(
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{call}]}}}}]}}\n\ndata: \
+             {{\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"tool_calls\"}}]}}\n\ndata: [DONE]\n\n"
+        );
+        let again = body.to_string();
+        answer(&stage, vec![("200 OK", first), (status, again.clone()), (status, again.clone()), (status, again)]);
+        let mut command = stage.tiller(&["run", "g", "--plain"]);
+        let told = said(command.env("NEAR_KEY", CANARY).spawn().unwrap());
+        told.check(13, &[&format!("[parked] {reason}")]);
+        // The iteration that is open counts as one, however often it is tried.
+        let id = stage.ids()[0].clone();
+        for calls in [2, 3] {
+            let shown = stage.show();
+            let used = |axis: &str| shown["axes"][axis]["used"].as_u64().unwrap();
+            assert_eq!((used("model-calls"), used("iterations")), (calls, 1), "{status}: {shown}");
+            assert_eq!(shown["reserved"], serde_json::Value::Null, "{status}");
+            let mut command = stage.tiller(&["resume", &id, "--plain"]);
+            let told = said(command.env("NEAR_KEY", CANARY).spawn().unwrap());
+            if calls == 2 {
+                told.check(13, &[&format!("[parked] {reason}")]);
+            }
+        }
     }
 }
 

@@ -128,3 +128,54 @@ fn scripts() {
     let rehearsal = stage.ask(&["rehearse", "--script", "nowhere.toml"]);
     rehearsal.check(2, &["the script nowhere.toml can't be read; nothing was started"]);
 }
+
+/// A run without a word about its limits has all of them, and its journal says so; a limit of zero starts nothing.
+#[test]
+fn s_07_a_run_is_bounded_by_default_and_zero_is_no_limit() {
+    let stage = Stage::new();
+    let model = stage.model(SHORT);
+    stage.ask(&["run", "g", "--plain", "--model", &model, "--budget", "0"]).check(2, &["a limit of zero on cost"]);
+    stage.ask(&["run", "g", "--plain", "--model", &model, "--max-iterations", "0"]).check(2, &["zero"]);
+    for key in ["cost", "tokens", "iterations", "model_calls", "tool_calls", "time"] {
+        let zero = if key == "time" { "\"0m\"" } else { "0" };
+        stage.write("config/tiller/tiller.toml", &format!("[budget]\n{key} = {zero}\n"));
+        stage.ask(&["run", "g", "--plain", "--model", &model]).check(13, &[&format!("budget.{key}")]);
+    }
+    std::fs::remove_file(stage.path("config/tiller/tiller.toml")).unwrap();
+    assert!(stage.ids().is_empty(), "nothing was started");
+    stage.run(SHORT).check(0, &["[completed]"]);
+    let export = stage.ask(&["export", &stage.ids()[0]]).out;
+    let first = export.lines().find(|line| line.contains("\"type\":\"run_created\"")).unwrap();
+    let first: serde_json::Value = serde_json::from_str(first).unwrap();
+    let limits = first.pointer("/event/terms/limits").or(first.pointer("/terms/limits")).unwrap().to_string();
+    for (axis, least) in [
+        ("loops", "32"),
+        ("model_calls", "96"),
+        ("tool_calls", "300"),
+        ("tokens", "2000000"),
+        ("cost", "5000000"),
+        ("active", "7200000"),
+    ] {
+        assert!(limits.contains(&format!("\"{axis}\":{{\"at\":{least}}}")), "{axis}: {limits}");
+    }
+}
+
+/// A check that can't be run is no check that passes: the run is not started, and doctor names it.
+#[test]
+fn s_57_a_check_that_is_not_there_starts_nothing_and_is_missing() {
+    let stage = Stage::new();
+    let model = stage.model(SHORT);
+    for (check, why) in [
+        ("{ tool = \"lint\" }", "a check names the tool \"lint\", which there is not"),
+        ("{ file = \"a.txt\", matches = \"(\" }", "pattern"),
+    ] {
+        stage.write("config/tiller/tiller.toml", &format!("[run]\nchecks = [ {check} ]\n"));
+        let told = stage.ask(&["run", "g", "--plain", "--model", &model]);
+        told.check(14, &["[parked]", "not ready", why]);
+        stage.ask(&["doctor"]).check(13, &["MISSING", "checks", why]);
+    }
+    for run in stage.runs() {
+        assert_eq!(run.pointer("/summary/spent").unwrap(), 0, "{run}");
+        assert_eq!(run.pointer("/summary/iterations").unwrap(), 0, "{run}");
+    }
+}

@@ -14,6 +14,7 @@ use tiller::domain::status::Status;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
 use tiller::domain::tool::OutcomeKind;
+use tiller::machine::Turn;
 use tiller::machine::effect::Effect;
 use tiller::machine::turn;
 
@@ -45,7 +46,7 @@ fn asks(calls: &[(u32, &str)]) -> Message {
 }
 
 /// A run whose conversation got these entries behind the engine's back, just before it asks its model.
-fn check(sabotage: Vec<Message>, is_sent: bool) {
+fn check(sabotage: Vec<Message>, is_sent: bool) -> Turn {
     let mut stage = Stage::new("");
     for line in ["own", "reply todos a", "pause now", "fail cancelled"] {
         stage.take(line);
@@ -59,8 +60,9 @@ fn check(sabotage: Vec<Message>, is_sent: bool) {
     let turned = turn(&run, &reading::input(&stage, "resume"), stage.now).unwrap();
     let sent = turned.effects.iter().any(|effect| matches!(effect, Effect::CallModel(_)));
     assert_eq!(sent, is_sent, "{:?}", run.transcript);
-    assert_eq!(turned.run.status == Status::Failed(Failure::Protocol), !is_sent);
+    assert_eq!(matches!(turned.run.status, Status::Failed(Failure::OutOfOrder(_))), !is_sent);
     assert!(is_sent || turned.run.pool.reserved().is_none());
+    turned
 }
 
 #[test]
@@ -75,4 +77,18 @@ fn a_conversation_out_of_order_is_not_sent() {
     check(vec![asks(&[(7, "")]), result(7)], false);
     check(vec![asks(&[(7, "x")]), result(7), asks(&[(7, "y")]), result(7)], false);
     check(vec![asks(&[(1, "y")]), result(1)], false);
+}
+
+/// The end says whose fault it is and what is wrong, and the journal has it.
+#[test]
+fn a_conversation_out_of_order_is_told_as_what_it_is() {
+    let turned = check(vec![asks(&[(7, "x")]), result(7), result(7)], false);
+    let said = "failed: the conversation is out of order, and was not sent; this is a bug of tiller: the result of \
+                call c7 has no call, or is there twice";
+    assert_eq!(turned.run.status.phrase(), said);
+    let last = serde_json::to_value(turned.records.last().unwrap()).unwrap();
+    let why = last
+        .pointer("/event/status_changed/status/failed/out_of_order")
+        .or(last.pointer("/event/status/failed/out_of_order"));
+    assert_eq!(why.unwrap(), "the result of call c7 has no call, or is there twice", "{last}");
 }

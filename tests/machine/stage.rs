@@ -109,6 +109,12 @@ impl Stage {
         match question {
             "plan" => vec![format!("revision {}, {:?}", run.plan.revision, run.plan.source), run.plan.listing()],
             "money" => vec![telling::money(run)],
+            // What the system text says of the goal and the checks.
+            "promises" => {
+                let system = context::assemble(run).system;
+                let is_one = |line: &&str| line.contains("make it right") || line.contains("check");
+                system.lines().filter(is_one).map(str::to_string).collect()
+            }
             "closing" => vec![context::assemble(run).closing],
             "temperature" => {
                 let percent = context::in_flight(run).and_then(|request| request.temperature_percent);
@@ -117,9 +123,9 @@ impl Stage {
             "talk" => run.transcript.entries().map(|entry| telling::message(&entry.message)).collect(),
             "request" => {
                 let request = context::in_flight(run).unwrap_or_else(|| context::assemble(run));
-                request.entries.iter().map(|entry| telling::message(&entry.message)).collect()
+                request.entries.entries().map(|entry| telling::message(&entry.message)).collect()
             }
-            "opening" => match context::assemble(run).entries.first().map(|entry| &entry.message) {
+            "opening" => match context::assemble(run).entries.get(0).map(|entry| &entry.message) {
                 Some(Message::Engine { text }) => text.lines().map(|line| format!("| {line}")).collect(),
                 _ => vec!["nothing stands for anything".to_string()],
             },

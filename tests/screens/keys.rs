@@ -517,7 +517,7 @@ fn the_list_is_what_was_read_and_no_more() {
     let mut show = focused(story);
     show.frame_at(600);
     show.ms = 700;
-    show.letters("Y");
+    show.letters("A");
     let digest = show.app.run.calls[&first].digest().unwrap();
     assert_eq!(commands(&show), [Command::AllowAll { calls: vec![(first, digest)] }]);
     assert!(show.frame().contains("not read to their end, so they wait on: 1 of the list"));

@@ -12,6 +12,7 @@ use tiller::domain::id::CallId;
 use tiller::domain::id::InterjectionId;
 use tiller::domain::id::RunId;
 use tiller::domain::message::Message;
+use tiller::domain::message::Transcript;
 use tiller::domain::run::Run;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Probe;
@@ -31,7 +32,9 @@ impl Checker {
     pub fn new(id: &RunId, journal: &[Record]) -> Result<Checker, String> {
         let first = journal.first().ok_or("the journal is empty")?;
         let folded = Run::begin(id.clone(), first).map_err(|broken| broken.to_string())?;
-        Ok(Checker { folded, read: 1, allowances: Allowances::default() })
+        let mut allowances = Allowances::default();
+        allowances.read(first);
+        Ok(Checker { folded, read: 1, allowances })
     }
 
     /// Reads on and compares; the error says what does not hold.
@@ -45,7 +48,8 @@ impl Checker {
             return Err(format!("the fold of the journal differs from the live run at {}", run.seq));
         }
         let known = run.pool.spent().0 + run.pool.reserved().map_or(0, |held| held.amount.0);
-        if world.bill > known {
+        // Where the operator goes on without counting money, there is nothing to compare.
+        if world.bill > known && run.terms.model.price.is_some() {
             return Err(format!("the provider is owed {} and the run knows of {known}", world.bill));
         }
         for (call, ran) in &world.executions {
@@ -59,7 +63,16 @@ impl Checker {
                 return Err(format!("{call} ran, and what it was about by then was never decided about"));
             }
         }
+        for (call, arguments) in &world.arguments {
+            if !self.allowances.arguments.get(call).is_some_and(|versions| versions.contains(arguments)) {
+                return Err(format!("{call} ran with arguments that are not what the operator made of them"));
+            }
+        }
         every_use_has_its_result(run)?;
+        // Now and then, because it looks at the whole talk.
+        if run.is_ended() || run.transcript.len() % 16 == 0 {
+            sums_are_those_of_the_entries(run)?;
+        }
         delivered_once(run)
     }
 }
@@ -71,6 +84,9 @@ struct Allowances {
     allowed: BTreeMap<CallId, u32>,
     effects: BTreeMap<CallId, EffectClass>,
     granted_by_operator: bool,
+    /// The arguments that each call may have run with: as it was asked for, or as the operator changed it.
+    arguments: BTreeMap<CallId, BTreeSet<String>>,
+    started: BTreeSet<CallId>,
     /// The digests that each call was decided about with.
     decided: BTreeMap<CallId, BTreeSet<String>>,
 }
@@ -81,8 +97,20 @@ impl Allowances {
             self.decided.entry(*call).or_default().insert(digest.0.clone());
         }
         match &record.event {
-            Event::ToolCallProposed { call, effect, .. } => {
+            Event::RunCreated { terms, .. } => self.granted_by_operator |= terms.trust > Trust::Ask,
+            Event::ToolCallProposed { call, effect, arguments, .. } => {
                 self.effects.insert(*call, *effect);
+                self.arguments.insert(*call, BTreeSet::from([arguments.clone()]));
+            }
+            Event::ToolCallStarted { call, .. } => {
+                self.started.insert(*call);
+            }
+            Event::ApprovalDecided { call, decision: Decision::Edit(arguments), .. } => {
+                let versions = self.arguments.entry(*call).or_default();
+                if !self.started.contains(call) {
+                    versions.clear();
+                }
+                versions.insert(arguments.clone());
             }
             Event::TrustChanged { trust, by: By::Operator(_) } => self.granted_by_operator |= *trust > Trust::Ask,
             Event::ApprovalDecided {
@@ -119,6 +147,16 @@ fn every_use_has_its_result(run: &Run) -> Result<(), String> {
                 open.remove(place);
             }
             Message::Operator { .. } | Message::Engine { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+/// What a talk keeps of itself as it grows is what its entries say when they are looked at anew.
+fn sums_are_those_of_the_entries(run: &Run) -> Result<(), String> {
+    for talk in [&run.transcript, run.context.sent()] {
+        if *talk != talk.entries().cloned().collect::<Transcript>() {
+            return Err(format!("size or order of the talk is not that of its entries at {}", run.seq));
         }
     }
     Ok(())

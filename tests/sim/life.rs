@@ -1,8 +1,6 @@
 //! One life: inputs, turns, and a process that may be killed at any boundary. After a kill only the journal and the
 //! world remain.
 
-use tiller::domain::budget::Limit;
-use tiller::domain::budget::Limits;
 use tiller::domain::command::Command;
 use tiller::domain::event::Event;
 use tiller::domain::event::Owner;
@@ -11,26 +9,20 @@ use tiller::domain::event::Record;
 use tiller::domain::id::ClientId;
 use tiller::domain::id::RunId;
 use tiller::domain::id::Seq;
-use tiller::domain::model::Dialect;
 use tiller::domain::model::FailureClass;
 use tiller::domain::model::ModelFailure;
-use tiller::domain::model::ModelSpec;
 use tiller::domain::model::Received;
 use tiller::domain::run::Run;
 use tiller::domain::run::Waits;
 use tiller::domain::snapshot::Snapshot;
-use tiller::domain::terms::Check;
-use tiller::domain::terms::Goal;
-use tiller::domain::terms::Terms;
+use tiller::domain::status::Lack;
+use tiller::domain::status::ParkReason;
+use tiller::domain::status::Status;
 use tiller::domain::time::Now;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
-use tiller::domain::tool::EffectClass;
-use tiller::domain::tool::Noise;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::ToolOutcome;
-use tiller::domain::tool::ToolSpec;
-use tiller::domain::trust::Trust;
 use tiller::machine::Input;
 use tiller::machine::Outcome;
 use tiller::machine::create;
@@ -39,6 +31,8 @@ use tiller::machine::turn;
 
 use crate::sim::Chance;
 use crate::sim::checker::Checker;
+use crate::sim::kind::Kind;
+use crate::sim::kind::terms;
 use crate::sim::operator::Operator;
 use crate::sim::sabotage;
 use crate::sim::speaker;
@@ -142,10 +136,12 @@ pub enum Sabotage {
     HonourStale,
     /// A call that waits for a decision runs.
     RunUnasked,
+    /// A call whose arguments the operator changed runs as the model asked for it.
+    IgnoreEdits,
 }
 
 impl Sabotage {
-    pub const ALL: [Sabotage; 15] = [
+    pub const ALL: [Sabotage; 16] = [
         Sabotage::StartBeforeAppend,
         Sabotage::RepeatDoubtfulByRule,
         Sabotage::ForgetRecovered,
@@ -161,6 +157,7 @@ impl Sabotage {
         Sabotage::PreferSnapshot,
         Sabotage::HonourStale,
         Sabotage::RunUnasked,
+        Sabotage::IgnoreEdits,
     ];
 }
 
@@ -170,12 +167,16 @@ const INPUTS_MAX: u32 = 4_000;
 const CHECK_EVERY: u32 = 24;
 /// Kills of one life, so that faults stop and it can end.
 const KILLS_MAX: u32 = 12;
+/// How often the operator takes an ended run up again.
+const RETRIES_MAX: u32 = 2;
 
 pub struct Life {
     journal: Vec<Record>,
     run: Run,
     world: World,
     operator: Operator,
+    /// How often an end is not taken for one.
+    retries: u32,
     chance: Chance,
     crash: Crash,
     sabotage: Sabotage,
@@ -210,12 +211,19 @@ impl Life {
     pub fn shaped(seed: u64, shape: Shape, crash: Crash, sabotage: Sabotage) -> Self {
         let id = RunId::from_entropy([7; 12]);
         let patience = shape.patience;
-        let first = create(terms(shape.loops), Now::default());
+        let kind = Kind::of(seed);
+        let first = create(terms(shape.loops, &kind), Now::default());
         let run = Run::begin(id, &first).unwrap();
         Life {
             journal: vec![first],
-            world: World { honours_stale: sabotage == Sabotage::HonourStale, ..World::default() },
+            world: World {
+                honours_stale: sabotage == Sabotage::HonourStale,
+                ignores_edits: sabotage == Sabotage::IgnoreEdits,
+                is_wordy: kind.is_narrow,
+                ..World::default()
+            },
             operator: Operator { patience },
+            retries: RETRIES_MAX,
             chance: Chance::new(seed),
             crash,
             sabotage,
@@ -254,12 +262,13 @@ impl Life {
 
     fn live(&mut self) -> Result<u32, String> {
         let mut checker = Checker::new(&self.run.id, &self.journal)?;
-        let mut input = Some(recovered());
+        let mut input = Some(if self.chance.percent(8) { recovered_without_a_key() } else { recovered() });
         for turn in 0..INPUTS_MAX {
             self.inputs = turn + 1;
             let mut killed = false;
             let next = match input.take() {
                 Some(input) => input,
+                None if self.is_taken_up_again() => command(Command::Retry),
                 None if self.run.is_ended() => {
                     checker.check(&self.journal, &self.run, &self.world)?;
                     return self.fold().map(|_| self.boundary);
@@ -286,6 +295,14 @@ impl Life {
             }
         }
         Err(format!("no end after {INPUTS_MAX} inputs: {}", self.run.status.phrase()))
+    }
+
+    /// An operator who does not let a failed or cancelled run rest.
+    fn is_taken_up_again(&mut self) -> bool {
+        let can_be = matches!(self.run.status, Status::Failed(_) | Status::Cancelled);
+        let is = can_be && self.retries > 0 && self.chance.percent(25);
+        self.retries -= u32::from(is);
+        is
     }
 
     /// One input, in the order of the driver: append, adopt, publish, start.
@@ -545,45 +562,11 @@ fn recovered() -> Input {
     Input::Recovered { owner, problems: Vec::new() }
 }
 
-fn terms(loops: u64) -> Terms {
-    let tool = |name: &str, effect| ToolSpec {
-        name: name.to_string(),
-        description: String::new(),
-        schema: serde_json::Value::Null,
-        effect,
-        noise: Noise::default(),
-    };
-    let limits =
-        Limits { cost: Limit::At(2_000_000), loops: Limit::At(loops), tool_calls: Limit::At(40), ..Limits::default() };
-    Terms {
-        goal: Goal::try_from("make it right".to_string()).unwrap(),
-        workspace: "/w".to_string(),
-        limits,
-        checks: vec![
-            Check::Command("is it right".to_string()),
-            Check::ModelJudge("is it good".to_string()),
-            Check::OperatorConfirm(String::new()),
-        ],
-        wrap_up: true,
-        model: ModelSpec {
-            name: "sim/sim".to_string(),
-            dialect: Dialect::Scripted,
-            address: String::new(),
-            model: "sim".to_string(),
-            key_variable: None,
-            window: 200_000,
-            max_output: 2_000,
-            most_output: None,
-            price: Some(speaker::PRICE),
-        },
-        tools: vec![
-            tool("read_file", EffectClass::Read),
-            tool("write_file", EffectClass::WriteFile),
-            tool("shell", EffectClass::External),
-        ],
-        instructions: String::new(),
-        rehearsal: false,
-        trust: Trust::Ask,
-        keep_full_trust: false,
+/// The process that takes the run does not have what it needs.
+fn recovered_without_a_key() -> Input {
+    let lack = Lack { reason: ParkReason::Credentials, sentence: "set SIM_KEY".to_string() };
+    match recovered() {
+        Input::Recovered { owner, .. } => Input::Recovered { owner, problems: vec![lack] },
+        other => other,
     }
 }

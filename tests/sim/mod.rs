@@ -1,6 +1,7 @@
 //! The simulated world. It calls the same `machine::turn` in the same order as the driver.
 
 pub mod checker;
+pub mod kind;
 pub mod life;
 pub mod operator;
 pub mod sabotage;

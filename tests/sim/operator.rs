@@ -18,6 +18,7 @@ use tiller::domain::trust::Trust;
 use tiller::policy::plan_edit;
 
 use crate::sim::Chance;
+use crate::sim::speaker;
 
 /// Changes of the plan, some of which do not fit.
 const PLAN_EDITS: [&str; 9] = [
@@ -73,7 +74,11 @@ impl Operator {
                 }
                 Waits::Decision if chance.percent(10) => Command::AllowAll { calls: vec![(id, digest)] },
                 Waits::Decision if chance.percent(10) => {
-                    let decision = Decision::Edit(format!("{{\"path\":\"edited{}\"}}", chance.below(3)));
+                    // Fits every tool.
+                    let (file, word) = (chance.below(3), if chance.percent(30) { "right" } else { "wrong" });
+                    let arguments =
+                        format!(r#"{{"path":"edited{file}","content":"{word} {file}","command":"do it otherwise"}}"#);
+                    let decision = Decision::Edit(arguments);
                     Command::Decide { call: id, digest, decision }
                 }
                 Waits::Decision => Command::Decide { call: id, digest, decision: decision(chance) },
@@ -91,7 +96,10 @@ impl Operator {
             Status::Parked(ParkReason::Budget(axis)) if chance.percent(50) => {
                 Command::Raise { axis: *axis, limit: Limit::At(run.pool.used(*axis) + 40_000) }
             }
-            Status::Parked(ParkReason::ContextExhausted) => Command::Cancel(Cancel::Now),
+            Status::Parked(ParkReason::PriceUnknown) => {
+                Command::Price { price: chance.percent(50).then_some(speaker::PRICE) }
+            }
+            Status::Parked(ParkReason::ContextExhausted) if chance.percent(50) => Command::Cancel(Cancel::Now),
             _ => Command::Resume,
         }
     }

@@ -44,7 +44,9 @@ pub fn shrink(seed: u64, shape: Shape, crash: Crash, sabotage: Sabotage) -> Opti
     let mut best = Shape { check_every: 1, ..shape };
     let mut failure = fails(&best)?;
     let mut keep = |shape: Shape, best: &mut Shape, failure: &mut Failure| {
-        let found = fails(&shape);
+        // Another cut may fail later than this one, which is no help.
+        let (inputs, kills) = (failure.inputs, failure.killed_at.len());
+        let found = fails(&shape).filter(|found| found.inputs <= inputs && found.killed_at.len() <= kills);
         let is_smaller = found.is_some();
         if let Some(found) = found {
             (*best, *failure) = (shape, found);

@@ -17,6 +17,10 @@ use tiller::domain::time::Span;
 
 use crate::sim::Chance;
 
+/// A summary that can be used.
+const SUMMARY: &str = "## Facts found\nf1 is right\n## Decisions and reasons\nnone\n## Files touched\nf1\n## Failed \
+                       approaches\nnone\n## Next step\ngo on";
+
 pub const PRICE: Price = Price { input: 1_000_000, cache_read: 100_000, cache_write: 1_250_000, output: 5_000_000 };
 
 /// What the model answers, and what the provider bills for it.
@@ -36,12 +40,17 @@ pub fn speak(request: &ModelRequest, run: &Run, chance: &mut Chance) -> (Result<
         reply.text = if chance.percent(90) { json!({ "holds": holds }).to_string() } else { "hm".to_string() };
         reply.calls.clear();
     }
+    if request.purpose == Purpose::Summary {
+        reply.text = if chance.percent(80) { SUMMARY.to_string() } else { "all went well".to_string() };
+        reply.calls.clear();
+        reply.stop = StopReason::End;
+    }
     let bill = PRICE.cost(&usage).0;
     (Ok(reply), bill)
 }
 
 fn fail(usage: Usage, chance: &mut Chance) -> (Result<ModelReply, ModelFailure>, u64) {
-    let (class, accepted) = match chance.below(8) {
+    let (class, accepted) = match chance.below(9) {
         0 => (FailureClass::RateLimited, false),
         1 => (FailureClass::Overloaded, false),
         2 => (FailureClass::Network, false),
@@ -49,6 +58,7 @@ fn fail(usage: Usage, chance: &mut Chance) -> (Result<ModelReply, ModelFailure>,
         4 => (FailureClass::StreamStalled, true),
         5 => (FailureClass::Auth, false),
         6 => (FailureClass::Unknown, true),
+        7 => (FailureClass::ContextLength, false),
         _ => (FailureClass::Endless, true),
     };
     let reports = accepted && chance.percent(50);

@@ -63,11 +63,11 @@ fn words_wait_for_the_next_iteration() {
     pty.type_in("mind the gap");
     pty.wait_for("mind the gap");
     pty.type_in(ENTER);
-    pty.wait_for("queued: told at the next iteration");
+    pty.wait_for("queued i1: told at the next iteration");
     pty.type_in(CTRL_G);
     decide(&pty, "shell  true", "y");
     pty.wait_for("completed: claimed");
-    pty.wait("the words were told", |screen| screen.contains("mind the gap") && !screen.contains("queued:"));
+    pty.wait("the words were told", |screen| screen.contains("mind the gap") && !screen.contains("queued i1:"));
     assert_eq!(leave(&mut pty), 0);
 }
 
@@ -166,4 +166,56 @@ fn a_held_key_decides_once() {
     armed(&pty, "lib/height.sh");
     assert_eq!(leave(&mut pty), 10);
     assert_eq!(stage.show()["waiting"][0]["tool"], "edit_file");
+}
+
+/// From the keys to the disk and back: each key that counts is one record, the early one is none, and the screen that
+/// is built from the journal again shows what the one before showed.
+#[test]
+fn s_59_every_key_that_counts_is_a_record_and_the_screen_comes_back() {
+    let stage = Stage::new();
+    let mut pty = start(&stage, &shell("echo done >> trace.txt"));
+    pty.wait_for("the run waits");
+    // Straight into the pane, without waiting for it: swallowed.
+    pty.type_in("\x07y");
+    armed(&pty, "shell  echo done");
+    pty.type_in("+");
+    pty.wait_for("new limit › 10.00");
+    pty.type_in("\x1b[B\x1b[B");
+    pty.wait_for("new limit › 64");
+    pty.type_in(ENTER);
+    pty.wait_for("iterations 1/64");
+    pty.type_in(ESC);
+    pty.wait_for("Enter send  Tab panes");
+    pty.type_in("mind the gap");
+    pty.wait_for("mind the gap");
+    pty.type_in(ENTER);
+    pty.wait_for("queued i1: told at the next iteration");
+    let shown = [
+        "shell  echo done",
+        "mind the gap",
+        "queued i1: told at the next iteration",
+        "iterations 1/64",
+        "waiting for approval",
+    ];
+    let before: Vec<bool> = shown.map(|part| pty.text().contains(part)).into();
+    assert_eq!(leave(&mut pty), 10);
+    let id = stage.ids()[0].clone();
+    let by_operator = || {
+        let export = stage.ask(&["export", &id]).out;
+        let count = |kind: &str| export.matches(&format!("\"type\":\"{kind}\"")).count();
+        let decided = export.lines().filter(|line| line.contains("approval_decided") && line.contains("operator"));
+        [count("budget_raised"), count("interjection_queued"), decided.count(), count("tool_call_started")]
+    };
+    assert_eq!(by_operator(), [1, 1, 0, 0], "the early key is no record");
+    let mut pty = Pty::tiller(&stage, (120, 36), &["resume", &id[..6]]);
+    pty.wait_for("queued i1: told at the next iteration");
+    pty.wait("the screen is as it was", |screen| {
+        shown.iter().zip(&before).all(|(part, was)| screen.contains(part) == *was)
+    });
+    pty.type_in(CTRL_G);
+    decide(&pty, "shell  echo done", "y");
+    pty.wait_for("completed: claimed");
+    assert_eq!(leave(&mut pty), 0);
+    assert_eq!(by_operator(), [1, 1, 1, 1]);
+    assert_eq!(std::fs::read_to_string(stage.path("work/trace.txt")).unwrap(), "done\n");
 }

@@ -1,12 +1,17 @@
 //! Signals while a call runs on the screen: the terminal is given back, the call's processes are gone, and the run is
 //! parked or can be recovered.
 
+use std::time::Duration;
+use std::time::Instant;
+
 use nix::sys::signal::Signal;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
+use crate::CTRL_D;
 use crate::CTRL_G;
 use crate::ENTER;
+use crate::ESC;
 use crate::F6;
 use crate::decide;
 use crate::leave;
@@ -111,4 +116,33 @@ fn the_terminal_goes_away() {
     assert!(!is_alive(&marker), "children are left");
     let status = stage.show()["summary"]["status"].clone();
     assert!(status["parked"].is_string(), "{status}");
+}
+
+/// Left with a key while a call of half a minute runs: parked within five seconds, the call has its outcome, and the
+/// run goes on when it is opened again.
+#[test]
+fn s_41_left_while_a_call_runs_and_opened_again() {
+    let stage = Stage::new();
+    let marker = format!("sleep 30.{}", std::process::id());
+    let model = stage.model(&shell(&marker));
+    let mut pty = Pty::tiller(&stage, (120, 36), &["do it", "--model", &model]);
+    pty.wait_for("the run waits");
+    pty.type_in(CTRL_G);
+    decide(&pty, &marker, "y");
+    until("the call runs", || is_alive(&marker).then_some(()));
+    pty.type_in(ESC);
+    pty.wait_for("Enter send  Tab panes");
+    let begun = Instant::now();
+    pty.type_in(CTRL_D);
+    assert_eq!(pty.end(), 14, "{}", pty.text());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(!is_alive(&marker), "children are left");
+    assert_eq!(stage.show()["summary"]["status"]["parked"], "shutdown");
+    let id = stage.ids()[0].clone();
+    let export = stage.ask(&["export", &id]).out;
+    let ends = export.lines().filter(|line| line.contains("tool_call_finished") && line.contains("while running"));
+    assert_eq!(ends.count(), 1, "the call has its outcome: {export}");
+    let mut pty = Pty::tiller(&stage, (120, 36), &["resume", &id[..6]]);
+    pty.wait_for("completed: claimed");
+    assert_eq!(leave(&mut pty), 0);
 }

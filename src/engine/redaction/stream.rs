@@ -33,7 +33,10 @@ pub async fn pass_on(redactor: Arc<Redactor>, mut from: broadcast::Receiver<Delt
                 }
             }
             // Scraps were lost; what was held belongs to them.
-            Err(RecvError::Lagged(_)) => streams.clear(),
+            Err(RecvError::Lagged(count)) => {
+                streams.clear();
+                let _ = to.send(Delta { source: DeltaSource::Lost(count), text: String::new() });
+            }
             Err(RecvError::Closed) => return,
         }
     }

@@ -1,0 +1,213 @@
+//! The money of one run among all of them.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::json;
+use tiller::domain::budget::Axis;
+use tiller::domain::budget::Limit;
+use tiller::domain::budget::ReservationId;
+use tiller::domain::command::Command;
+use tiller::domain::command::Refusal;
+use tiller::domain::daily::Today;
+use tiller::domain::daily::What;
+use tiller::domain::event::Record;
+use tiller::domain::id::ClientId;
+use tiller::domain::id::ModelCallId;
+use tiller::domain::id::RunId;
+use tiller::domain::model::Dialect;
+use tiller::domain::money::MicroUsd;
+use tiller::domain::money::Price;
+use tiller::domain::run::Run;
+use tiller::domain::status::ParkReason;
+use tiller::domain::status::Status;
+use tiller::domain::terms::Terms;
+use tiller::domain::time::Now;
+use tiller::domain::time::Span;
+use tiller::domain::time::Timestamp;
+use tiller::engine::clock::Clock;
+use tiller::engine::driver::World;
+use tiller::machine::lineage;
+use tiller::protocol::client::Client;
+use tiller::protocol::client::Update;
+use tiller::store::ledger::Ledger;
+use tiller::store::memory::MemoryJournal;
+use tokio::time::Instant;
+
+use crate::stage::Lines;
+use crate::stage::Manner;
+use crate::stage::TestClock;
+use crate::stage::done;
+use crate::stage::finish;
+use crate::stage::is_parked;
+use crate::stage::open;
+use crate::stage::plan;
+use crate::stage::says;
+use crate::stage::stage_in;
+use crate::stage::staged;
+use crate::stage::world;
+
+/// Real money, a dollar for a hundred thousand tokens: a call costs some cents at worst.
+fn costs(terms: &mut Terms) {
+    terms.model.dialect = Dialect::Openai;
+    terms.model.price =
+        Some(Price { input: 10_000_000, cache_read: 10_000_000, cache_write: 10_000_000, output: 10_000_000 });
+}
+
+const DAILY: Limit = Limit::At(20_000_000);
+
+fn other_run() -> (RunId, ReservationId) {
+    (RunId::from_entropy([2; 12]), ReservationId { call: ModelCallId(1), attempt: 1 })
+}
+
+#[tokio::test(start_paused = true)]
+async fn s_22_the_daily_ceiling_parks_and_the_run_goes_on_when_the_window_rolls() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::new(dir.path().to_path_buf(), DAILY);
+    let (other, id) = other_run();
+    let spent = [(id, What::Charged(MicroUsd(19_990_000)))];
+    ledger.settle(&other, &spent, Timestamp(1_000_000)).unwrap();
+    let lines = vec![says("plan", &[plan()])];
+    let with = ledger.clone();
+    let stage = stage_in(lines, Manner::Ends, |_| {}, costs, |world| World { ledger: Some(with), ..world });
+    let run = stage.until(|run| matches!(run.status, Status::Parked(ParkReason::DailyBudget { .. }))).await;
+    assert_eq!((run.pool.reserved(), run.pool.used(Axis::ModelCalls)), (None, 0), "nothing was asked");
+    assert!(!run.pool.is_exhausted(Axis::Cost), "the run's own pool is open");
+    assert!(run.lacks[0].starts_with("all runs together have $0.01 left of $20.00 in 24 hours"), "{:?}", run.lacks);
+    let mut room = Client::new(ClientId("room".to_string()), stage.driven.handle.clone(), run.seq);
+    let told = tokio::time::timeout(Duration::from_secs(60), room.next()).await.expect("nothing is told");
+    let today = Today { spent: MicroUsd(19_990_000), limit: DAILY };
+    assert!(matches!(told, Update::Today(one) if one == today), "{told:?}");
+    let refused = stage.submit(Command::Resume).await;
+    assert!(matches!(refused, Err(Refusal::ReasonNotCleared { .. })), "{refused:?}");
+    tokio::time::advance(Duration::from_secs(24 * 60 * 60)).await;
+    stage.submit(Command::Resume).await.unwrap();
+    stage.until(|run| !run.transcript.is_empty()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_turn_settles_makes_room_for_its_next_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = vec![says("plan", &[plan()]), says("", &[("work", json!({}))]), says("", &[done(), finish()])];
+    // Room for one worst case and a half: the second fits only once the first is settled.
+    let probe = stage_in(Vec::new(), Manner::Ends, |_| {}, costs, |world| world);
+    let worst = probe.until(|run| run.pool.reserved().is_some()).await.pool.reserved().unwrap().amount.0;
+    let ledger = Ledger::new(dir.path().to_path_buf(), Limit::At(worst + worst / 2));
+    let with = ledger.clone();
+    let stage = stage_in(lines, Manner::Ends, |_| {}, costs, |world| World { ledger: Some(with), ..world });
+    let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    stage.allow(&run).await;
+    let run = stage.until(Run::is_ended).await;
+    assert_eq!(run.status.word(), "completed");
+    drop(stage.driven.handle);
+    stage.driven.task.await.unwrap();
+    assert_eq!(ledger.spent(Timestamp(1_000_000)).unwrap(), run.pool.spent(), "the ledger knows what the run spent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reservation_that_the_journal_never_heard_of_is_released() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::new(dir.path().to_path_buf(), DAILY);
+    let own = RunId::from_entropy([1; 12]);
+    let lost = ReservationId { call: ModelCallId(1), attempt: 1 };
+    ledger.reserve(&own, lost, MicroUsd(20_000_000), Timestamp(1_000_000)).unwrap().unwrap();
+    let with = ledger.clone();
+    let lines = vec![says("plan", &[plan()])];
+    let stage = stage_in(lines, Manner::Ends, |_| {}, costs, |world| World { ledger: Some(with), ..world });
+    stage.until(|run| !run.transcript.is_empty()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pretended_money_does_not_touch_the_ledger() {
+    let dir = tempfile::tempdir().unwrap();
+    let with = Ledger::new(dir.path().to_path_buf(), Limit::At(1));
+    let lines = vec![says("plan", &[plan()])];
+    let stage = stage_in(lines, Manner::Ends, |_| {}, |_| {}, |world| World { ledger: Some(with), ..world });
+    stage.until(|run| !run.transcript.is_empty()).await;
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+/// A fork is a run of its own: what it spends is its own, and all of it counts in the daily pool.
+#[tokio::test(start_paused = true)]
+async fn s_66_the_daily_pool_sums_a_fork_and_its_parent() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::new(dir.path().to_path_buf(), DAILY);
+    let lines = || vec![says("plan", &[plan()]), says("", &[done(), finish()])];
+    let with = ledger.clone();
+    let parent = stage_in(lines(), Manner::Ends, |_| {}, costs, |world| World { ledger: Some(with), ..world });
+    let spent = parent.until(Run::is_ended).await.pool.spent();
+    let records = parent.records().await;
+    let (beginning, n) = lineage::beginning(&records, Some(1)).unwrap();
+    let id = RunId::from_entropy([2; 12]);
+    let past = Run::fold(&id, beginning).unwrap();
+    let terms = Terms::clone(&past.terms);
+    let client = ClientId("test".to_string());
+    let (run, record) = lineage::fork(past, &parent.id, n, terms, &client, Now::default()).unwrap();
+    let journal: Vec<Record> = beginning.iter().cloned().chain([record]).collect();
+    let model = Lines { lines: Mutex::new(lines()[1..].to_vec().into()), takes_ms: 0 };
+    let (world, executions) = world(model, Manner::Ends);
+    let world = World { ledger: Some(ledger.clone()), ..world };
+    let child = open(run, MemoryJournal::new(&journal).unwrap(), world, executions);
+    let ended = child.until(Run::is_ended).await;
+    assert_eq!(ended.status.word(), "completed");
+    assert_eq!(parent.records().await, records, "the parent is untouched");
+    for stage in [parent, child] {
+        drop(stage.driven.handle);
+        stage.driven.task.await.unwrap();
+    }
+    assert!(ended.pool.spent() > MicroUsd(0) && ended.pool.spent() < spent, "the fork begins at nothing");
+    assert_eq!(ledger.spent(Timestamp(1_000_000)).unwrap().0, spent.0 + ended.pool.spent().0);
+    // Nothing is booked twice under one name: a reservation is that of its run.
+    let booked = std::fs::read_to_string(dir.path().join("ledger.jsonl")).unwrap();
+    assert!(booked.contains(&ended.id.to_string()) && booked.contains(&RunId::from_entropy([1; 12]).to_string()));
+}
+
+/// Two gauges beside a clock that jumps: only what the run was active counts, and its rest does not.
+#[tokio::test(start_paused = true)]
+async fn s_09_active_time_is_neither_the_wall_nor_the_rest() {
+    let wall = Arc::new(AtomicI64::new(0));
+    let clock = Arc::new(Jumping { clock: TestClock(Instant::now()), wall: wall.clone() });
+    let lines =
+        vec![says("plan", &[plan()]), says("", &[("work", json!({}))]), says("on", &[("note", json!({"text": "x"}))])];
+    let model = Lines { lines: Mutex::new(lines.into()), takes_ms: 25_000 };
+    let limit = |terms: &mut Terms| terms.limits.active = Limit::At(60_000);
+    let stage = staged(model, Manner::Ends, |_| {}, limit, |world| World { clock, ..world });
+    wall.store(-34 * 60_000, Ordering::SeqCst);
+    let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    let active = run.pool.used(Axis::Active);
+    assert!((50_000..51_000).contains(&active), "{active} ms");
+    wall.store(24 * 3_600_000, Ordering::SeqCst);
+    tokio::time::advance(Duration::from_secs(30)).await;
+    stage.allow(&run).await;
+    // Eighty seconds are over, and fifty of them count: the run goes on to its third call.
+    let run = stage.until(|run| is_parked(run, &ParkReason::Budget(Axis::Active))).await;
+    let active = run.pool.used(Axis::Active);
+    assert!((75_000..76_000).contains(&active), "{active} ms");
+    assert_eq!((run.pool.used(Axis::ModelCalls), stage.executions()), (3, 1));
+}
+
+/// A clock whose wall is moved by hand, while the time of the run goes on as ever.
+struct Jumping {
+    clock: TestClock,
+    wall: Arc<AtomicI64>,
+}
+
+#[async_trait]
+impl Clock for Jumping {
+    fn now(&self) -> Timestamp {
+        let noon = 10_000_000_000_u64 + self.clock.mono().0;
+        Timestamp(noon.saturating_add_signed(self.wall.load(Ordering::SeqCst)))
+    }
+
+    fn mono(&self) -> Span {
+        self.clock.mono()
+    }
+
+    async fn sleep_until(&self, at: Timestamp) {
+        tokio::time::sleep(Duration::from_millis(at.since(self.now()).0)).await;
+    }
+}

@@ -1,0 +1,118 @@
+//! What the operator says while the run works.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::json;
+use tiller::domain::approval::By;
+use tiller::domain::approval::Decision;
+use tiller::domain::command::Command;
+use tiller::domain::command::Policy;
+use tiller::domain::command::Refusal;
+use tiller::domain::event::Event;
+use tiller::domain::id::CallId;
+use tiller::domain::id::ClientId;
+use tiller::domain::message::Message;
+use tiller::domain::run::Run;
+use tiller::domain::status::ParkReason;
+
+use crate::stage::Lines;
+use crate::stage::Manner;
+use crate::stage::done;
+use crate::stage::finish;
+use crate::stage::is_parked;
+use crate::stage::names;
+use crate::stage::plan;
+use crate::stage::says;
+use crate::stage::stage;
+use crate::stage::staged;
+
+#[tokio::test(start_paused = true)]
+async fn s_39_a_word_around_the_close_of_an_iteration_starts_one_next_iteration_and_is_told_once() {
+    for turn in 0..1_000_u64 {
+        let lines = vec![
+            says("plan", &[plan()]),
+            says("", &[("note", json!({"text": "on the way"}))]),
+            says("", &[done(), finish()]),
+            says("", &[finish()]),
+        ];
+        let model = Lines { lines: Mutex::new(lines.into()), takes_ms: 10 };
+        let stage = staged(model, Manner::Ends, |_| {}, |_| {}, |world| world);
+        // A millisecond before the reply that closes the first iteration, in the same one, and after it; and in each
+        // of them at another point of the driver's turn.
+        tokio::time::sleep(Duration::from_millis(9 + turn % 3)).await;
+        for _ in 0..turn / 3 % 12 {
+            tokio::task::yield_now().await;
+        }
+        let word = Command::Interject { text: "mind the gap".to_string(), policy: Policy::Next };
+        stage.submit(word).await.unwrap();
+        let run = stage.until(Run::is_ended).await;
+        let records = stage.records().await;
+        let names = names(&records);
+        let count = |name: &str| names.iter().filter(|one| **one == name).count();
+        assert_eq!(count("interjection_delivered"), 1);
+        assert_eq!(count("iteration_started"), count("iteration_closed"));
+        assert_eq!(count("iteration_started"), count("model_call_started"), "each iteration asks once: {names:?}");
+        let place = names.iter().position(|name| *name == "interjection_delivered").unwrap();
+        assert_eq!(names[place - 1], "iteration_started", "it comes with the start of an iteration");
+        assert_eq!(run.transcript.entries().filter(|entry| is_word(&entry.message)).count(), 1);
+    }
+}
+
+fn is_word(message: &Message) -> bool {
+    matches!(message, Message::Operator { text, .. } if text == "mind the gap")
+}
+
+#[tokio::test(start_paused = true)]
+async fn s_40_an_interrupt_ends_the_tool_that_runs_and_the_words_follow() {
+    let batch = [("work", json!({"n": 1})), ("work", json!({"n": 2})), ("note", json!({"text": "three"}))];
+    let lines = vec![says("plan", &[plan()]), says("", &batch), says("", &[done(), finish()])];
+    let stage = stage(lines, Manner::Lasts, |_| {});
+    let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    stage.allow(&run).await;
+    let run = stage.until(|run| run.running_calls().next().is_some()).await;
+    assert!(run.waiting().iter().any(|(call, _)| call.id == CallId(3)), "the second waits for a decision");
+    let word = Command::Interject { text: "mind the gap".to_string(), policy: Policy::Interrupt };
+    stage.submit(word).await.unwrap();
+    let run = stage.until(Run::is_ended).await;
+    assert_eq!((run.status.word(), stage.executions()), ("completed", 1), "the second never ran");
+    let talk: Vec<String> = run.transcript.entries().map(|entry| format!("{:?}", entry.message)).collect();
+    let place = |part: &str| talk.iter().position(|line| line.contains(part)).unwrap_or_else(|| panic!("{talk:#?}"));
+    assert!(place("ended in the middle") < place("mind the gap"));
+    assert!(place("not run: operator steered") < place("mind the gap"));
+}
+
+/// Two rooms decide at the same time, in many orders: one wins, and the other is told that it was decided.
+#[tokio::test(start_paused = true)]
+async fn s_35_of_two_who_decide_one_wins() {
+    for round in 0..98_u64 {
+        let lines = vec![says("plan", &[plan()]), says("", &[("work", json!({}))])];
+        let stage = stage(lines, Manner::Lasts, |_| {});
+        let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+        let (call, _) = *run.waiting().first().unwrap();
+        let (id, digest) = (call.id, call.digest().unwrap());
+        let decide = |client: &'static str, decision: Decision, yields: u64| {
+            let (handle, digest) = (stage.driven.handle.clone(), digest.clone());
+            async move {
+                for _ in 0..yields {
+                    tokio::task::yield_now().await;
+                }
+                handle.submit(Command::Decide { call: id, digest, decision }, ClientId(client.to_string())).await
+            }
+        };
+        let (one, two) = tokio::join!(
+            decide("one", Decision::AllowOnce, round % 7),
+            decide("two", Decision::Deny("no".to_string()), round / 7 % 7)
+        );
+        let loser = match (one, two) {
+            (Ok(_), Err(refusal)) | (Err(refusal), Ok(_)) => refusal,
+            both => panic!("{both:?}"),
+        };
+        assert!(matches!(loser, Refusal::AlreadyDecided(_)), "{loser:?}");
+        let records = stage.records().await;
+        let decided = records.iter().filter(
+            |record| matches!(&record.event, Event::ApprovalDecided { call, by: By::Operator(_), .. } if *call == id),
+        );
+        assert_eq!(decided.count(), 1, "{loser:?}");
+    }
+}
