@@ -2,15 +2,20 @@
 //!
 //! A fork reads its parent in a copy and writes only what is its own; it must not change the parent.
 
+use crate::branch::restoring::Standing;
 use crate::cli::Order;
 use crate::cli::lineage::Branch;
+use crate::domain::budget::Limit;
 use crate::domain::event::OwnerMode;
 use crate::domain::id::ClientId;
 use crate::domain::summary::Summary;
 use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
 use crate::domain::time::Now;
+use crate::engine::fault;
+use crate::engine::fault::Side;
 use crate::headless::output;
+use crate::headless::restoring::offered;
 use crate::headless::show;
 use crate::launch;
 use crate::launch::Ground;
@@ -23,6 +28,8 @@ use crate::order;
 use crate::rehearsal;
 use crate::store::Journal;
 
+pub mod restoring;
+
 /// Does it, and gives the exit status.
 pub async fn carry_out(ground: &Ground, what: Branch) -> anyhow::Result<u8> {
     match what {
@@ -30,7 +37,18 @@ pub async fn carry_out(ground: &Ground, what: Branch) -> anyhow::Result<u8> {
             let run = order::carry_out(ground, &run, Order::Retry).await?;
             output::put(&format!("recorded · attempt {} · {}", run.attempt, show::parting(&run)));
         }
-        Branch::Rewind { run, iteration } => rewind(ground, &run, iteration).await?,
+        Branch::Rewind { run, iteration, restore } => {
+            let mut standing = rewind(ground, &run, iteration).await?;
+            if restore {
+                restoring::carry_out(ground, &mut standing, &client()).await?;
+                ground.home.write_summary(&Summary::of(&standing.run))?;
+            } else {
+                let (_, files) = restoring::look(ground, &standing)?;
+                output::put(&offered(&standing.run, iteration, &files));
+            }
+            standing.journal.close().await;
+            output::put(&show::parting(&standing.run));
+        }
         Branch::Fork { run, iteration, goal } => fork(ground, &run, iteration, goal)?,
     }
     Ok(0)
@@ -40,7 +58,7 @@ fn client() -> ClientId {
     ClientId("command line".to_string())
 }
 
-async fn rewind(ground: &Ground, prefix: &str, iteration: u32) -> anyhow::Result<()> {
+async fn rewind(ground: &Ground, prefix: &str, iteration: u32) -> anyhow::Result<Standing> {
     let id = ground.home.find(prefix)?;
     let opened = ground.home.open(&id).await?;
     let (mut journal, mut records) = (opened.journal, opened.records);
@@ -52,16 +70,20 @@ async fn rewind(ground: &Ground, prefix: &str, iteration: u32) -> anyhow::Result
     let now = ground.still(&turned.run);
     let Rewound { run, records: written, behind } = lineage::rewind(&turned.run, &records, iteration, &client(), now)?;
     records.extend(written);
-    journal.append(records.split_off(stored)).await?;
+    let batch = records.get(stored..).unwrap_or_default().to_vec();
+    fault::batch(Side::Before, &batch);
+    journal.append(batch.clone()).await?;
+    fault::batch(Side::After, &batch);
+    if journal.is_snapshot_due() {
+        journal.keep(run.clone()).await;
+    }
     ground.home.write_summary(&Summary::of(&run))?;
-    journal.close().await;
     output::put(&format!(
-        "run {} is back at the end of iteration {iteration}; what came after it is hidden, not removed\n{}{}",
+        "run {} is back at the end of iteration {iteration}; what came after it is hidden, not removed\n{}",
         id.short(),
-        show::behind(&behind),
-        show::parting(&run)
+        show::behind(&behind)
     ));
-    Ok(())
+    Ok(Standing { run, journal, records, behind })
 }
 
 fn fork(ground: &Ground, prefix: &str, asked: Option<u32>, goal: Option<Goal>) -> anyhow::Result<()> {
@@ -73,6 +95,10 @@ fn fork(ground: &Ground, prefix: &str, asked: Option<u32>, goal: Option<Goal>) -
     let past = launch::fold(&child, beginning)?;
     let mut terms = Terms::clone(&past.terms);
     terms.goal = goal.unwrap_or(terms.goal);
+    // Limits count anew: a deadline is as long after the start as the parent's was.
+    if let Limit::At(at) = terms.limits.deadline {
+        terms.limits.deadline = Limit::At(ground.clock.now().0.saturating_add(at.saturating_sub(past.created.0)));
+    }
     let redactor = ground.redactor(terms.model.key_variable.as_deref())?;
     let mut terms = launch::clean(&redactor, terms)?;
     let (from, to) = (ground.home.run_dir(&parent), ground.home.run_dir(&child));
@@ -82,7 +108,10 @@ fn fork(ground: &Ground, prefix: &str, asked: Option<u32>, goal: Option<Goal>) -
     let is_rehearsal = terms.rehearsal;
     let now = Now { at: ground.clock.now(), ..Now::default() };
     let (run, record) = lineage::fork(past, &parent, iteration, terms, &client(), now)?;
+    let own = std::slice::from_ref(&record);
+    fault::batch(Side::Before, own);
     ground.home.branch(&run, lines, &record)?;
+    fault::batch(Side::After, own);
     if is_rehearsal {
         rehearsal::copy(&from, &to)?;
     }

@@ -34,6 +34,7 @@ use crate::domain::budget::Limit;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::PlanEdit;
 use crate::domain::command::Policy;
+use crate::domain::deadline::Deadline;
 use crate::domain::id::CallId;
 use crate::domain::id::InterjectionId;
 use crate::domain::money::MicroUsd;
@@ -121,6 +122,8 @@ pub struct Options {
     pub budget: Option<Limit>,
     /// The limit of iterations.
     pub iterations: Option<Limit>,
+    /// Until when the run may work, as it was written.
+    pub deadline: Option<String>,
     /// What must hold before a claim is believed; empty leaves the checks of the configuration.
     pub checks: Vec<Check>,
     /// The folder it works in; nothing for the current one.
@@ -222,6 +225,8 @@ pub enum Order {
         /// The new limit.
         limit: Limit,
     },
+    /// Set the deadline.
+    Deadline(Deadline),
     /// Change the plan.
     Plan(PlanEdit),
     /// Say what the model costs; nothing goes on without counting money.
@@ -287,6 +292,7 @@ const RAISE_HELP: &str = "\
 AXIS and LIMIT:
   cost          dollars: 5, 0.50
   time          a time while running: 30m, 2h, 1h30m
+  deadline      a time from now: 90m, 3h; a moment: 2030-01-31T18:00:00Z; or none
   iterations, tool-calls, model-calls, tokens   a whole number
 LIMIT is the new limit, not a difference; `unlimited` takes the limit away.
 Example: tiller raise k7f cost 10 && tiller resume k7f";
@@ -548,6 +554,7 @@ impl Word {
             Word::Close { run } => order(run, Order::Close),
             Word::Say { run, text, when } => order(run, Order::Say { text, policy: when.policy() }),
             Word::Withdraw { run, id } => order(run, Order::Withdraw(id)),
+            Word::Raise { run, axis: Axis::Deadline, limit } => order(run, Order::Deadline(Deadline::parse(&limit)?)),
             Word::Raise { run, axis, limit } => order(run, Order::Raise { axis, limit: axis.parse_limit(&limit)? }),
             Word::Plan { run, words } if words.is_empty() => Ask::Show { run, form: Form::Text },
             Word::Plan { run, words } => {

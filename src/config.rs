@@ -27,6 +27,7 @@ use crate::config::value::from_text;
 use crate::config::value::from_toml;
 use crate::domain::budget::Limit;
 use crate::domain::budget::Limits;
+use crate::domain::deadline::Deadline;
 use crate::domain::limits;
 use crate::domain::terms::Check;
 use crate::domain::trust::Trust;
@@ -222,6 +223,9 @@ impl Settings {
         if let Some(limit) = options.iterations {
             self.set(&["budget", "iterations"], Value::Limit(limit), Origin::Flag("--max-iterations"));
         }
+        if let Some(deadline) = &options.deadline {
+            self.set(&["budget", "deadline"], Value::Text(deadline.clone()), Origin::Flag("--deadline"));
+        }
         if let Some(mode) = options.trust {
             self.set(&["run", "trust"], Value::Text(mode.word().to_string()), Origin::Flag("--trust"));
         }
@@ -295,6 +299,11 @@ impl Settings {
             }
         }
         all
+    }
+
+    /// Until when a run may work, as it was written.
+    pub fn deadline(&self) -> Deadline {
+        self.text(&["budget", "deadline"]).and_then(|text| Deadline::parse(text).ok()).unwrap_or(Deadline::None)
     }
 
     /// What all runs together may cost in 24 hours.

@@ -17,6 +17,7 @@ use crate::config::Places;
 use crate::config::Settings;
 use crate::config::models::Known;
 use crate::domain::budget::Axis;
+use crate::domain::daily::Today;
 use crate::domain::event::Owner;
 use crate::domain::event::OwnerMode;
 use crate::domain::event::Record;
@@ -62,6 +63,9 @@ use crate::store::place::Home;
 use crate::store::sled::SledJournal;
 use crate::tools::Scene;
 use crate::tools::Toolbox;
+
+/// The folder of a run that holds what files were before its calls.
+const PRE_IMAGES: &str = "pre-images";
 
 /// What every run of this process shares.
 pub struct Ground {
@@ -126,11 +130,14 @@ impl Ground {
     pub fn terms(&self, goal: Goal, workspace: Option<&Path>, priceless: Priceless) -> anyhow::Result<Terms> {
         let workspace = workspace_at(workspace.unwrap_or(Path::new(".")), &self.places)?;
         let spec = self.spec(priceless)?;
+        let mut limits = self.settings.limits();
+        let late = |problem| anyhow::anyhow!("{problem}; nothing was started; give a later --deadline");
+        limits.deadline = self.settings.deadline().limit(self.clock.now()).map_err(late)?;
         Ok(Terms {
             goal,
             tools: tool_specs(),
             workspace: as_text(&workspace)?,
-            limits: self.settings.limits(),
+            limits,
             checks: self.settings.checks(),
             wrap_up: self.settings.wrap_up(),
             model: spec,
@@ -165,14 +172,20 @@ impl Ground {
 
     /// Takes a run from the store, to read it or to record a command.
     pub async fn take(&self, id: &RunId) -> anyhow::Result<(Run, SledJournal)> {
-        let opened = self.home.open(id).await?;
-        let run = fold(id, &opened.records)?;
-        Ok((run, opened.journal))
+        let (journal, run) = self.home.resume(id).await?;
+        Ok((run, journal))
     }
 
     /// Now, for a run that nobody drives: its active time stands still.
     pub fn still(&self, run: &Run) -> Now {
         Now { at: self.clock.now(), active: Span(run.pool.used(Axis::Active)) }
+    }
+
+    /// What all runs together spent; nothing for a run that spends nothing real, or where the ledger can't be read.
+    pub fn today(&self, run: &Run) -> Option<Today> {
+        let ledger = Ledger::new(self.places.state.clone(), self.settings.daily());
+        let spent = || ledger.spent(self.clock.now()).ok();
+        (!run.is_free()).then(spent).flatten().map(|spent| Today { spent, limit: ledger.limit() })
     }
 
     fn drive(&self, run: Run, journal: SledJournal) -> anyhow::Result<Seat> {
@@ -227,23 +240,24 @@ impl Ground {
         (sender, task)
     }
 
-    /// Where the calls of a run act. Nothing may touch what tiller itself keeps.
-    fn scene(&self, id: Option<&RunId>, workspace: &Path) -> anyhow::Result<Scene> {
+    /// Where the calls of a run act, and where its files are put back. Nothing may touch what tiller itself keeps.
+    pub fn scene(&self, id: Option<&RunId>, workspace: &Path) -> anyhow::Result<Scene> {
         let state = self.places.state.canonicalize().unwrap_or(self.places.state.clone());
         let config = self.places.config.parent().map(Path::to_path_buf).unwrap_or_default();
         let mut off_limits = match id.filter(|_| workspace.starts_with(&state)) {
             // A rehearsal works inside its run's directory, which may even lie below that of the configuration.
             Some(id) => {
-                let store = state.join("runs").join(id.as_str()).join("store");
-                vec![state.join("log"), store, self.places.config.clone()]
+                let run_dir = state.join("runs").join(id.as_str());
+                vec![state.join("log"), run_dir.join("store"), run_dir.join(PRE_IMAGES), self.places.config.clone()]
             }
-            None => vec![state, config],
+            None => vec![state.clone(), config],
         };
         // The configuration may be a link to a file elsewhere, as those who keep their settings under version control do.
         off_limits.extend(self.places.config.canonicalize());
         Ok(Scene {
             workspace: workspace.to_path_buf(),
             off_limits,
+            pre_images: id.map(|id| state.join("runs").join(id.as_str()).join(PRE_IMAGES)),
             program: std::env::current_exe().context("our own program can't be found, so no call could be guarded")?,
             passed_variables: self.settings.pass_variables().to_vec(),
         })
@@ -324,6 +338,7 @@ pub fn tools_anywhere() -> Toolbox {
     let nowhere = Scene {
         workspace: PathBuf::new(),
         off_limits: Vec::new(),
+        pre_images: None,
         program: PathBuf::new(),
         passed_variables: Vec::new(),
     };

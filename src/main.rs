@@ -91,7 +91,9 @@ fn code_of(error: &anyhow::Error) -> u8 {
     match error.downcast_ref() {
         Some(StoreError::Locked { .. }) => return exit::LOCKED,
         Some(StoreError::Disk { .. }) => return exit::STOPPED,
-        Some(StoreError::Damaged { .. } | StoreError::TooNew { .. }) => return exit::FAILED,
+        Some(StoreError::Damaged { .. } | StoreError::TooNew { .. } | StoreError::Unreadable { .. }) => {
+            return exit::FAILED;
+        }
         Some(
             StoreError::NotFound(_)
             | StoreError::Ambiguous { .. }
@@ -319,9 +321,10 @@ async fn show_run(ground: &Ground, prefix: &str, form: Form) -> anyhow::Result<u
             Some(_) | None => return Err(error),
         },
     };
+    let today = ground.today(&run);
     output::put(&match form {
-        Form::Text => show::run(&run, &jiff::tz::TimeZone::system()),
-        Form::Json => show::run_json(&run),
+        Form::Text => show::run(&run, today, &jiff::tz::TimeZone::system()),
+        Form::Json => show::run_json(&run, today),
     });
     Ok(0)
 }

@@ -3,6 +3,7 @@
 use crate::cli::Order;
 use crate::cli::deciding::EditText;
 use crate::domain::approval::Decision;
+use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::Cancel;
@@ -14,6 +15,7 @@ use crate::domain::id::ClientId;
 use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::summary::Summary;
+use crate::domain::time::Timestamp;
 use crate::engine::fault;
 use crate::engine::fault::Side;
 use crate::headless::orders;
@@ -28,7 +30,7 @@ use crate::store::ledger::Ledger;
 pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::Result<Run> {
     let id = ground.home.find(prefix)?;
     let (mut run, mut journal) = ground.take(&id).await?;
-    let command = command(&run, order).map_err(anyhow::Error::msg)?;
+    let command = command(&run, order, ground.clock.now()).map_err(anyhow::Error::msg)?;
     let redactor = ground.redactor(run.terms.model.key_variable.as_deref())?;
     let taken = Input::Recovered { owner: owner(OwnerMode::Records), problems: Vec::new() };
     let given = Input::Command(command, ClientId("command line".to_string()));
@@ -41,6 +43,9 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
     fault::batch(Side::Before, &records);
     journal.append(records.clone()).await?;
     fault::batch(Side::After, &records);
+    if journal.is_snapshot_due() {
+        journal.keep(run.clone()).await;
+    }
     let corrected: Vec<(ReservationId, What)> = records.iter().filter_map(|record| correction(&record.event)).collect();
     if !corrected.is_empty() && !run.is_free() {
         Ledger::new(ground.places.state.clone(), Limit::Unlimited).settle(&id, &corrected, ground.clock.now())?;
@@ -58,7 +63,7 @@ fn correction(event: &Event) -> Option<(ReservationId, What)> {
     }
 }
 
-fn command(run: &Run, order: Order) -> Result<Command, String> {
+fn command(run: &Run, order: Order, now: Timestamp) -> Result<Command, String> {
     match order {
         Order::Decide { call, digest, decision } => orders::decide(run, call, &digest, decision),
         Order::Edit { call, digest, arguments } => {
@@ -74,6 +79,10 @@ fn command(run: &Run, order: Order) -> Result<Command, String> {
         Order::Say { text, policy } => Ok(Command::Interject { text, policy }),
         Order::Withdraw(id) => Ok(Command::Withdraw(id)),
         Order::Raise { axis, limit } => Ok(Command::Raise { axis, limit }),
+        Order::Deadline(deadline) => {
+            let limit = deadline.limit(now).map_err(|problem| format!("{problem}; the limit was not changed"))?;
+            Ok(Command::Raise { axis: Axis::Deadline, limit })
+        }
         Order::Retry => Ok(Command::Retry),
         Order::Plan(edit) => Ok(Command::EditPlan(edit)),
         Order::Price(price) => Ok(Command::Price { price }),

@@ -122,6 +122,7 @@ mod tests {
         let scene = Scene {
             workspace: dir.to_path_buf(),
             off_limits: Vec::new(),
+            pre_images: None,
             program: program.into(),
             passed_variables: Vec::new(),
         };

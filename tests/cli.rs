@@ -24,7 +24,7 @@ fn refused(line: &[&str], sentence: &str) {
     }
 }
 
-const DEFAULTS: &str = "Options { output: Fitting, model: None, budget: None, iterations: None, checks: [], workspace: None, trust: None }";
+const DEFAULTS: &str = "Options { output: Fitting, model: None, budget: None, iterations: None, deadline: None, checks: [], workspace: None, trust: None }";
 
 #[test]
 fn goals() {
@@ -45,7 +45,7 @@ fn goals() {
 #[test]
 fn options() {
     let all = "Options { output: Json, model: Some(\"openai/gpt-5\"), budget: Some(At(2500000)), iterations: \
-               Some(Unlimited), checks: [Command(\"make\"), Command(\"make test\")], workspace: Some(\"/srv/x\"), trust: None }";
+               Some(Unlimited), deadline: None, checks: [Command(\"make\"), Command(\"make test\")], workspace: Some(\"/srv/x\"), trust: None }";
     let words = [
         "--json",
         "--model",
@@ -183,7 +183,10 @@ fn sentences() {
     refused(&["plan", "k7f", "burn", "t3"], "type: add TEXT | edit ID TEXT");
     refused(&["plan", "k7f", "done"], "nothing was changed");
     refused(&["plan", "k7f", "move", "t3", "up"], "a position is a number from 1, not \"up\"");
-    refused(&["raise", "k7f", "money", "5"], "the axes are time, iterations, model-calls, tool-calls, tokens, cost");
+    refused(
+        &["raise", "k7f", "money", "5"],
+        "the axes are time, deadline, iterations, model-calls, tool-calls, tokens, cost",
+    );
     refused(&["raise", "k7f", "time", "5"], "the limit of time must be a time such as 30m, 2h or 1h30m, or unlimited");
     refused(&["raise", "k7f", "cost", "0"], "a limit of zero on cost would stop the run at once");
     refused(&["g", "--json", "runs"], "the goal came as 2 arguments");

@@ -104,6 +104,7 @@ fn a_whole_file() {
         pass_variables = ['CARGO_HOME', 'JAVA_HOME']";
     let settings = merge(file, &[], &[]).unwrap();
     let limits = Limits {
+        deadline: Limit::Unlimited,
         active: Limit::At(5_400_000),
         loops: Limit::At(20),
         model_calls: Limit::At(5),

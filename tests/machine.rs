@@ -106,6 +106,11 @@ fn budgets() {
 }
 
 #[test]
+fn deadline() {
+    check("deadline");
+}
+
+#[test]
 fn approvals() {
     check("approvals");
 }

@@ -19,6 +19,7 @@ use serde_json::Value;
 use serde_json::json;
 use tiller::domain::id::CallId;
 use tiller::domain::id::ModelCallId;
+use tiller::domain::id::Seq;
 use tiller::domain::message::Entry;
 use tiller::domain::message::Message;
 use tiller::domain::message::ToolUse;
@@ -135,7 +136,7 @@ fn request(closing: &str, max_output: u64) -> ModelRequest {
         purpose: Purpose::Turn,
         talk: Transcript::default(),
         system: "You are helpful.".to_string(),
-        entries: Vec::new(),
+        entries: Transcript::default(),
         closing: closing.to_string(),
         offer: Arc::default(),
         max_output,
@@ -213,12 +214,13 @@ async fn tools(model: &OpenAi) {
 
 /// A conversation with calls, one of them unreadable, is taken: servers tend to refuse those.
 async fn history(model: &OpenAi) {
-    let entry = |message| Arc::new(Entry { iteration: 1, at: Timestamp(0), message });
+    let entry = |message| Arc::new(Entry { iteration: 1, at: Timestamp(0), seq: Seq(0), message });
     let call = |number: u32, arguments: &str| ToolUse {
         id: CallId(number),
         wire_id: format!("call_{number}"),
         tool: "read file".to_string(),
         arguments: arguments.to_string(),
+        seq: Seq(0),
     };
     let result = |number: u32, kind| {
         let text = "the text".to_string();
@@ -232,7 +234,7 @@ async fn history(model: &OpenAi) {
         result(2, OutcomeKind::NotRun(ProblemKind::Malformed)),
         entry(Message::Engine { text: "One call could not be read.".to_string() }),
     ];
-    let request = ModelRequest { entries, ..request("Say what you read.", 8) };
+    let request = ModelRequest { entries: entries.into_iter().collect(), ..request("Say what you read.", 8) };
     let reply = model.call(request, broadcast::channel(64).0, CancellationToken::new()).await.unwrap();
     assert!(reply.usage.unwrap().prompt() > 30, "{reply:?}");
 }

@@ -18,6 +18,7 @@ use serde_json::Value;
 use tiller::domain::id::CallId;
 use tiller::domain::id::InterjectionId;
 use tiller::domain::id::ModelCallId;
+use tiller::domain::id::Seq;
 use tiller::domain::limits::REPLY_MAX_BYTES;
 use tiller::domain::message::Entry;
 use tiller::domain::message::Message;
@@ -357,12 +358,13 @@ fn model(address: &str, timeouts: Timeouts) -> OpenAi {
 }
 
 fn request() -> ModelRequest {
-    let entry = |message| Arc::new(Entry { iteration: 1, at: Timestamp(0), message });
+    let entry = |message| Arc::new(Entry { iteration: 1, at: Timestamp(0), seq: Seq(0), message });
     let uses = vec![ToolUse {
         id: CallId(1),
         wire_id: "call_1".to_string(),
         tool: "shell".to_string(),
         arguments: "{}".to_string(),
+        seq: Seq(0),
     }];
     ModelRequest {
         call: ModelCallId(1),
@@ -372,7 +374,7 @@ fn request() -> ModelRequest {
         purpose: Purpose::Turn,
         talk: Transcript::default(),
         system: "be good".to_string(),
-        entries: vec![
+        entries: Transcript::from_iter([
             entry(Message::Operator { id: InterjectionId(1), text: "hello".to_string() }),
             entry(Message::Assistant { call: ModelCallId(1), phase: Phase::Pursue, text: String::new(), uses }),
             entry(Message::ToolResult {
@@ -383,7 +385,7 @@ fn request() -> ModelRequest {
                 title: String::new(),
                 took: Span(1),
             }),
-        ],
+        ]),
         closing: "go on".to_string(),
         offer: Arc::default(),
         max_output: 512,
@@ -530,7 +532,7 @@ async fn nobody_there_costs_nothing() {
 async fn a_conversation_out_of_order_is_not_sent() {
     let server = serve(vec![]);
     let mut request = request();
-    request.entries.pop();
+    request.entries = request.entries.entries().take(2).cloned().collect();
     let outcome = model(&server.address, SOON).call(request, broadcast::channel(1).0, CancellationToken::new()).await;
     let failed = outcome.unwrap_err();
     assert_eq!((failed.class, failed.received.accepted), (FailureClass::BadRequest, false));

@@ -18,6 +18,7 @@ use serde_json::Value;
 use tiller::domain::id::CallId;
 use tiller::domain::id::InterjectionId;
 use tiller::domain::id::ModelCallId;
+use tiller::domain::id::Seq;
 use tiller::domain::limits;
 use tiller::domain::message::Entry;
 use tiller::domain::message::Message;
@@ -232,7 +233,7 @@ impl Engine {
                 phase,
                 purpose: Purpose::Turn,
                 system: String::new(),
-                entries: self.entries.clone(),
+                entries: self.entries.iter().cloned().collect(),
                 talk: self.entries.iter().cloned().collect(),
                 closing: String::new(),
                 offer: Arc::default(),
@@ -260,6 +261,7 @@ impl Engine {
             wire_id: call.id.clone(),
             tool: call.name.clone(),
             arguments: call.arguments.clone(),
+            seq: Seq(0),
         });
         let uses: Vec<ToolUse> = uses.collect();
         self.say(Message::Assistant { call: ModelCallId(1), phase, text: reply.text, uses: uses.clone() });
@@ -278,7 +280,7 @@ impl Engine {
     }
 
     fn say(&mut self, message: Message) {
-        self.entries.push(Arc::new(Entry { iteration: 1, at: Timestamp(0), message }));
+        self.entries.push(Arc::new(Entry { iteration: 1, at: Timestamp(0), seq: Seq(0), message }));
     }
 
     fn update_plan(&mut self, arguments: &Value) -> String {

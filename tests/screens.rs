@@ -9,6 +9,8 @@ mod keys;
 mod pty;
 #[path = "screens/sizes.rs"]
 mod sizes;
+#[path = "screens/states.rs"]
+mod states;
 #[path = "screens/story.rs"]
 mod story;
 

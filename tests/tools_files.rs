@@ -91,6 +91,7 @@ async fn a_race_for_the_folder_gains_nothing() {
     let toolbox = Toolbox::new(Scene {
         workspace: workspace.clone(),
         off_limits: Vec::new(),
+        pre_images: None,
         program: PathBuf::from("/no/such/program"),
         passed_variables: Vec::new(),
     });

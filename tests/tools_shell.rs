@@ -62,6 +62,7 @@ impl Bench {
         let scene = Scene {
             workspace: workspace.clone(),
             off_limits: Vec::new(),
+            pre_images: None,
             program: PathBuf::from(env!("CARGO_BIN_EXE_tiller")),
             passed_variables: Vec::new(),
         };

@@ -19,7 +19,9 @@ pub enum Branch {
     /// Go back to the end of an iteration; what came after it is hidden, not removed
     #[command(
         after_help = "Example: tiller rewind k7f 4 && tiller say k7f \"try the other way\" && tiller resume k7f\n\
-                            Money and counts stay, and so does what the calls after it did: they are listed."
+                            Money and counts stay, and so does what the calls after it did: they are listed.\n\
+                            Files that they wrote, and that nobody changed since, can be put back with --restore;\n\
+                            if that breaks off, the same line does the rest."
     )]
     Rewind {
         /// The beginning of its name
@@ -27,6 +29,9 @@ pub enum Branch {
         run: String,
         /// The iteration
         iteration: u32,
+        /// Put back the files that calls after it wrote, where they are as those calls left them
+        #[arg(long)]
+        restore: bool,
     },
     /// Start a new run from the end of an iteration of this one, which stays as it is
     #[command(after_help = "Example: tiller fork k7f --goal \"now the tests\"")]

@@ -24,6 +24,9 @@ pub(crate) struct OptionWords {
     /// How many iterations the run may take, or `unlimited`
     #[arg(long, value_name = "N", value_parser = crate::cli::values::iterations)]
     max_iterations: Option<Limit>,
+    /// Until when the run may work: a time from now (2h), a moment (2030-01-31T18:00:00Z), or `none`
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::values::deadline)]
+    deadline: Option<String>,
     /// A shell line that must succeed before the goal counts as reached; may be given several times
     #[arg(long = "check", value_name = "CMD")]
     checks: Vec<String>,
@@ -61,6 +64,7 @@ impl OptionWords {
             model: self.model,
             budget: self.budget,
             iterations: self.max_iterations,
+            deadline: self.deadline,
             checks,
             workspace: self.workspace,
             trust: self.trust,

@@ -5,6 +5,7 @@ use clap::Args;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::budget::ReservationId;
+use crate::domain::deadline::Deadline;
 use crate::domain::id::CallId;
 use crate::domain::id::InterjectionId;
 use crate::domain::id::RUN_ID_ALPHABET;
@@ -43,6 +44,11 @@ pub(crate) fn cost(text: &str) -> Result<Limit, String> {
 
 pub(crate) fn iterations(text: &str) -> Result<Limit, String> {
     Axis::Loops.parse_limit(text)
+}
+
+/// A deadline, kept as it was written: it counts from the start.
+pub(crate) fn deadline(text: &str) -> Result<String, String> {
+    Deadline::parse(text).map(|_| text.to_string())
 }
 
 pub(crate) fn axis(word: &str) -> Result<Axis, String> {

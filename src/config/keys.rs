@@ -40,6 +40,8 @@ pub enum Holds {
     Switch,
     /// A limit on an axis.
     Limit(Axis),
+    /// A length of time after the start.
+    Deadline,
     /// A limit on the cost of all runs.
     Daily,
     /// A number of tokens.
@@ -63,6 +65,7 @@ impl Holds {
             Holds::Switch => "true or false",
             Holds::Limit(Axis::Cost) | Holds::Daily => "dollars in quotes, \"5.00\", or \"unlimited\"",
             Holds::Limit(Axis::Active) => "a time in quotes, \"2h\" or \"30m\", or \"unlimited\"",
+            Holds::Deadline | Holds::Limit(Axis::Deadline) => "a time in quotes, \"3h\" or \"90m\", or \"none\"",
             Holds::Limit(Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens) => {
                 "a whole number from 1, or \"unlimited\""
             }
@@ -86,6 +89,12 @@ pub const KEYS: &[Key] = &[
         "What all runs of this state directory together may cost in any 24 hours.",
     ),
     key(&["budget", "time"], Holds::Limit(Axis::Active), "\"2h\"", "How long it may be running; waiting is free."),
+    key(
+        &["budget", "deadline"],
+        Holds::Deadline,
+        "\"none\"",
+        "How long after its start it parks, whether it was running or waited.",
+    ),
     key(&["budget", "iterations"], Holds::Limit(Axis::Loops), "32", "How many iterations it may take."),
     key(&["budget", "tool_calls"], Holds::Limit(Axis::ToolCalls), "300", "How many tool calls it may start."),
     key(&["budget", "model_calls"], Holds::Limit(Axis::ModelCalls), "96", "How many times the model may be asked."),

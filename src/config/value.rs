@@ -12,6 +12,7 @@ use crate::config::keys::Holds;
 use crate::config::keys::split_model;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::deadline::Deadline;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::terms::Check;
@@ -49,7 +50,7 @@ pub(crate) fn from_toml(holds: Holds, value: &Spanned<DeValue<'_>>) -> Result<Va
         (Holds::Limit(Axis::Cost) | Holds::Daily | Holds::Dollars, DeValue::Float(number)) => {
             Err(format!("money is written in quotes, so that it is exact; write \"{}\"", number.as_str()))
         }
-        (Holds::Limit(Axis::Active), other) => expected(kind(other)),
+        (Holds::Deadline | Holds::Limit(Axis::Active), other) => expected(kind(other)),
         (Holds::Limit(_) | Holds::Daily | Holds::Tokens | Holds::Dollars, DeValue::Integer(number)) => {
             match i64::from_str_radix(number.as_str(), number.radix()) {
                 Ok(number) => from_text(holds, &number.to_string()),
@@ -97,6 +98,10 @@ pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
         Holds::Switch if ["true", "false"].contains(&text) => Ok(Value::Text(text.to_string())),
         Holds::Switch => Err(expected()),
         Holds::Limit(axis) => axis.parse_limit(text).map(Value::Limit),
+        Holds::Deadline => match Deadline::parse(text)? {
+            Deadline::After(_) | Deadline::None => Ok(Value::Text(text.to_string())),
+            Deadline::At(_) => Err(format!("{}; a moment is for one run: --deadline", expected())),
+        },
         Holds::Daily => Axis::Cost.parse_limit(text).map(Value::Limit),
         Holds::Tokens => match text.parse() {
             Ok(tokens) if tokens > 0 => Ok(Value::Number(tokens)),

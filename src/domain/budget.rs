@@ -6,11 +6,14 @@ use rpds::RedBlackTreeMapSync;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::domain::deadline::Deadline;
+use crate::domain::deadline::moment;
 use crate::domain::id::ModelCallId;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::money::Usage;
 use crate::domain::time::Span;
+use crate::domain::time::Timestamp;
 use crate::domain::time::parse;
 
 /// The word for having no limit on an axis.
@@ -50,6 +53,8 @@ impl Limit {
 pub enum Axis {
     /// Milliseconds while running.
     Active,
+    /// A moment, in milliseconds since 1970.
+    Deadline,
     /// Iterations of phase pursue and replan.
     Loops,
     /// Model calls, all phases and attempts.
@@ -64,12 +69,14 @@ pub enum Axis {
 
 impl Axis {
     /// All axes, in the order in which they are checked before a call: cheap and certain first.
-    pub const ALL: [Axis; 6] = [Axis::Active, Axis::Loops, Axis::ModelCalls, Axis::ToolCalls, Axis::Tokens, Axis::Cost];
+    pub const ALL: [Axis; 7] =
+        [Axis::Active, Axis::Deadline, Axis::Loops, Axis::ModelCalls, Axis::ToolCalls, Axis::Tokens, Axis::Cost];
 
     /// The axis as one word, as commands take it.
     pub fn word(self) -> &'static str {
         match self {
             Axis::Active => "time",
+            Axis::Deadline => "deadline",
             Axis::Loops => "iterations",
             Axis::ModelCalls => "model-calls",
             Axis::ToolCalls => "tool-calls",
@@ -92,6 +99,11 @@ impl Axis {
         }
         let (amount, form) = match self {
             Axis::Active => (parse(text).map(|span| span.0), "a time such as 30m, 2h or 1h30m"),
+            Axis::Deadline => match Deadline::parse(text)? {
+                Deadline::At(at) => (Some(at.0), ""),
+                Deadline::After(_) => (None, "a moment such as 2030-01-31T18:00:00Z"),
+                Deadline::None => return Ok(Limit::Unlimited),
+            },
             Axis::Cost => (MicroUsd::parse_dollars(text).map(|amount| amount.0), "dollars such as 5 or 0.50"),
             Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens => {
                 (text.parse().ok(), "a whole number such as 50")
@@ -107,9 +119,26 @@ impl Axis {
         }
     }
 
+    /// Reads a limit where the present is known, so that a deadline may also be a length of time from now. Errors as
+    /// `parse_limit` does, and when a deadline is past.
+    pub fn parse_limit_at(self, text: &str, now: Timestamp) -> Result<Limit, String> {
+        match self {
+            Axis::Deadline => Deadline::parse(text)?.limit(now),
+            Axis::Active | Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens | Axis::Cost => {
+                self.parse_limit(text)
+            }
+        }
+    }
+
+    /// Whether a run has no limit on this axis unless one is asked for, so that having none is nothing to warn of.
+    pub fn is_optional(self) -> bool {
+        self == Axis::Deadline
+    }
+
     /// An amount on this axis, for people.
     pub fn show(self, amount: u64) -> String {
         match self {
+            Axis::Deadline => moment(Timestamp(amount)),
             Axis::Active => crate::domain::time::human(Span(amount)),
             Axis::Cost => MicroUsd(amount).to_string(),
             Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens => amount.to_string(),
@@ -117,11 +146,22 @@ impl Axis {
     }
 }
 
+fn no_limit() -> Limit {
+    Limit::Unlimited
+}
+
+fn is_no_limit(limit: &Limit) -> bool {
+    *limit == Limit::Unlimited
+}
+
 /// The limits of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Milliseconds of active time.
     pub active: Limit,
+    /// The moment until which it may work, in milliseconds since 1970.
+    #[serde(default = "no_limit", skip_serializing_if = "is_no_limit")]
+    pub deadline: Limit,
     /// Iterations.
     pub loops: Limit,
     /// Model calls.
@@ -138,6 +178,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             active: Limit::At(limits::ACTIVE.0),
+            deadline: Limit::Unlimited,
             loops: Limit::At(limits::LOOPS),
             model_calls: Limit::At(limits::MODEL_CALLS),
             tool_calls: Limit::At(limits::TOOL_CALLS),
@@ -152,6 +193,7 @@ impl Limits {
     pub fn on(&self, axis: Axis) -> Limit {
         match axis {
             Axis::Active => self.active,
+            Axis::Deadline => self.deadline,
             Axis::Loops => self.loops,
             Axis::ModelCalls => self.model_calls,
             Axis::ToolCalls => self.tool_calls,
@@ -164,6 +206,7 @@ impl Limits {
     pub fn set(&mut self, axis: Axis, limit: Limit) {
         match axis {
             Axis::Active => self.active = limit,
+            Axis::Deadline => self.deadline = limit,
             Axis::Loops => self.loops = limit,
             Axis::ModelCalls => self.model_calls = limit,
             Axis::ToolCalls => self.tool_calls = limit,
@@ -241,7 +284,7 @@ pub enum Basis {
 }
 
 /// The account of a run. Private, because `spent + reserved ≤ limit` must hold when something is reserved.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pool {
     limits: Limits,
     reserved: Option<Reservation>,
@@ -249,12 +292,15 @@ pub struct Pool {
     usage: Usage,
     unverified: MicroUsd,
     estimated: MicroUsd,
+    #[serde(with = "crate::domain::stored::listed")]
     charges: RedBlackTreeMapSync<ReservationId, Charge>,
+    #[serde(with = "crate::domain::stored::listed")]
     corrected: RedBlackTreeMapSync<ReservationId, MicroUsd>,
     loops: u64,
     model_calls: u64,
     tool_calls: u64,
     active: Span,
+    latest: Timestamp,
 }
 
 impl Pool {
@@ -273,6 +319,7 @@ impl Pool {
             model_calls: 0,
             tool_calls: 0,
             active: Span(0),
+            latest: Timestamp(0),
         }
     }
 
@@ -324,10 +371,11 @@ impl Pool {
             .map(|(id, charge)| (*id, charge.amount))
     }
 
-    /// What was used on an axis.
+    /// What was used on an axis; of the deadline, the time of the last record.
     pub fn used(&self, axis: Axis) -> u64 {
         match axis {
             Axis::Active => self.active.0,
+            Axis::Deadline => self.latest.0,
             Axis::Loops => self.loops,
             Axis::ModelCalls => self.model_calls,
             Axis::ToolCalls => self.tool_calls,
@@ -422,9 +470,10 @@ impl Pool {
         self.tool_calls += 1;
     }
 
-    /// Takes over the active time, which never goes back.
-    pub fn observe_active(&mut self, active: Span) {
+    /// Takes over the active time, which never goes back, and the time of a record, which may.
+    pub fn observe_time(&mut self, at: Timestamp, active: Span) {
         self.active = self.active.max(active);
+        self.latest = at;
     }
 }
 

@@ -29,10 +29,10 @@ impl Run {
     ) {
         self.next.call = id.next();
         self.iteration.calls.push(id);
-        let one = ToolUse { id, wire_id: wire.to_string(), tool: tool.to_string(), arguments: arguments.to_string() };
-        self.transcript.add_use(one);
-        if let Some(reply) = self.transcript.last() {
-            self.context.replace_last(reply);
+        let (wire_id, named, seq) = (wire.to_string(), tool.to_string(), record.seq);
+        let one = ToolUse { id, wire_id, tool: named, arguments: arguments.to_string(), seq };
+        if let Some(reply) = self.transcript.add_use(one) {
+            self.context.grow_reply(reply);
         }
         let call = ToolCall {
             id,

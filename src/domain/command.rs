@@ -319,8 +319,9 @@ impl fmt::Display for Refusal {
             }
             Refusal::EndedUnsaid(status) => write!(
                 out,
-                "the run has ended ({}); nothing was sent; a fork from its end can begin with this text: `tiller fork`",
-                status.phrase()
+                "the run has ended ({}); nothing was sent; a fork from its end can begin with this text; {}",
+                status.phrase(),
+                status.way_on().unwrap_or_default()
             ),
             Refusal::NotRunning(status) => write!(out, "the run is not running: it is {}", status.phrase()),
             Refusal::NotParked(status) => write!(out, "the run is not parked: it is {}", status.phrase()),

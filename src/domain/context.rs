@@ -5,29 +5,36 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rpds::RedBlackTreeSetSync;
-use rpds::VectorSync;
 use serde::Deserialize;
 use serde::Serialize;
 
 use crate::domain::budget::ReservationId;
 use crate::domain::id::CallId;
 use crate::domain::id::InterjectionId;
+use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::message::Entry;
 use crate::domain::message::Message;
 use crate::domain::message::ToolUse;
 use crate::domain::message::Transcript;
-use crate::domain::message::place_result;
 use crate::domain::text::head;
 use crate::domain::text::sha256_hex;
+use crate::domain::time::Timestamp;
 use crate::domain::tool::OutcomeKind;
 
 /// The conversation as it is sent. Cloning shares everything.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Context {
-    sent: VectorSync<Arc<Entry>>,
+    /// What stands for the iterations before the base, then what was said since.
+    #[serde(skip)]
+    sent: Transcript,
+    /// So many entries of it stand for the iterations before the base.
+    #[serde(skip)]
+    lead: usize,
+    #[serde(with = "crate::domain::stored::listed")]
     elided: RedBlackTreeSetSync<CallId>,
     /// What stands for the iterations before the base.
+    #[serde(with = "crate::domain::stored::maybe_shared")]
     pub compacted: Option<Arc<Compacted>>,
     /// The iteration that made the last summary; nothing when the next one need not keep a distance.
     pub compacted_at: Option<u32>,
@@ -48,7 +55,7 @@ pub struct Context {
 }
 
 /// The provider refused a request for its size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Demand {
     /// What was too much.
     pub of: Excess,
@@ -57,7 +64,7 @@ pub struct Demand {
 }
 
 /// What was too much of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Excess {
     /// Its tokens, for the model's window.
     Tokens,
@@ -66,22 +73,24 @@ pub enum Excess {
 }
 
 /// What stands for iterations that are not sent any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compacted {
     /// The last of them.
     pub to: u32,
     /// The summary.
     pub text: String,
     /// What the operator said in them, oldest first, as far as it is kept word for word.
+    #[serde(with = "crate::domain::stored::each_shared")]
     pub said: Vec<Arc<Entry>>,
     /// What they said before that.
     pub older: Vec<Reference>,
     /// Results of calls that were denied in them, oldest first.
+    #[serde(with = "crate::domain::stored::each_shared")]
     pub denied: Vec<Arc<Entry>>,
 }
 
 /// Something that the operator said, by its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reference {
     /// Which interjection.
     pub id: InterjectionId,
@@ -122,7 +131,12 @@ pub fn reference(text: &str) -> String {
 impl Context {
     /// What is sent since the base.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
-        self.sent.iter()
+        self.sent.entries().skip(self.lead)
+    }
+
+    /// All that is sent, shared.
+    pub fn sent(&self) -> &Transcript {
+        &self.sent
     }
 
     /// Whether something of this call is left out already.
@@ -153,17 +167,22 @@ impl Context {
 
     /// Adds what is said.
     pub fn push(&mut self, entry: &Arc<Entry>) {
-        self.sent.push_back_mut(inlined(entry));
+        self.sent.push(inlined(entry));
+    }
+
+    /// Takes in what is sent since the base, as a snapshot has it.
+    pub(crate) fn put_back(&mut self, since: impl Iterator<Item = Arc<Entry>>, created: Timestamp) {
+        let leading = self.compacted.as_ref().map(|compacted| leading(compacted, created)).unwrap_or_default();
+        self.lead = leading.len();
+        self.sent = leading.into_iter().chain(since).collect();
     }
 
     pub(crate) fn push_result(&mut self, entry: &Arc<Entry>) {
-        place_result(&mut self.sent, entry.clone());
+        self.sent.push_result(entry.clone());
     }
 
-    pub(crate) fn replace_last(&mut self, entry: &Arc<Entry>) {
-        if let Some(last) = self.sent.len().checked_sub(1) {
-            self.sent.set_mut(last, entry.clone());
-        }
+    pub(crate) fn grow_reply(&mut self, entry: &Arc<Entry>) {
+        self.sent.grow_reply(entry.clone());
     }
 
     /// Leaves out what the references name. Errors when a call has no result in what is sent.
@@ -172,7 +191,7 @@ impl Context {
         let mut tools: BTreeMap<CallId, String> = BTreeMap::new();
         let mut changed: Vec<(usize, Arc<Entry>)> = Vec::new();
         let mut found = 0;
-        for (place, entry) in self.sent.iter().enumerate() {
+        for (place, entry) in self.sent.entries().enumerate() {
             match &entry.message {
                 Message::Assistant { uses, .. } if uses.iter().any(|one| by_call.contains_key(&one.id)) => {
                     tools.extend(uses.iter().map(|one| (one.id, one.tool.clone())));
@@ -198,7 +217,7 @@ impl Context {
             return Err("a result is left out that is not there".to_string());
         }
         for (place, entry) in changed {
-            self.sent.set_mut(place, entry);
+            self.sent.reword(place, entry);
         }
         by_call.keys().for_each(|call| self.elided.insert_mut(*call));
         self.revision += 1;
@@ -209,17 +228,54 @@ impl Context {
     }
 
     /// Moves the base behind iteration `to`; `summary` stands for what was before.
-    pub(crate) fn compact(&mut self, talk: &Transcript, summary: &str, to: u32) {
-        let rest: VectorSync<Arc<Entry>> = self.sent.iter().filter(|entry| entry.iteration > to).cloned().collect();
+    pub(crate) fn compact(&mut self, talk: &Transcript, summary: &str, to: u32, created: Timestamp) {
         let cut: Vec<&Arc<Entry>> = talk.entries().take_while(|entry| entry.iteration <= to).collect();
         let (said, older) = said(&cut);
         let compacted = Compacted { to, text: summary.to_string(), said, older, denied: denied(&cut) };
-        self.sent = rest;
+        let leading = leading(&compacted, created);
+        let rest: Vec<Arc<Entry>> = self.entries().filter(|entry| entry.iteration > to).cloned().collect();
+        self.lead = leading.len();
+        self.sent = leading.into_iter().chain(rest).collect();
         self.compacted = Some(Arc::new(compacted));
         self.rejected = 0;
         self.asked = None;
         self.revision += 1;
     }
+}
+
+/// What is sent in the place of the iterations before the base.
+fn leading(compacted: &Compacted, created: Timestamp) -> Vec<Arc<Entry>> {
+    let message = Message::Engine { text: opening(compacted) };
+    let first = Arc::new(Entry { iteration: compacted.to, at: created, seq: Seq(0), message });
+    [first].into_iter().chain(compacted.said.iter().cloned()).collect()
+}
+
+/// What the model is told of the iterations that are not sent.
+fn opening(compacted: &Compacted) -> String {
+    let mut parts = vec![format!(
+        "Iterations 1 to {} are not repeated here. What was kept of them:\n\n{}",
+        compacted.to, compacted.text
+    )];
+    let denied: Vec<String> = compacted
+        .denied
+        .iter()
+        .filter_map(|entry| match &entry.message {
+            Message::ToolResult { title, text, .. } => Some(format!("- {title}: {text}")),
+            Message::Operator { .. } | Message::Engine { .. } | Message::Assistant { .. } => None,
+        })
+        .collect();
+    if !denied.is_empty() {
+        parts.push(format!("These calls were denied; do not try them again:\n{}", denied.join("\n")));
+    }
+    if !compacted.older.is_empty() {
+        let older: Vec<String> =
+            compacted.older.iter().map(|one| format!("- {}, {} bytes, ref {}", one.id, one.bytes, one.hash)).collect();
+        parts.push(format!("The operator also said, earlier (read_ref returns it):\n{}", older.join("\n")));
+    }
+    if !compacted.said.is_empty() {
+        parts.push("What the operator said in them follows, word for word.".to_string());
+    }
+    parts.join("\n\n")
 }
 
 /// The entry as it is sent: a long text of the operator is its beginning, and a reference to all of it.

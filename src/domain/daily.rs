@@ -16,6 +16,15 @@ use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::time::Timestamp;
 
+/// What all runs together spent and hold in the last 24 hours, against what they may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Today {
+    /// Spent and held.
+    pub spent: MicroUsd,
+    /// What they may.
+    pub limit: Limit,
+}
+
 /// One line of the ledger: what became of a reservation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {

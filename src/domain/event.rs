@@ -39,6 +39,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::tool::Digest;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
+use crate::domain::tool::FileWrite;
 use crate::domain::tool::Probe;
 use crate::domain::tool::ToolOutcome;
 use crate::domain::trust::Trust;
@@ -90,6 +91,25 @@ pub enum Event {
         to_seq: Seq,
         /// Through this client.
         by: ClientId,
+    },
+    /// A file is about to be put back as it was before a call that was gone back behind.
+    RestoreStarted {
+        /// The call that wrote it.
+        call: CallId,
+        /// The file, before and after that call.
+        write: Box<FileWrite>,
+        /// Through this client.
+        by: ClientId,
+    },
+    /// It was put back, or not.
+    RestoreFinished {
+        /// The call that wrote it.
+        call: CallId,
+        /// The file.
+        path: String,
+        /// Why it is not as it was before the call, if it is not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<String>,
     },
     /// The run is a fork from here on: what stands before is a copy of another run's beginning.
     Forked {
@@ -444,6 +464,8 @@ impl Event {
             Event::OwnerAcquired { .. } => "owner_acquired",
             Event::StatusChanged { .. } => "status_changed",
             Event::Rewound { .. } => "rewound",
+            Event::RestoreStarted { .. } => "restore_started",
+            Event::RestoreFinished { .. } => "restore_finished",
             Event::Forked { .. } => "forked",
             Event::ControlRequested { .. } => "control_requested",
             Event::Recovered { .. } => "recovered",

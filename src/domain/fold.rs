@@ -80,7 +80,6 @@ impl Run {
             return Err(Broken { seq: record.seq, why: "the first record is not number 1".to_string() });
         }
         let plan = Plan::seed(terms.goal.as_str());
-        let offer = Offer::new(control::specs().iter().chain(&terms.tools).cloned().collect());
         Ok(Run {
             id,
             seq: record.seq,
@@ -88,7 +87,7 @@ impl Run {
             created: record.at,
             pool: Pool::new(terms.limits),
             terms: Arc::new(Terms::clone(terms)),
-            offer: Arc::new(offer),
+            offer: offer(terms),
             status: Status::Queued,
             status_since: record.at,
             owner: None,
@@ -133,7 +132,7 @@ impl Run {
             return Err(broken("the run has ended before".to_string()));
         }
         self.change(record).map_err(broken)?;
-        self.pool.observe_active(record.active);
+        self.pool.observe_time(record.at, record.active);
         self.seq = record.seq;
         self.at = record.at;
         Ok(())
@@ -170,6 +169,7 @@ impl Run {
             }
             Event::StatusChanged { status, by: _ } => self.change_status(status, record),
             Event::Rewound { .. } => return Err("a rewind needs what was before it".to_string()),
+            Event::RestoreStarted { .. } | Event::RestoreFinished { .. } => self.may_restore()?,
             Event::Forked { parent, iteration, terms, by: _ } => {
                 self.branch_off((parent, *iteration), terms, record)?;
             }
@@ -388,13 +388,13 @@ impl Run {
     }
 
     pub(crate) fn answer(&mut self, message: Message, record: &Record) {
-        let entry = Arc::new(Entry { iteration: self.iteration.n, at: record.at, message });
+        let entry = Arc::new(Entry { iteration: self.iteration.n, at: record.at, seq: record.seq, message });
         self.context.push_result(&entry);
         self.transcript.push_result(entry);
     }
 
     pub(crate) fn say(&mut self, message: Message, record: &Record) {
-        let entry = Arc::new(Entry { iteration: self.iteration.n, at: record.at, message });
+        let entry = Arc::new(Entry { iteration: self.iteration.n, at: record.at, seq: record.seq, message });
         self.context.push(&entry);
         self.transcript.push(entry);
     }
@@ -425,6 +425,11 @@ impl Iteration {
             tokens: 0,
         }
     }
+}
+
+/// The tools of these terms and the control tools.
+pub(crate) fn offer(terms: &Terms) -> Arc<Offer> {
+    Arc::new(Offer::new(control::specs().iter().chain(&terms.tools).cloned().collect()))
 }
 
 /// The plan when no plan could be had: the goal itself, marked so (docs/ENGINE.md §6.4).

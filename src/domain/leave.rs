@@ -71,10 +71,18 @@ impl ToolCall {
     }
 }
 
+/// How the sentence about changed arguments begins.
+const CHANGED: &str = "the operator changed the arguments of this call";
+
+/// Whether a result may begin with the sentence that says what the operator changed.
+pub(crate) fn tells_changes(told: &str) -> bool {
+    told.starts_with(CHANGED)
+}
+
 /// One line: which arguments are others than the model wrote.
 pub fn changes(original: &str, arguments: &str) -> String {
     let (Some(before), Some(after)) = (object(original), object(arguments)) else {
-        return format!("the operator changed the arguments of this call to: {}", one_line(arguments, VALUE_CHARS));
+        return format!("{CHANGED} to: {}", one_line(arguments, VALUE_CHARS));
     };
     let shown = |value: Option<&Value>| match value {
         None => "nothing".to_string(),
@@ -95,7 +103,7 @@ pub fn changes(original: &str, arguments: &str) -> String {
     if named.is_empty() {
         named.push("only how they are written".to_string());
     }
-    format!("the operator changed the arguments of this call: {}", named.join("; "))
+    format!("{CHANGED}: {}", named.join("; "))
 }
 
 fn object(text: &str) -> Option<Map<String, Value>> {

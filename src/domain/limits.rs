@@ -274,6 +274,14 @@ pub const RECORD_MAX_BYTES: usize = 16 * 1024 * 1024;
 /// Largest file that is read from beside a store, in bytes: a summary, an owner, a draft, whose JSON can be six times
 /// as long as its text.
 pub const SIDE_FILE_MAX_BYTES: u64 = 512 * 1024;
+/// Iterations, or bytes of records, after which a snapshot is due (docs/ENGINE.md §10.5).
+pub const SNAPSHOT_ITERATIONS: u64 = 16;
+/// See `SNAPSHOT_ITERATIONS`.
+pub const SNAPSHOT_BYTES: usize = 256 * 1024;
+/// Longest snapshot as JSON: a run of hundreds of thousands of iterations. A longer one is not kept.
+pub const SNAPSHOT_MAX_BYTES: usize = 128 * 1024 * 1024;
+/// Snapshots of a run that are kept: the newest, and one more in case it is damaged.
+pub const SNAPSHOTS_KEPT: usize = 2;
 /// Requests that wait for the thread of a store: one writer and a few readers, each of whom waits for its answer.
 pub const STORE_REQUESTS: usize = 16;
 /// Page cache of one store, in bytes. Not a hard bound; a run is read from first to last once, then only appended to.

@@ -27,6 +27,7 @@ use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::terms::Terms;
 use crate::domain::tool::EffectClass;
+use crate::domain::tool::FileWrite;
 use crate::domain::tool::OutcomeKind;
 
 /// Where a run branched off.
@@ -62,6 +63,8 @@ pub struct Deed {
     pub title: String,
     /// How it ended; nothing when nobody knows.
     pub outcome: Option<OutcomeKind>,
+    /// The file that it was to write, as it was last prepared before its last start.
+    pub write: Option<FileWrite>,
 }
 
 /// What lies behind a point of a journal and is not undone by going back to it.
@@ -69,8 +72,16 @@ pub struct Deed {
 pub struct Behind {
     /// Calls that may have changed something, in the order of their starts.
     pub deeds: Vec<Deed>,
-    /// What the operator said and the model was told.
-    pub told: Vec<InterjectionId>,
+    /// What the operator said and the model was told, with its words.
+    pub told: Vec<(InterjectionId, String)>,
+}
+
+/// What is known of a call before it starts.
+struct Proposed {
+    tool: String,
+    title: String,
+    effect: EffectClass,
+    write: Option<FileWrite>,
 }
 
 /// The closed iterations of the visible history, each with the record that closed it.
@@ -104,30 +115,45 @@ pub fn boundary(records: &[Record], asked: u32) -> Result<Seq, NotABoundary> {
     reason = "it looks for a few events; others, and those to come, do not matter"
 )]
 pub fn behind(records: &[Record], seq: Seq) -> Behind {
-    let mut proposed: BTreeMap<CallId, (String, String, EffectClass)> = BTreeMap::new();
+    let mut proposed: BTreeMap<CallId, Proposed> = BTreeMap::new();
+    let mut said: BTreeMap<InterjectionId, &str> = BTreeMap::new();
     let mut behind = Behind::default();
     for record in records {
         let is_behind = record.seq > seq;
         match &record.event {
             Event::ToolCallProposed { call, tool, effect, .. } => {
-                proposed.insert(*call, (tool.clone(), String::new(), *effect));
+                let (tool, title) = (tool.clone(), String::new());
+                proposed.insert(*call, Proposed { tool, title, effect: *effect, write: None });
             }
             Event::ToolCallPrepared { call, facts } => {
-                proposed.entry(*call).and_modify(|known| known.1 = facts.title.clone());
+                proposed.entry(*call).and_modify(|known| {
+                    known.title = facts.title.clone();
+                    known.write = facts.write.clone();
+                });
             }
             Event::ToolCallStarted { call, .. } if is_behind => {
-                let Some((tool, title, effect)) = proposed.get(call) else { continue };
-                let may_change = !matches!(effect, EffectClass::Read | EffectClass::Control);
-                if may_change && behind.deeds.iter().all(|deed| deed.call != *call) {
-                    let (tool, title) = (tool.clone(), title.clone());
-                    behind.deeds.push(Deed { call: *call, tool, title, outcome: None });
+                let Some(Proposed { tool, title, effect, write }) = proposed.get(call) else { continue };
+                if matches!(effect, EffectClass::Read | EffectClass::Control) {
+                    continue;
+                }
+                match behind.deeds.iter_mut().find(|deed| deed.call == *call) {
+                    Some(deed) => deed.write = write.clone(),
+                    None => {
+                        let (tool, title, write) = (tool.clone(), title.clone(), write.clone());
+                        behind.deeds.push(Deed { call: *call, tool, title, outcome: None, write });
+                    }
                 }
             }
             Event::ToolCallFinished { call, outcome } => {
                 let deed = behind.deeds.iter_mut().find(|deed| deed.call == *call);
                 deed.into_iter().for_each(|deed| deed.outcome = Some(outcome.kind));
             }
-            Event::InterjectionDelivered { id } if is_behind => behind.told.push(*id),
+            Event::InterjectionQueued { id, text, .. } => {
+                said.insert(*id, text);
+            }
+            Event::InterjectionDelivered { id } if is_behind => {
+                behind.told.push((*id, said.get(id).map_or(String::new(), |text| (*text).to_string())));
+            }
             _ => {}
         }
     }
@@ -142,17 +168,22 @@ fn gone_back_to(event: &Event) -> Option<Seq> {
 impl Run {
     /// Folds a whole journal, and shows each record with the run that it led to and the length of the conversation
     /// before it. Errors when the journal is empty or a record does not fit.
-    pub fn fold_each(
-        id: &RunId,
-        records: &[Record],
-        mut each: impl FnMut(&Record, &Run, usize),
-    ) -> Result<Run, Broken> {
+    pub fn fold_each(id: &RunId, records: &[Record], each: impl FnMut(&Record, &Run, usize)) -> Result<Run, Broken> {
         let Some((first, rest)) = records.split_first() else {
             return Err(Broken { seq: Seq(1), why: "the journal is empty".to_string() });
         };
+        Run::begin(id.clone(), first)?.fold_after(rest, each)
+    }
+
+    /// Goes on with the records after this state, and shows each as `fold_each` does. Errors when a record does not fit,
+    /// or goes back to before this state.
+    pub fn fold_after(self, rest: &[Record], mut each: impl FnMut(&Record, &Run, usize)) -> Result<Run, Broken> {
         let wanted: BTreeSet<Seq> = rest.iter().filter_map(|record| gone_back_to(&record.event)).collect();
         let mut kept: BTreeMap<Seq, Run> = BTreeMap::new();
-        let mut run = Run::begin(id.clone(), first)?;
+        let mut run = self;
+        if wanted.contains(&run.seq) {
+            kept.insert(run.seq, run.clone());
+        }
         for record in rest {
             let talk = run.transcript.len();
             match gone_back_to(&record.event) {
@@ -215,7 +246,7 @@ impl Run {
             ..past
         };
         self.estimate.factor_percent = self.estimate.factor_percent.max(now.estimate.factor_percent);
-        self.pool.observe_active(record.active);
+        self.pool.observe_time(record.at, record.active);
         Ok(())
     }
 
@@ -232,6 +263,7 @@ impl Run {
         let has_new_goal = terms.goal != self.terms.goal;
         self.terms = std::sync::Arc::new(terms.clone());
         self.pool = Pool::new(terms.limits);
+        self.pool.observe_time(record.at, record.active);
         self.created = record.at;
         self.status = Status::Queued;
         self.status_since = record.at;

@@ -3,17 +3,21 @@
 use std::sync::Arc;
 
 use rpds::VectorSync;
+use serde::Deserialize;
+use serde::Serialize;
 
 use crate::domain::id::CallId;
 use crate::domain::id::InterjectionId;
 use crate::domain::id::ModelCallId;
+use crate::domain::id::Seq;
+use crate::domain::pairing::Order;
 use crate::domain::status::Phase;
 use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
 use crate::domain::tool::OutcomeKind;
 
 /// One entry of the conversation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
     /// The operator spoke during the run.
     Operator {
@@ -56,7 +60,7 @@ pub enum Message {
 }
 
 /// A call as the model wrote it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolUse {
     /// The engine's id.
     pub id: CallId,
@@ -66,67 +70,102 @@ pub struct ToolUse {
     pub tool: String,
     /// Arguments, raw.
     pub arguments: String,
+    /// The record that proposed it.
+    pub seq: Seq,
 }
 
 /// An entry with its place: which iteration it belongs to and when it came.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Number of the iteration; 0 before the first.
     pub iteration: u32,
     /// When it was recorded.
     pub at: Timestamp,
+    /// The record that made it a part of the conversation.
+    pub seq: Seq,
     /// What it is.
     pub message: Message,
 }
 
-/// The whole talk. Cloning shares everything.
+/// A talk, with what is known of it as a whole kept as it grows. Cloning shares everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Transcript(VectorSync<Arc<Entry>>);
+pub struct Transcript {
+    entries: VectorSync<Arc<Entry>>,
+    bytes: usize,
+    order: Order,
+}
 
 impl FromIterator<Arc<Entry>> for Transcript {
     fn from_iter<I: IntoIterator<Item = Arc<Entry>>>(entries: I) -> Self {
-        Transcript(entries.into_iter().collect())
+        let mut talk = Transcript::default();
+        entries.into_iter().for_each(|entry| talk.push(entry));
+        talk
     }
 }
 
 impl Transcript {
     /// Adds an entry at the end.
     pub fn push(&mut self, entry: Arc<Entry>) {
-        self.0.push_back_mut(entry);
+        self.count(&entry);
+        self.entries.push_back_mut(entry);
     }
 
     /// The entry at the end.
     pub fn last(&self) -> Option<&Arc<Entry>> {
-        self.0.last()
+        self.entries.last()
     }
 
-    /// Adds a call to the reply that came last. Nothing happens when the last entry is no reply.
-    pub fn add_use(&mut self, one: ToolUse) {
-        let Some(last) = self.0.last() else { return };
-        let mut entry = Entry::clone(last);
-        if let Message::Assistant { uses, .. } = &mut entry.message {
-            uses.push(one);
-            self.0.set_mut(self.0.len() - 1, Arc::new(entry));
+    /// Adds a call to the reply that came last; gives the reply. Nothing happens when the last entry is no reply.
+    pub fn add_use(&mut self, one: ToolUse) -> Option<&Arc<Entry>> {
+        let mut entry = Entry::clone(self.entries.last()?);
+        let Message::Assistant { uses, .. } = &mut entry.message else { return None };
+        uses.push(one);
+        self.grow_reply(Arc::new(entry));
+        self.last()
+    }
+
+    /// Puts a reply in the place of the last entry: the same with one more call.
+    pub(crate) fn grow_reply(&mut self, entry: Arc<Entry>) {
+        if let Message::Assistant { uses, .. } = &entry.message {
+            uses.last().into_iter().for_each(|one| self.order.take_use(one));
         }
+        if let Some(place) = self.entries.len().checked_sub(1) {
+            self.reword(place, entry);
+        }
+    }
+
+    /// Puts an entry in the place of another that says the same in other words.
+    pub(crate) fn reword(&mut self, place: usize, entry: Arc<Entry>) {
+        let before = self.entries.get(place).map_or(0, |before| entry_bytes(before));
+        self.bytes = self.bytes.saturating_sub(before).saturating_add(entry_bytes(&entry));
+        self.entries.set_mut(place, entry);
     }
 
     /// Adds the result of a call behind those of the calls before it: whichever ended first, results stand in the
     /// order in which the reply asked for them (docs/ENGINE.md §4).
     pub fn push_result(&mut self, entry: Arc<Entry>) {
-        place_result(&mut self.0, entry);
+        self.count(&entry);
+        place_result(&mut self.entries, entry);
+    }
+
+    fn count(&mut self, entry: &Entry) {
+        self.bytes = self.bytes.saturating_add(entry_bytes(entry));
+        self.order.take(entry);
     }
 
     /// The entries, first to last.
-    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
-        self.0.iter()
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> + ExactSizeIterator {
+        self.entries.iter()
     }
 
-    /// Whether a call of the conversation has this id on the wire.
-    pub fn has_wire_id(&self, id: &str) -> bool {
-        self.entries().any(|entry| match &entry.message {
-            Message::Assistant { uses, .. } => uses.iter().any(|one| one.wire_id == id),
-            Message::Operator { .. } | Message::Engine { .. } | Message::ToolResult { .. } => false,
-        })
+    /// Size of all entries as they are sent, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether calls and results are in order.
+    pub fn order(&self) -> &Order {
+        &self.order
     }
 
     /// Whether the operator's words of this id are part of it.
@@ -139,22 +178,22 @@ impl Transcript {
 
     /// How many entries there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.entries.len()
     }
 
     /// Whether nothing was said yet.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.entries.is_empty()
     }
 
     /// The entry at a position, counted from 0.
     pub fn get(&self, index: usize) -> Option<&Arc<Entry>> {
-        self.0.get(index)
+        self.entries.get(index)
     }
 }
 
 /// Adds the result of a call behind those of the calls before it.
-pub(crate) fn place_result(list: &mut VectorSync<Arc<Entry>>, entry: Arc<Entry>) {
+fn place_result(list: &mut VectorSync<Arc<Entry>>, entry: Arc<Entry>) {
     let mut place = list.len();
     list.push_back_mut(entry.clone());
     let Message::ToolResult { call, .. } = &entry.message else { return };
@@ -165,4 +204,19 @@ pub(crate) fn place_result(list: &mut VectorSync<Arc<Entry>>, entry: Arc<Entry>)
         place -= 1;
     }
     list.set_mut(place, entry);
+}
+
+/// Size of an entry as it is sent, in bytes.
+pub fn entry_bytes(entry: &Entry) -> usize {
+    // What the wire adds around a message: roles, ids, punctuation.
+    const FRAME: usize = 24;
+    FRAME
+        + match &entry.message {
+            Message::Operator { text, .. } | Message::Engine { text } | Message::ToolResult { text, .. } => text.len(),
+            Message::Assistant { text, uses, .. } => {
+                let uses: usize =
+                    uses.iter().map(|one| one.tool.len() + one.arguments.len() + one.wire_id.len() + FRAME).sum();
+                text.len() + uses
+            }
+        }
 }

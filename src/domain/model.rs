@@ -8,8 +8,6 @@ use serde::Serialize;
 use crate::domain::context::Excess;
 use crate::domain::id::CallId;
 use crate::domain::id::ModelCallId;
-use crate::domain::message::Entry;
-use crate::domain::message::Message;
 use crate::domain::message::Transcript;
 use crate::domain::money::Price;
 use crate::domain::money::Usage;
@@ -67,7 +65,7 @@ pub struct ModelRequest {
     /// The system text.
     pub system: String,
     /// The conversation as far as it is sent, shared with the run.
-    pub entries: Vec<Arc<Entry>>,
+    pub entries: Transcript,
     /// The whole of it, never sent: a scripted model finds its place in it.
     pub talk: Transcript,
     /// The engine's last word: the plan as it stands and what this phase is for.
@@ -83,8 +81,7 @@ pub struct ModelRequest {
 impl ModelRequest {
     /// Size of everything that is sent, in bytes: what the estimate of its tokens rests on.
     pub fn bytes(&self) -> u64 {
-        let entries: usize = self.entries.iter().map(|entry| entry_bytes(entry)).sum();
-        (self.system.len() + self.closing.len() + entries + self.offer.bytes) as u64
+        (self.system.len() + self.closing.len() + self.entries.bytes() + self.offer.bytes) as u64
     }
 }
 
@@ -112,21 +109,6 @@ impl Offer {
     pub fn find(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.iter().find(|tool| tool.name == name)
     }
-}
-
-/// Size of an entry as it is sent, in bytes.
-pub fn entry_bytes(entry: &Entry) -> usize {
-    // What the wire adds around a message: roles, ids, punctuation.
-    const FRAME: usize = 24;
-    FRAME
-        + match &entry.message {
-            Message::Operator { text, .. } | Message::Engine { text } | Message::ToolResult { text, .. } => text.len(),
-            Message::Assistant { text, uses, .. } => {
-                let uses: usize =
-                    uses.iter().map(|one| one.tool.len() + one.arguments.len() + one.wire_id.len() + FRAME).sum();
-                text.len() + uses
-            }
-        }
 }
 
 /// A whole reply.

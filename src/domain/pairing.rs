@@ -2,66 +2,83 @@
 //! result has its call, and no two calls share an id (docs/ENGINE.md §14.3). Looked at before every request; it mends
 //! nothing, because what is out of order here is a bug of the engine.
 
-use std::collections::BTreeSet;
+use rpds::HashTrieSetSync;
 
 use crate::domain::id::CallId;
 use crate::domain::message::Entry;
 use crate::domain::message::Message;
 use crate::domain::message::ToolUse;
 
-/// What is out of order in a conversation that is about to be sent, in a sentence.
-pub fn check<'a>(entries: impl Iterator<Item = &'a Entry>) -> Result<(), String> {
-    let mut open = OpenCalls::default();
-    for entry in entries {
-        open.take(entry)?;
-    }
-    open.check_all_answered()
-}
-
-/// The calls of the last reply, and which of them still wait for their result.
-#[derive(Default)]
-pub struct OpenCalls<'a> {
-    uses: &'a [ToolUse],
+/// The order of a conversation, kept as it grows: asking for it does not walk what was said before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Order {
+    /// Calls of the last reply that still wait for their result.
     waiting: Vec<CallId>,
-    known: BTreeSet<CallId>,
-    wire_ids: BTreeSet<&'a str>,
+    /// The last call. Ids grow, so one that does not is there twice.
+    last: Option<CallId>,
+    wire_ids: HashTrieSetSync<String>,
+    /// The first thing that was out of order.
+    fault: Option<String>,
 }
 
-impl<'a> OpenCalls<'a> {
-    /// Takes the next entry. Errors with what is out of order.
-    pub fn take(&mut self, entry: &'a Entry) -> Result<(), String> {
-        if let Message::ToolResult { call, .. } = &entry.message {
-            let place = self.waiting.iter().position(|waiting| waiting == call);
-            let place = place.ok_or_else(|| format!("the result of call {call} has no call, or is there twice"))?;
-            self.waiting.remove(place);
-            return Ok(());
-        }
-        self.check_all_answered()?;
-        if let Message::Assistant { uses, .. } = &entry.message {
-            for one in uses {
-                if one.wire_id.is_empty() || !self.wire_ids.insert(&one.wire_id) {
-                    return Err(format!("call {} has no id of its own on the wire", one.id));
+impl Order {
+    /// Takes the next entry.
+    pub fn take(&mut self, entry: &Entry) {
+        match &entry.message {
+            Message::ToolResult { call, .. } => match self.waiting.iter().position(|waiting| waiting == call) {
+                Some(place) => {
+                    self.waiting.remove(place);
                 }
-                if !self.known.insert(one.id) {
-                    return Err(format!("call {} is there twice", one.id));
-                }
+                None => self.blame(format!("the result of call {call} has no call, or is there twice")),
+            },
+            Message::Operator { .. } | Message::Engine { .. } => self.expect_answers(),
+            Message::Assistant { uses, .. } => {
+                self.expect_answers();
+                uses.iter().for_each(|one| self.take_use(one));
             }
-            self.uses = uses;
-            self.waiting = uses.iter().map(|one| one.id).collect();
-        }
-        Ok(())
-    }
-
-    /// Errors when a call of the last reply has no result.
-    pub fn check_all_answered(&self) -> Result<(), String> {
-        match self.waiting.first() {
-            Some(call) => Err(format!("call {call} has no result")),
-            None => Ok(()),
         }
     }
 
-    /// The id on the wire of a call of the last reply.
-    pub fn wire_id(&self, call: CallId) -> &str {
-        self.uses.iter().find(|one| one.id == call).map_or("", |one| &one.wire_id)
+    /// Takes a call that was added to the last entry.
+    pub fn take_use(&mut self, one: &ToolUse) {
+        if one.wire_id.is_empty() || self.wire_ids.contains(&one.wire_id) {
+            self.blame(format!("call {} has no id of its own on the wire", one.id));
+        }
+        if self.last.is_some_and(|last| last >= one.id) {
+            self.blame(format!("call {} is there twice", one.id));
+        }
+        self.wire_ids.insert_mut(one.wire_id.clone());
+        self.last = self.last.max(Some(one.id));
+        self.waiting.push(one.id);
     }
+
+    /// What is out of order so far, in a sentence. A call that still waits for its result is not, yet.
+    pub fn check(&self) -> Result<(), String> {
+        self.fault.clone().map_or(Ok(()), Err)
+    }
+
+    /// What is out of order in a conversation that is about to be sent.
+    pub fn check_whole(&self) -> Result<(), String> {
+        self.check()?;
+        self.waiting.first().map_or(Ok(()), |call| Err(unanswered(*call)))
+    }
+
+    /// Whether a call has this id on the wire.
+    pub fn has_wire_id(&self, id: &str) -> bool {
+        self.wire_ids.contains(id)
+    }
+
+    fn expect_answers(&mut self) {
+        if let Some(call) = self.waiting.first() {
+            self.blame(unanswered(*call));
+        }
+    }
+
+    fn blame(&mut self, why: String) {
+        self.fault.get_or_insert(why);
+    }
+}
+
+fn unanswered(call: CallId) -> String {
+    format!("call {call} has no result")
 }

@@ -1,11 +1,14 @@
 //! What is known of the price of a run's model, and the part of the fold that is about it (docs/ENGINE.md §8.4).
 
+use serde::Deserialize;
+use serde::Serialize;
+
 use crate::domain::money::MicroUsd;
 use crate::domain::money::Price;
 use crate::domain::run::Run;
 
 /// What is known of a price.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pricing {
     /// It is this.
     Known(Price),
@@ -56,7 +59,7 @@ pub fn parse(text: &str) -> Result<Option<Price>, String> {
     }
 }
 
-const EXPECTED: &str = "write dollars per million tokens of input and of output, such as 0.25 2.00; or unpriced";
+const EXPECTED: &str = "give two prices, of input and of output, such as 0.25 2.00; or: unpriced";
 
 #[cfg(test)]
 mod tests {

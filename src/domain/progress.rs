@@ -60,7 +60,7 @@ pub struct CallResult {
 }
 
 /// The detector windows and counters of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Iterations in a row without progress.
     pub idle: u32,
@@ -79,8 +79,10 @@ pub struct Progress {
     /// Iterations in a row whose only progress was novelty.
     pub novelty: u32,
     /// Pairs of call and result that were seen.
+    #[serde(with = "crate::domain::stored::listed")]
     pub seen: HashTrieSetSync<String>,
     /// File contents that were written, as `path@hash`.
+    #[serde(with = "crate::domain::stored::listed")]
     pub written: HashTrieSetSync<String>,
     /// Checks that have passed once, by their number.
     pub passed: BTreeSet<usize>,

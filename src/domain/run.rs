@@ -8,7 +8,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rpds::VectorSync;
+use serde::Deserialize;
+use serde::Serialize;
 
+use crate::domain::budget::Limit;
 use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::Control;
@@ -50,7 +53,7 @@ use crate::domain::tool::ToolCall;
 use crate::domain::trust::Trust;
 
 /// One supervised attempt at a goal.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Its name.
     pub id: RunId,
@@ -61,8 +64,10 @@ pub struct Run {
     /// When the run was created.
     pub created: Timestamp,
     /// What it was started with.
+    #[serde(with = "crate::domain::stored::shared")]
     pub terms: Arc<Terms>,
     /// The tools of the terms and the control tools, as the model is offered them.
+    #[serde(skip)]
     pub offer: Arc<Offer>,
     /// Where it stands.
     pub status: Status,
@@ -77,6 +82,7 @@ pub struct Run {
     /// The plan.
     pub plan: Plan,
     /// The conversation.
+    #[serde(skip)]
     pub transcript: Transcript,
     /// What of it is sent.
     pub context: Context,
@@ -85,6 +91,7 @@ pub struct Run {
     /// Attempts at a first plan so far.
     pub decomposes: u32,
     /// One line for each closed iteration.
+    #[serde(with = "crate::domain::stored::listed")]
     pub history: VectorSync<Closed>,
     /// The account.
     pub pool: Pool,
@@ -121,6 +128,7 @@ pub struct Run {
     /// Changes of the plan that the model is told of at the start of the next iteration.
     pub plan_news: Vec<String>,
     /// Warnings that stand, each with its sentence; one about a stall until the next iteration is closed.
+    #[serde(with = "crate::domain::stored::listed")]
     pub warnings: BTreeMap<Warning, String>,
     /// What the last reported input says about the size of tokens.
     pub estimate: Estimate,
@@ -129,7 +137,7 @@ pub struct Run {
 }
 
 /// One pass of the loop.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {
     /// Its number, from 1; 0 before the first.
     pub n: u32,
@@ -174,7 +182,7 @@ pub struct Iteration {
 }
 
 /// What matters of an accepted reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
     /// Its text.
     pub text: String,
@@ -185,7 +193,7 @@ pub struct Reply {
 }
 
 /// A claim of being finished.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// The call of `finish`; nothing for a text-only claim.
     pub call: Option<CallId>,
@@ -196,7 +204,7 @@ pub struct Claim {
 }
 
 /// How far a claim was looked into.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ClaimStage {
     /// So many checks passed; the next is due.
     Passed(usize),
@@ -216,7 +224,7 @@ pub enum ClaimStage {
 }
 
 /// A model call in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelCall {
     /// Which, and which attempt.
     pub id: ReservationId,
@@ -229,7 +237,7 @@ pub struct ModelCall {
 }
 
 /// What a failed model call met.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trouble {
     /// Its class.
     pub class: FailureClass,
@@ -240,7 +248,7 @@ pub struct Trouble {
 }
 
 /// Something that the operator said and the model was not told yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interjection {
     /// Its id.
     pub id: InterjectionId,
@@ -253,7 +261,7 @@ pub struct Interjection {
 }
 
 /// A closed iteration in one line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closed {
     /// Its number.
     pub n: u32,
@@ -272,7 +280,7 @@ pub struct Closed {
 }
 
 /// What the provider's last report says about the size of our text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Estimate {
     /// Input tokens it reported.
     pub input: u64,
@@ -283,7 +291,7 @@ pub struct Estimate {
 }
 
 /// Counters of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextIds {
     /// For the next tool call.
     pub call: CallId,
@@ -465,7 +473,11 @@ impl Run {
     /// When the driver must look at the run again without an input.
     pub fn deadline(&self) -> Option<Timestamp> {
         match &self.status {
-            Status::Running => self.retry_at,
+            // A deadline ends a wait; where something is under way, that ends first.
+            Status::Running => self.retry_at.map(|at| match self.pool.limits().deadline {
+                Limit::At(deadline) => at.min(Timestamp(deadline)),
+                Limit::Unlimited => at,
+            }),
             Status::Parked(ParkReason::RateLimited { until } | ParkReason::ProviderWait { until }) => {
                 (self.provider_waits <= limits::PROVIDER_WAITS).then_some(*until)
             }

@@ -212,6 +212,7 @@ impl ParkReason {
             ParkReason::Escalated(_) => "see to what the last calls lack, or say what to do instead, then resume",
             ParkReason::Confirm => "say whether the claim is right: yes, or no and why",
             ParkReason::DenyBreaker => "say what to do instead, then resume",
+            ParkReason::Budget(Axis::Deadline) => "set a later deadline, then resume; nothing is redone",
             ParkReason::Budget(_) => "raise the limit, then resume; nothing is redone",
             ParkReason::DailyBudget { .. } => {
                 "wait until the last 24 hours have cost less, or raise budget.daily in tiller.toml; then resume"

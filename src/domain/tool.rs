@@ -262,7 +262,7 @@ impl OutcomeKind {
 }
 
 /// One use of a tool.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The engine's id.
     pub id: CallId,
@@ -323,7 +323,7 @@ impl ToolCall {
 }
 
 /// What the operator changed of a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edited {
     /// The arguments as the model wrote them.
     pub original: String,
@@ -366,7 +366,7 @@ impl Permit {
 }
 
 /// Where a call stands (docs/ENGINE.md §10.7).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CallState {
     /// The model asked for it; what it would touch is being found out.
     Proposed,

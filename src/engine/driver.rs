@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use crate::domain::budget::Axis;
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
+use crate::domain::daily::Today;
 use crate::domain::event::Event;
 use crate::domain::event::Owner;
 use crate::domain::event::Record;
@@ -80,9 +81,11 @@ pub struct Driven<J> {
 pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -> Driven<J> {
     let (inbox, asked) = mpsc::channel(limits::INBOX);
     let (head_sender, head) = watch::channel(run.seq);
+    let (today_sender, today) = watch::channel(None);
     let (deltas, _) = broadcast::channel(limits::DELTAS);
     let halted = Arc::new(OnceLock::new());
-    let handle = Handle { inbox, head, deltas: deltas.clone(), reader: journal.reader(), halted: halted.clone() };
+    let handle =
+        Handle { inbox, head, today, deltas: deltas.clone(), reader: journal.reader(), halted: halted.clone() };
     let problems = (world.preflight)(&run);
     let driver = Driver {
         active: ActiveTime { base: Span(run.pool.used(Axis::Active)), since: None },
@@ -95,6 +98,7 @@ pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -
         preflight: world.preflight,
         on_change: world.on_change,
         head: head_sender,
+        today: today_sender,
     };
     let task = tokio::spawn(async move {
         let (journal, result) = driver.live(asked, owner, problems).await;
@@ -117,6 +121,7 @@ struct Driver<J> {
     preflight: Preflight,
     on_change: Box<dyn FnMut(&Summary) + Send>,
     head: watch::Sender<Seq>,
+    today: watch::Sender<Option<Today>>,
     active: ActiveTime,
 }
 
@@ -314,6 +319,13 @@ impl<J: Journal> Driver<J> {
             self.tasks.start(effect);
         }
         self.purse.settle(&self.run, &turned.records, now.at).await;
+        if self.journal.is_snapshot_due() {
+            self.journal.keep(self.run.clone()).await;
+        }
+        let is_news = turned.records.iter().any(|record| matters_today(&record.event));
+        if is_news && let Some(today) = self.purse.today(&self.run, now.at).await {
+            self.today.send_replace(Some(today));
+        }
         if changed {
             (self.on_change)(&Summary::of(&self.run));
         }
@@ -343,6 +355,11 @@ impl<J: Journal> Driver<J> {
             }
         }
     }
+}
+
+/// Whether a record may change what all runs together spent, or is the first in this process to show it.
+fn matters_today(event: &Event) -> bool {
+    matches!(event, Event::OwnerAcquired { .. } | Event::BudgetSettled { .. } | Event::BudgetCorrected { .. })
 }
 
 fn reply(answer: Option<Answer>, with: Result<Seq, Refusal>) {

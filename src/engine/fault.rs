@@ -135,7 +135,11 @@ fn group(event: &Event) -> Option<&'static str> {
         | "budget_corrected"
         | "trust_changed"
         | "question_answered"
-        | "tool_outcome_resolved" => Some("C9"),
+        | "tool_outcome_resolved"
+        | "rewound"
+        | "forked"
+        | "restore_started"
+        | "restore_finished" => Some("C9"),
         _ => None,
     }
 }

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
+use crate::domain::daily::Today;
 use crate::domain::id::ClientId;
 use crate::domain::id::Seq;
 use crate::domain::model::Delta;
@@ -29,6 +30,7 @@ pub struct Asked {
 pub struct Handle {
     pub(crate) inbox: mpsc::Sender<Asked>,
     pub(crate) head: watch::Receiver<Seq>,
+    pub(crate) today: watch::Receiver<Option<Today>>,
     pub(crate) deltas: broadcast::Sender<Delta>,
     pub(crate) reader: Arc<dyn Reader>,
     pub(crate) halted: Arc<std::sync::OnceLock<String>>,
@@ -46,6 +48,11 @@ impl Handle {
     /// The newest durable record, as it moves.
     pub fn head(&self) -> watch::Receiver<Seq> {
         self.head.clone()
+    }
+
+    /// What all runs together spent, as far as this run has asked.
+    pub fn today(&self) -> watch::Receiver<Option<Today>> {
+        self.today.clone()
     }
 
     /// Streamed text from now on.

@@ -5,6 +5,7 @@ use crate::domain::budget::Limit;
 use crate::domain::budget::Reservation;
 use crate::domain::budget::ReservationId;
 use crate::domain::daily::Refused;
+use crate::domain::daily::Today;
 use crate::domain::daily::What;
 use crate::domain::event::Event;
 use crate::domain::event::Record;
@@ -67,6 +68,15 @@ impl Purse {
         if let Some(Err(error)) = self.ask(move |ledger| ledger.settle(&run, &ends, now)).await {
             tracing::warn!(%error, "a charge could not be told to the ledger; its reservation counts until the run is resumed");
         }
+    }
+
+    /// What all runs together spent; nothing for a run that spends nothing real, or where the ledger can't be read.
+    pub async fn today(&self, run: &Run, now: Timestamp) -> Option<Today> {
+        if run.is_free() {
+            return None;
+        }
+        let answer = self.ask(move |ledger| Ok(Today { spent: ledger.spent(now)?, limit: ledger.limit() })).await?;
+        answer.inspect_err(|error| tracing::warn!(%error, "what all runs spent can't be told")).ok()
     }
 
     /// Settles what a process that died left open in the ledger: as the journal has it, or as never made.

@@ -195,6 +195,13 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
             let word = outcome.kind.word().to_string();
             on(*call, Line { outcome: Some(word), text: told(&outcome.text), ..start })
         }
+        Event::RestoreStarted { call, write, by: client } => {
+            on(*call, Line { outcome: Some(format!("putting back {}", write.path)), ..by(client) })
+        }
+        Event::RestoreFinished { call, path, failure } => {
+            let word = failure.as_ref().map_or("as before".to_string(), |why| format!("not put back: {why}"));
+            on(*call, Line { outcome: Some(format!("{path} {word}")), ..start })
+        }
         Event::ToolOutcomeResolved { call, resolution, by: client } => {
             let (word, text) = match resolution {
                 Resolution::Happened(text) => ("it happened", told(text)),

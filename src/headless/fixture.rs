@@ -143,7 +143,8 @@ impl Desk {
         let (deltas, _) = broadcast::channel(4);
         let halted = Arc::new(OnceLock::new());
         let reader = Arc::new(Shelf(self.records.clone()));
-        let handle = Handle { inbox, head, deltas, reader, halted: halted.clone() };
+        let (_, today) = watch::channel(None);
+        let handle = Handle { inbox, head, today, deltas, reader, halted: halted.clone() };
         let id = self.run.id.clone();
         tokio::spawn(async move {
             let mut result = self.take(recovered());

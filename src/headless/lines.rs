@@ -13,6 +13,8 @@ use crate::domain::command::Cancel;
 use crate::domain::command::Control;
 use crate::domain::command::Pause;
 use crate::domain::context::Author;
+use crate::domain::deadline::NONE;
+use crate::domain::deadline::moment;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::event::Finding;
@@ -30,6 +32,7 @@ use crate::domain::status::Status;
 use crate::domain::status::Verdict;
 use crate::domain::terms::Terms;
 use crate::domain::text::excerpt;
+use crate::domain::time::Timestamp;
 use crate::domain::time::human;
 use crate::domain::tool::Facts;
 use crate::domain::tool::OutcomeKind;
@@ -50,6 +53,13 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::Rewound { to, .. } => {
             format!("[back] to the end of iteration {to}; what came after it is hidden\n{}", status_line(run, zone))
         }
+        Event::RestoreStarted { call, write, by: _ } => {
+            format!("[files] {} is being put back as it was before {call}\n", title(&write.path))
+        }
+        Event::RestoreFinished { call, path, failure } => match failure {
+            None => format!("[files] {} is as it was before {call}\n", title(path)),
+            Some(why) => format!("[files] {} stays as {call} wrote it: {}\n", title(path), title(why)),
+        },
         Event::Forked { parent, iteration, .. } => {
             format!("[fork] branched off from run {parent} after its iteration {iteration}\n")
         }
@@ -186,6 +196,7 @@ pub fn created(run: &Run, terms: &Terms) -> String {
     text += &format!("  model: {}\n", title(&terms.model.name));
     let limits: Vec<String> = Axis::ALL
         .iter()
+        .filter(|axis| !axis.is_optional() || terms.limits.on(**axis) != Limit::Unlimited)
         .map(|axis| format!("{} {}", axis.word(), limit_phrase(*axis, terms.limits.on(*axis))))
         .collect();
     text += &format!("  limits at start: {}\n", limits.join(", "));
@@ -239,6 +250,9 @@ pub fn spend(run: &Run) -> String {
     };
     let axes = [Axis::Cost, Axis::Tokens, Axis::Loops, Axis::ModelCalls, Axis::ToolCalls, Axis::Active];
     let mut text = axes.map(part).join(", ");
+    if let Limit::At(deadline) = run.pool.limits().deadline {
+        text += &format!(", deadline {}", moment(Timestamp(deadline)));
+    }
     if let Some(held) = run.pool.reserved() {
         text += &format!("; {} held for {}", held.amount, held.id.call);
     }
@@ -249,6 +263,7 @@ pub fn spend(run: &Run) -> String {
 pub fn limit_phrase(axis: Axis, limit: Limit) -> String {
     match limit {
         Limit::At(most) => axis.show(most),
+        Limit::Unlimited if axis.is_optional() => NONE.to_string(),
         Limit::Unlimited => "UNLIMITED".to_string(),
     }
 }

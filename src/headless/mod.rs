@@ -40,6 +40,7 @@ pub mod lines;
 pub mod orders;
 pub mod output;
 pub mod prompt;
+pub mod restoring;
 pub mod show;
 pub mod text;
 
@@ -164,7 +165,7 @@ pub async fn show_in(session: Session, world: World) -> Result<Run, HeadlessErro
             () = room.patience() => break,
             update = client.next() => match update {
                 Update::Records(records) => room.take(&records)?,
-                Update::Delta(_) | Update::Lost(_) => {}
+                Update::Delta(_) | Update::Lost(_) | Update::Today(_) => {}
                 Update::Closed(Some(why)) if !room.is_leaving() => return Err(HeadlessError::Stopped(why)),
                 Update::Closed(_) => break,
             },

@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::domain::budget::Axis;
+use crate::domain::daily::Today;
 use crate::domain::id::CallId;
 use crate::domain::lineage::Behind;
 use crate::domain::lineage::Lineage;
@@ -38,7 +39,7 @@ use crate::headless::text::clock;
 use crate::headless::text::title;
 
 /// A run in full: what it is for, where it stands and why, what waits, and the lines to type.
-pub fn run(run: &Run, zone: &TimeZone) -> String {
+pub fn run(run: &Run, today: Option<Today>, zone: &TimeZone) -> String {
     let mut text = opening(run, zone);
     if !health(&run.status, false).is_empty() {
         text += "  nobody drives it: its process is gone; resume goes on\n";
@@ -54,6 +55,9 @@ pub fn run(run: &Run, zone: &TimeZone) -> String {
         text += &format!("[retry] this is attempt {}\n", run.attempt);
     }
     text += &format!("[spend] {}\n", spend(run));
+    if let Some(Today { spent, limit }) = today {
+        text += &format!("  all runs together: {spent} of {} in 24 hours\n", limit_phrase(Axis::Cost, limit));
+    }
     if run.pool.unverified() > MicroUsd(0) {
         text += &format!(
             "  {} of it can't be verified: calls that were cut off count at their worst case\n",
@@ -139,8 +143,9 @@ pub fn behind(behind: &Behind) -> String {
         text = format!("[not undone] these happened after it\n{text}");
     }
     if !behind.told.is_empty() {
-        let ids: Vec<String> = behind.told.iter().map(|id| id.to_string()).collect();
-        text += &format!("[not told again] what you had said: {}\n", ids.join(", "));
+        text += "[not told again] what you had said after it; say again what still holds\n";
+        let said = behind.told.iter().map(|(id, words)| format!("  {id} {}\n", title(words)));
+        text.extend(said);
     }
     text
 }
@@ -176,11 +181,12 @@ fn to_type(run: &Run) -> String {
 }
 
 /// A run in full, as one JSON object.
-pub fn run_json(run: &Run) -> String {
+pub fn run_json(run: &Run, today: Option<Today>) -> String {
     let axes: serde_json::Map<String, Value> = Axis::ALL
         .iter()
         .map(|axis| {
-            (axis.word().to_string(), json!({"used": run.pool.used(*axis), "limit": run.pool.limits().on(*axis)}))
+            let used = (*axis != Axis::Deadline).then(|| run.pool.used(*axis));
+            (axis.word().to_string(), json!({"used": used, "limit": run.pool.limits().on(*axis)}))
         })
         .collect();
     let reason = match &run.status {
@@ -199,6 +205,7 @@ pub fn run_json(run: &Run) -> String {
         "reserved": run.pool.reserved(),
         "unverified": run.pool.unverified(),
         "doubtful": run.pool.doubtful().map(|(id, amount)| json!({"call": id.to_string(), "amount": amount})).collect::<Vec<_>>(),
+        "today": today.map(|Today { spent, limit }| json!({"spent": spent, "limit": limit})),
         "waiting": waiting,
         "further": further(run),
     });
@@ -283,6 +290,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::domain::budget::Limit;
     use crate::domain::command::Command;
     use crate::domain::command::Policy;
     use crate::domain::id::RUN_ID_LENGTH;
@@ -305,13 +313,16 @@ mod tests {
         let shown = waiting();
         let digest = shown.calls[&CallId(2)].digest().unwrap();
         let expected = include_str!("../../tests/fixtures/show.txt").replace("DIGEST", digest.short());
-        assert_eq!(run(&shown, &TimeZone::UTC), expected);
+        assert_eq!(run(&shown, None, &TimeZone::UTC), expected);
+        let today = Today { spent: MicroUsd(3_000_000), limit: Limit::At(20_000_000) };
+        let line = "  all runs together: $3.00 of $20.00 in 24 hours\n";
+        assert_eq!(run(&shown, Some(today), &TimeZone::UTC).replace(line, ""), expected);
     }
 
     #[test]
     fn json_has_the_same() {
         let shown = waiting();
-        let json: Value = serde_json::from_str(&run_json(&shown)).unwrap();
+        let json: Value = serde_json::from_str(&run_json(&shown, None)).unwrap();
         let digest = shown.calls[&CallId(2)].digest().unwrap();
         assert_eq!(json.pointer("/waiting/0/digest"), Some(&json!(digest.0)));
         assert_eq!(json.pointer("/waiting/0/waits_for"), Some(&json!("decision")));

@@ -12,7 +12,6 @@ use crate::domain::event::Event;
 use crate::domain::fold;
 use crate::domain::limits;
 use crate::domain::model::Purpose;
-use crate::domain::pairing;
 use crate::domain::plan::PlanSource;
 use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
@@ -37,6 +36,7 @@ use crate::machine::room;
 use crate::machine::steer;
 use crate::policy::claim;
 use crate::policy::context;
+use crate::policy::deadline;
 use crate::policy::ending;
 use crate::policy::ending::Noticed;
 use crate::policy::permission;
@@ -87,7 +87,7 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     if steer::is_interrupted(run) {
         return close(run);
     }
-    if run.retry_at.is_some_and(|at| now.at < at) {
+    if run.retry_at.is_some_and(|at| now.at < at) && !deadline::is_over(run, now.at) {
         return Vec::new();
     }
     // 4. What only a person can clear parks the run; the iteration stays open.
@@ -106,7 +106,10 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     if run.iteration.is_open && run.iteration.reply.is_some() {
         return close(run);
     }
-    // 7. What is nearly used up is said, before more of it is.
+    // 7. Past its deadline nothing new is begun. What is nearly used up is said, before more of it is.
+    if deadline::is_over(run, now.at) {
+        return parked(ParkReason::Budget(Axis::Deadline));
+    }
     if let Some(warned) = spending::warning(run) {
         return vec![warned];
     }
@@ -369,10 +372,16 @@ fn bears(phase: Phase, axis: Axis) -> bool {
     match (phase, axis) {
         (Phase::Decompose, Axis::Loops) => true,
         (Phase::WrapUp, Axis::Loops | Axis::ToolCalls | Axis::Tokens | Axis::Cost) => true,
-        (Phase::WrapUp, Axis::Active | Axis::ModelCalls) => false,
+        (Phase::WrapUp, Axis::Active | Axis::Deadline | Axis::ModelCalls) => false,
         (
             Phase::Decompose | Phase::Pursue | Phase::Replan,
-            Axis::Active | Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens | Axis::Cost,
+            Axis::Active
+            | Axis::Deadline
+            | Axis::Loops
+            | Axis::ModelCalls
+            | Axis::ToolCalls
+            | Axis::Tokens
+            | Axis::Cost,
         ) => false,
     }
 }
@@ -414,7 +423,7 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
     }
     let request = context::assemble(run);
     // A conversation out of order is a bug of the engine: it fails closed, and nothing is sent.
-    if let Err(what) = pairing::check(request.entries.iter().map(|entry| entry.as_ref())) {
+    if let Err(what) = request.entries.order().check_whole() {
         return vec![Event::StatusChanged { status: Status::Failed(Failure::OutOfOrder(what)), by: None }];
     }
     let reservation = spending::worst_case(run, &request);

@@ -77,6 +77,8 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         Event::RunCreated { .. }
         | Event::StatusChanged { .. }
         | Event::Rewound { .. }
+        | Event::RestoreStarted { .. }
+        | Event::RestoreFinished { .. }
         | Event::Forked { .. }
         | Event::Recovered { .. }
         | Event::PreflightFailed { .. }

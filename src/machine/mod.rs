@@ -12,6 +12,7 @@ pub mod lineage;
 pub mod outcome;
 pub(crate) mod parting;
 pub mod respond;
+pub mod restoring;
 pub mod room;
 pub mod steer;
 pub mod trusting;

@@ -163,7 +163,7 @@ fn proposed(run: &Run, got: &ModelReply) -> Vec<Event> {
 /// The provider's id of a call; the engine's where it gave none, or one that the conversation has already. Some
 /// servers count from zero in every reply (docs/ENGINE.md §14.3).
 fn wire_id(run: &Run, taken: &[String], asked: &str, own: CallId) -> String {
-    let is_free = |id: &String| !id.is_empty() && !taken.contains(id) && !run.transcript.has_wire_id(id);
+    let is_free = |id: &String| !id.is_empty() && !taken.contains(id) && !run.transcript.order().has_wire_id(id);
     let others = (1..u32::MAX).map(|n| format!("{own}-{n}"));
     [asked.to_string(), own.to_string()].into_iter().chain(others).find(is_free).unwrap_or_default()
 }

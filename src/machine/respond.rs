@@ -40,6 +40,7 @@ use crate::machine::steer;
 use crate::machine::trusting;
 use crate::policy::charge;
 use crate::policy::compaction;
+use crate::policy::deadline;
 use crate::policy::plan_edit;
 use crate::policy::spending;
 
@@ -47,7 +48,10 @@ use crate::policy::spending;
 pub fn respond(run: &Run, input: &Input, now: Now) -> Result<Vec<Event>, Refusal> {
     match input {
         Input::Recovered { owner, problems } => Ok(recovered(run, owner, problems, now)),
-        Input::Command(command, client) => obey(run, command, client),
+        Input::Command(command, client) => match deadline::refusal(run, command, now.at) {
+            Some(refusal) => Err(refusal),
+            None => obey(run, command, client),
+        },
         Input::Outcome(outcome) => outcome::record(run, outcome),
         Input::Unready { lacks, by } => unready(run, lacks, by.as_ref()),
         Input::Tick => Ok(tick(run, now)),
@@ -261,6 +265,8 @@ fn resume(run: &Run, client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
             let head = run.head().filter(|call| !steer::is_kept_from_running(run, call));
             head.and_then(|call| run.waits(call)).is_some_and(|waits| waits.reason() == *reason)
         }
+        // The clock alone says whether a deadline is past (`policy::deadline`).
+        ParkReason::Budget(Axis::Deadline) => false,
         ParkReason::Budget(axis) => run.pool.is_exhausted(*axis) || !bears_next(run, *axis),
         ParkReason::ContextExhausted => compaction::is_hopeless(run),
         ParkReason::PriceUnknown => run.pricing == Pricing::Unknown,
@@ -380,7 +386,7 @@ fn raise(run: &Run, axis: Axis, limit: Limit, client: &ClientId) -> Result<Vec<E
         return Err(Refusal::BadLimit("money is not counted in this run, so its tokens must be bounded".to_string()));
     }
     let used = run.pool.used(axis);
-    if !limit.bears(used) {
+    if axis != Axis::Deadline && !limit.bears(used) {
         let text = format!("{} is used already on {}", axis.show(used), axis.word());
         return Err(Refusal::BadLimit(text));
     }

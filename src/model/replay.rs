@@ -156,6 +156,7 @@ mod tests {
     use crate::domain::id::CallId;
     use crate::domain::id::InterjectionId;
     use crate::domain::id::ModelCallId;
+    use crate::domain::id::Seq;
     use crate::domain::model::Purpose;
     use crate::domain::time::Span;
     use crate::domain::time::Timestamp;
@@ -215,7 +216,7 @@ mod tests {
     }
 
     fn entry(message: Message) -> Arc<Entry> {
-        Arc::new(Entry { iteration: 1, at: Timestamp(0), message })
+        Arc::new(Entry { iteration: 1, at: Timestamp(0), seq: Seq(0), message })
     }
 
     fn reply(phase: Phase) -> Arc<Entry> {
@@ -225,6 +226,7 @@ mod tests {
             wire_id: number.to_string(),
             tool: tool.to_string(),
             arguments: "{}".to_string(),
+            seq: Seq(0),
         });
         entry(Message::Assistant { call: ModelCallId(1), phase, text: String::new(), uses: uses.collect() })
     }
@@ -251,7 +253,7 @@ mod tests {
             purpose: Purpose::Turn,
             system: "be good".to_string(),
             talk: entries.iter().cloned().collect(),
-            entries,
+            entries: entries.into_iter().collect(),
             closing: String::new(),
             offer: Arc::default(),
             max_output: 100,

@@ -229,6 +229,7 @@ mod tests {
 
     use super::*;
     use crate::domain::id::ModelCallId;
+    use crate::domain::id::Seq;
     use crate::domain::limits::REPLY_MAX_BYTES;
     use crate::domain::message::Entry;
     use crate::domain::message::Message;
@@ -254,7 +255,7 @@ mod tests {
             purpose: Purpose::Turn,
             system: "be good".to_string(),
             talk: entries.iter().cloned().collect(),
-            entries,
+            entries: entries.into_iter().collect(),
             closing: String::new(),
             offer: Arc::default(),
             max_output: 100,
@@ -350,7 +351,7 @@ mod tests {
     async fn after_the_last_step_it_says_so() {
         let first =
             Message::Assistant { call: ModelCallId(1), phase: Phase::Pursue, text: String::new(), uses: Vec::new() };
-        let request = request(vec![Arc::new(Entry { iteration: 1, at: Timestamp(0), message: first })]);
+        let request = request(vec![Arc::new(Entry { iteration: 1, at: Timestamp(0), seq: Seq(0), message: first })]);
         let model = load("[[step]]\nname = \"a\"");
         let reply = model.call(request, broadcast::channel(8).0, CancellationToken::new()).await.unwrap();
         assert_eq!((reply.text.as_str(), reply.stop), (THE_END, StopReason::End));

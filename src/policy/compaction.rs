@@ -3,18 +3,17 @@
 
 use std::sync::Arc;
 
-use crate::domain::context::Compacted;
 use crate::domain::context::Elided;
 use crate::domain::context::Excess;
 use crate::domain::limits;
-use crate::domain::message::Entry;
 use crate::domain::message::Message;
+use crate::domain::message::Transcript;
+use crate::domain::message::entry_bytes;
 use crate::domain::model::ModelReply;
 use crate::domain::model::ModelRequest;
 use crate::domain::model::Offer;
 use crate::domain::model::Purpose;
 use crate::domain::model::StopReason;
-use crate::domain::model::entry_bytes;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
@@ -137,7 +136,7 @@ pub fn request(run: &Run) -> Option<ModelRequest> {
         phase: run.iteration.phase,
         purpose: Purpose::Summary,
         system: format!("{}\nThe goal of the agent:\n{}\n", PROMPT.trim(), run.terms.goal.as_str()),
-        entries: Vec::new(),
+        entries: Transcript::default(),
         talk: run.transcript.clone(),
         closing: rendered(run, from, to)?,
         offer: Arc::new(Offer::default()),
@@ -257,39 +256,4 @@ pub fn sizes(run: &Run, to: u32) -> (u64, u64) {
         run.context.entries().filter(|entry| (entry.iteration <= to) == is_cut).map(|entry| entry_bytes(entry)).sum()
     };
     ((before + of(true)) as u64, of(false) as u64)
-}
-
-/// The conversation as it is sent: what stands for the older iterations, and the rest word for word.
-pub fn entries(run: &Run) -> Vec<Arc<Entry>> {
-    let Some(compacted) = &run.context.compacted else { return run.context.entries().cloned().collect() };
-    let message = Message::Engine { text: opening(compacted) };
-    let first = Arc::new(Entry { iteration: compacted.to, at: run.created, message });
-    [first].into_iter().chain(compacted.said.iter().cloned()).chain(run.context.entries().cloned()).collect()
-}
-
-fn opening(compacted: &Compacted) -> String {
-    let mut parts = vec![format!(
-        "Iterations 1 to {} are not repeated here. What was kept of them:\n\n{}",
-        compacted.to, compacted.text
-    )];
-    let denied: Vec<String> = compacted
-        .denied
-        .iter()
-        .filter_map(|entry| match &entry.message {
-            Message::ToolResult { title, text, .. } => Some(format!("- {title}: {text}")),
-            Message::Operator { .. } | Message::Engine { .. } | Message::Assistant { .. } => None,
-        })
-        .collect();
-    if !denied.is_empty() {
-        parts.push(format!("These calls were denied; do not try them again:\n{}", denied.join("\n")));
-    }
-    if !compacted.older.is_empty() {
-        let older: Vec<String> =
-            compacted.older.iter().map(|one| format!("- {}, {} bytes, ref {}", one.id, one.bytes, one.hash)).collect();
-        parts.push(format!("The operator also said, earlier (read_ref returns it):\n{}", older.join("\n")));
-    }
-    if !compacted.said.is_empty() {
-        parts.push("What the operator said in them follows, word for word.".to_string());
-    }
-    parts.join("\n\n")
 }

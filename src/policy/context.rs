@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use crate::domain::budget::Axis;
-use crate::domain::budget::Limit;
 use crate::domain::id::ModelCallId;
 use crate::domain::limits;
 use crate::domain::model::ModelRequest;
@@ -15,9 +14,12 @@ use crate::domain::run::Run;
 use crate::domain::status::Phase;
 use crate::domain::status::Warning;
 use crate::domain::text::sha256_hex;
+use crate::domain::time::Span;
+use crate::domain::time::human;
 use crate::policy::compaction;
 use crate::policy::judge;
 use crate::policy::replan;
+use crate::policy::spending;
 
 const SYSTEM: &str = include_str!("../../assets/prompts/system.md");
 const DECOMPOSE: &str = include_str!("../../assets/prompts/decompose.md");
@@ -79,7 +81,7 @@ fn request(run: &Run, call: ModelCallId, attempt: u32, phase: Phase) -> ModelReq
         phase,
         purpose: Purpose::Turn,
         system: system(run),
-        entries: compaction::entries(run),
+        entries: run.context.sent().clone(),
         talk: run.transcript.clone(),
         closing: closing(run, phase),
         temperature_percent: (run.iteration.degenerate > 0).then_some(limits::TEMPERATURE_AFTER_CIRCLE_PERCENT),
@@ -173,20 +175,22 @@ fn is_told(warning: Warning) -> bool {
 
 /// Limits of which nine tenths are used.
 fn notices(run: &Run) -> Vec<String> {
-    let near = |axis: Axis| match run.pool.limits().on(axis) {
-        Limit::At(most) if run.pool.used(axis) >= most - most / 10 => Some((axis, most)),
-        Limit::At(_) | Limit::Unlimited => None,
+    let near = |axis: Axis| {
+        let (used, most) = spending::share(run, axis)?;
+        (used >= most - most / 10).then_some((axis, used, most))
     };
     Axis::ALL
         .into_iter()
         .filter_map(near)
-        .map(|(axis, most)| {
-            format!(
-                "Nearly used up: {}, {} of {}. Bring the work to a good end.",
-                axis.word(),
-                axis.show(run.pool.used(axis)),
-                axis.show(most)
-            )
+        .map(|(axis, used, most)| {
+            // Of a deadline only what is left tells the model anything.
+            let figures = match axis {
+                Axis::Deadline => format!("{} left", human(Span(most.saturating_sub(used)))),
+                Axis::Active | Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens | Axis::Cost => {
+                    format!("{} of {}", axis.show(used), axis.show(most))
+                }
+            };
+            format!("Nearly used up: {}, {figures}. Bring the work to a good end.", axis.word())
         })
         .collect()
 }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::domain::id::ModelCallId;
 use crate::domain::limits;
 use crate::domain::message::Message;
+use crate::domain::message::Transcript;
 use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
 use crate::domain::model::ModelRequest;
@@ -69,7 +70,7 @@ pub fn request(run: &Run, index: usize, call: ModelCallId) -> ModelRequest {
         phase: run.iteration.phase,
         purpose: Purpose::Judge(index),
         system: SYSTEM.to_string(),
-        entries: Vec::new(),
+        entries: Transcript::default(),
         talk: run.transcript.clone(),
         closing,
         offer: Arc::default(),

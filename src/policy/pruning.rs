@@ -114,6 +114,7 @@ mod tests {
 
     use super::*;
     use crate::domain::id::ModelCallId;
+    use crate::domain::id::Seq;
     use crate::domain::message::Entry;
     use crate::domain::status::Phase;
     use crate::domain::time::Span;
@@ -144,7 +145,7 @@ mod tests {
     }
 
     fn push(context: &mut Context, iteration: u32, message: Message) {
-        context.push(&Arc::new(Entry { iteration, at: Timestamp(0), message }));
+        context.push(&Arc::new(Entry { iteration, at: Timestamp(0), seq: Seq(0), message }));
     }
 
     /// So many iterations with up to three calls each, whose results and arguments are short, long, or none of both.
@@ -160,6 +161,7 @@ mod tests {
                 wire_id: id.to_string(),
                 tool: if dice.below(4) == 0 { "note" } else { "read_file" }.to_string(),
                 arguments: "a".repeat(if dice.below(8) == 0 { 3_000 } else { 20 }),
+                seq: Seq(0),
             });
             let uses: Vec<ToolUse> = uses.collect();
             let (call, phase) = (ModelCallId(iteration), Phase::Pursue);
@@ -206,6 +208,7 @@ mod tests {
         context.elide(&refs).unwrap();
         let (before, after) = (pairs(&whole), pairs(&context));
         assert_eq!(before.len(), after.len(), "no pair is split, seed {seed}");
+        assert_eq!(*context.sent(), context.entries().cloned().collect(), "sizes are kept, seed {seed}");
         let work: Vec<CallId> =
             before.iter().filter(|(_, _, tool, ..)| tool == "read_file").map(|(call, ..)| *call).collect();
         let last: BTreeSet<CallId> = work.iter().rev().take(limits::PAIRS_KEPT).copied().collect();

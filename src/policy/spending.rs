@@ -4,6 +4,7 @@ use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::budget::Reservation;
 use crate::domain::budget::ReservationId;
+use crate::domain::deadline::distance;
 use crate::domain::event::Event;
 use crate::domain::model::ModelRequest;
 use crate::domain::money::tokens_of_bytes;
@@ -11,6 +12,7 @@ use crate::domain::pricing::Pricing;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Warning;
+use crate::domain::time::Timestamp;
 use crate::policy::context;
 use crate::policy::judge;
 
@@ -34,7 +36,8 @@ pub fn refusal(run: &Run, worst: &Reservation, max_output: u64) -> Option<ParkRe
     if run.pricing == Pricing::Unknown {
         return Some(ParkReason::PriceUnknown);
     }
-    let exhausted = [Axis::Active, Axis::ModelCalls].into_iter().find(|axis| run.pool.is_exhausted(*axis));
+    let exhausted =
+        [Axis::Active, Axis::Deadline, Axis::ModelCalls].into_iter().find(|axis| run.pool.is_exhausted(*axis));
     if let Some(axis) = exhausted.or(run.pool.refuses(worst.amount, worst.tokens).next()) {
         return Some(ParkReason::Budget(axis));
     }
@@ -56,12 +59,15 @@ pub fn needed(run: &Run, axis: Axis) -> u64 {
         Axis::Tokens => used.saturating_add(worst.tokens.max(1)),
         // Whole minutes, as a person writes them.
         Axis::Active => (used / 60_000 + 1) * 60_000,
-        Axis::Loops | Axis::ModelCalls | Axis::ToolCalls => used.saturating_add(1),
+        Axis::Deadline | Axis::Loops | Axis::ModelCalls | Axis::ToolCalls => used.saturating_add(1),
     }
 }
 
 /// The line to type that raises a limit just enough.
 pub fn raising(run: &Run, axis: Axis) -> String {
+    if axis == Axis::Deadline {
+        return format!("tiller raise {} deadline 1h", run.id.short());
+    }
     let least = axis.show(needed(run, axis));
     format!("tiller raise {} {} {}", run.id.short(), axis.word(), least.trim_start_matches('$'))
 }
@@ -72,19 +78,28 @@ pub fn exhausted(run: &Run, worst: &Reservation) -> Vec<Axis> {
     Axis::ALL.into_iter().filter(|axis| run.pool.is_exhausted(*axis) || refused.contains(axis)).collect()
 }
 
+/// How much is used of how much, where there is a limit. A deadline counts from the creation of the run.
+pub fn share(run: &Run, axis: Axis) -> Option<(u64, u64)> {
+    let Limit::At(most) = run.pool.limits().on(axis) else { return None };
+    let from = if axis == Axis::Deadline { run.created.0 } else { 0 };
+    Some((run.pool.used(axis).saturating_sub(from), most.saturating_sub(from)))
+}
+
 /// A limit of which four fifths are used, once for each axis and limit (docs/ENGINE.md §8.1).
 pub fn warning(run: &Run) -> Option<Event> {
-    let near = |axis: &Axis| match run.pool.limits().on(*axis) {
-        Limit::At(most) => run.pool.used(*axis) >= most - most / 5 && !run.pool.is_exhausted(*axis),
-        Limit::Unlimited => false,
+    let near = |axis: &Axis| match share(run, *axis) {
+        Some((used, most)) => used >= most - most / 5 && !run.pool.is_exhausted(*axis),
+        None => false,
     };
     let is_new = |axis: &Axis| !run.warnings.contains_key(&Warning::Budget(*axis));
     let axis = Axis::ALL.into_iter().filter(near).find(is_new)?;
-    let of = match run.pool.limits().on(axis) {
-        Limit::At(most) => axis.show(most),
-        Limit::Unlimited => return None,
+    let Limit::At(most) = run.pool.limits().on(axis) else { return None };
+    let text = match axis {
+        Axis::Deadline => format!("the deadline is {}", distance(Timestamp(most), run.at)),
+        Axis::Active | Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens | Axis::Cost => {
+            format!("{} of {} are used", axis.show(run.pool.used(axis)), axis.show(most))
+        }
     };
-    let text = format!("{} of {of} are used", axis.show(run.pool.used(axis)));
     Some(Event::Warned { what: Warning::Budget(axis), text })
 }
 

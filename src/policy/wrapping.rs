@@ -15,7 +15,7 @@ use crate::policy::spending;
 pub fn is_possible(run: &Run, axis: Axis) -> bool {
     let counts = match axis {
         Axis::Loops | Axis::ToolCalls | Axis::Tokens | Axis::Cost => true,
-        Axis::Active | Axis::ModelCalls => false,
+        Axis::Active | Axis::Deadline | Axis::ModelCalls => false,
     };
     if !counts || !run.terms.wrap_up || run.iteration.phase == Phase::WrapUp {
         return false;

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
+use crate::domain::daily::Today;
 use crate::domain::event::Record;
 use crate::domain::id::ClientId;
 use crate::domain::id::Seq;
@@ -26,6 +27,8 @@ pub enum Update {
     Records(Vec<Record>),
     /// A scrap of streamed text.
     Delta(Delta),
+    /// What all runs together spent.
+    Today(Today),
     /// So many deltas were lost; their text comes with its record.
     Lost(u64),
     /// The engine of the run has stopped; nothing more comes. The text says why, if it was not by request.
@@ -38,6 +41,7 @@ pub struct Client {
     handle: Handle,
     seen: Seq,
     head: watch::Receiver<Seq>,
+    today: watch::Receiver<Option<Today>>,
     deltas: broadcast::Receiver<Delta>,
     reader: Arc<dyn Reader>,
 }
@@ -45,7 +49,15 @@ pub struct Client {
 impl Client {
     /// Holds a run from the record after `seen` on.
     pub fn new(id: ClientId, handle: Handle, seen: Seq) -> Client {
-        Client { id, seen, head: handle.head(), deltas: handle.deltas(), reader: handle.reader(), handle }
+        Client {
+            id,
+            seen,
+            head: handle.head(),
+            today: handle.today(),
+            deltas: handle.deltas(),
+            reader: handle.reader(),
+            handle,
+        }
     }
 
     /// The same hold, from the record after `seen` on.
@@ -79,6 +91,11 @@ impl Client {
                 changed = self.head.changed() => {
                     if changed.is_err() && self.seen >= *self.head.borrow() {
                         return Update::Closed(self.handle.halted());
+                    }
+                }
+                Ok(()) = self.today.changed() => {
+                    if let Some(today) = *self.today.borrow_and_update() {
+                        return Update::Today(today);
                     }
                 }
                 delta = self.deltas.recv() => match delta {

@@ -247,6 +247,11 @@ pub(crate) fn parse(json: &[u8], before: Mark) -> Result<(Record, Mark), Unfit> 
     Ok((record, mark(json, seq)))
 }
 
+/// What happened in a record, of whole JSON that is not compared with the record before it.
+pub(crate) fn event(json: &[u8]) -> Result<Event, Unfit> {
+    Ok(read_whole(json, Seq(0))?.event)
+}
+
 /// Reads a record of this version or of an older one.
 fn read_whole(json: &[u8], seq: Seq) -> Result<WholeIn, Unfit> {
     let read = serde_json::from_slice::<WholeIn>(json);
@@ -289,7 +294,8 @@ fn unreadable(error: &serde_json::Error, seq: Seq) -> Unfit {
     Unfit::Damaged(format!("record {seq} can't be read (line {}, column {})", error.line(), error.column()))
 }
 
-fn pack(json: &[u8]) -> std::io::Result<Vec<u8>> {
+/// Compresses, as pieces are.
+pub(crate) fn pack(json: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut encoder = FrameEncoder::new(Vec::new());
     encoder.write_all(json)?;
     encoder.finish().map_err(std::io::Error::other)
@@ -299,7 +305,8 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn unhex(text: &str) -> Option<[u8; 32]> {
+/// The bytes of a hash in hex; nothing when it is none.
+pub(crate) fn unhex(text: &str) -> Option<[u8; 32]> {
     if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! sled, and nothing but sled: a database of three trees. Blocking; for the thread of a store.
+//! sled, and nothing but sled: a database of four trees. Blocking; for the thread of a store.
 //!
 //! Nothing outside this file calls sled. What it must guard against, measured (docs/LIBRARIES.md):
 //! * `flush` writes but does not fsync: the file is synced here after every flush.
@@ -7,6 +7,7 @@
 //!   journal went.
 //! * After a failed write every later one fails: `trees.rs` opens the database anew.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
@@ -24,9 +25,11 @@ use sled::transaction::TransactionResult;
 
 use crate::domain::event::FORMAT_VERSION;
 use crate::domain::event::Record;
+use crate::domain::fold::Broken;
 use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
+use crate::domain::run::Run;
 use crate::domain::text::one_line;
 use crate::domain::time::Timestamp;
 use crate::store::codec;
@@ -35,6 +38,8 @@ use crate::store::codec::Form;
 use crate::store::codec::Mark;
 use crate::store::codec::Stub;
 use crate::store::codec::Unfit;
+use crate::store::snaps;
+use crate::store::snaps::Cadence;
 
 /// What went wrong, before it is known how to say it.
 #[derive(Debug)]
@@ -95,6 +100,7 @@ pub(crate) struct Database {
     meta: Tree,
     journal: Tree,
     blob: Tree,
+    snap: Tree,
     /// Our own handle to sled's file, to sync it. Not the one that is locked.
     file: File,
     /// Where that file is.
@@ -113,9 +119,10 @@ impl Database {
             let meta = db.open_tree("meta")?;
             let journal = db.open_tree("journal")?;
             let blob = db.open_tree("blob")?;
+            let snap = db.open_tree("snap")?;
             let path = dir.join("db");
             let file = File::open(&path)?;
-            Ok(Database { db, meta, journal, blob, file, path })
+            Ok(Database { db, meta, journal, blob, snap, file, path })
         })
     }
 
@@ -131,9 +138,16 @@ impl Database {
     ///
     /// Records and their pieces go in one transaction over both trees. sled writes the end of a transaction into the
     /// log before anything that comes after it, and as it recovers it drops a transaction whose end is missing, so a
-    /// record never names pieces that are not there, and a batch is there whole or not at all.
+    /// record never names pieces that are not there, and a batch is there whole or not at all. A single value is whole
+    /// by itself; a transaction would cost it one more write, and a wait for it.
     pub(crate) fn commit(&self, batch: &[Encoded]) -> Result<(), Fault> {
         guarded(|| {
+            if let [Encoded { mark, value, pieces }] = batch
+                && pieces.is_empty()
+            {
+                self.journal.insert(mark.seq.0.to_be_bytes(), value.as_slice())?;
+                return self.sync();
+            }
             let result: TransactionResult<(), ()> = (&self.journal, &self.blob).transaction(|(journal, blob)| {
                 for Encoded { mark, value, pieces } in batch {
                     for (number, piece) in pieces.iter().enumerate() {
@@ -263,12 +277,102 @@ impl Database {
         })
     }
 
+    /// Writes the values of a snapshot made at a position, and removes those before the one before it. Not synced: it
+    /// is durable with the next commit, or lost.
+    pub(crate) fn put_snapshot(&self, seq: Seq, values: &[Vec<u8>]) -> Result<(), Fault> {
+        guarded(|| {
+            let mut batch = Batch::default();
+            let old: BTreeSet<Seq> = self.snapshots()?.into_iter().filter(|other| *other != seq).collect();
+            let kept: Vec<Seq> = old.iter().rev().take(limits::SNAPSHOTS_KEPT - 1).copied().collect();
+            for key in self.snap.iter().keys() {
+                let key = key?;
+                if !snapshot_of(&key).is_some_and(|seq| kept.contains(&seq)) {
+                    batch.remove(key);
+                }
+            }
+            for (number, value) in (0_u16..).zip(values) {
+                batch.insert(&snapshot_key(seq, number)[..], value.as_slice());
+            }
+            Ok(self.snap.apply_batch(batch)?)
+        })
+    }
+
+    /// The positions at which there are snapshots, newest first. Not guarded.
+    fn snapshots(&self) -> Result<Vec<Seq>, Fault> {
+        let mut found = BTreeSet::new();
+        for key in self.snap.iter().keys() {
+            found.extend(snapshot_of(&key?));
+        }
+        Ok(found.into_iter().rev().collect())
+    }
+
+    /// The run as a snapshot has it, with the mark of its record and the length of the snapshot. Errors when the
+    /// snapshot is not whole or disagrees with the journal; why, as the end of a sentence. Not guarded.
+    fn snapshot(&self, run: &RunId, seq: Seq) -> Result<(Run, Mark, usize), Fault> {
+        let unfit = Fault::Damaged;
+        let at = self.mark(seq)?;
+        let mut values = Vec::new();
+        for entry in self.snap.scan_prefix(seq.0.to_be_bytes()) {
+            values.push(entry?.1.to_vec());
+        }
+        let snapshot = snaps::decode(&values, at).map_err(unfit)?;
+        let event = |seq| self.json(seq).ok().flatten().and_then(|json| codec::event(&json).ok());
+        let restored = snapshot.restore(run, event).map_err(unfit)?;
+        restored.check().map_err(|broken| unfit(broken.to_string()))?;
+        Ok((restored, at, values.iter().map(Vec::len).sum()))
+    }
+
+    /// The snapshots that would be used and say something else than these records, which are the whole journal, fold
+    /// to. Not guarded.
+    pub(crate) fn liars(&self, run: &RunId, records: &[Record]) -> Result<Vec<Seq>, Fault> {
+        let mut liars = Vec::new();
+        for seq in self.snapshots()? {
+            let Ok((said, ..)) = guarded(|| self.snapshot(run, seq)) else { continue };
+            let upto = usize::try_from(seq.0).ok().and_then(|count| records.get(..count)).unwrap_or_default();
+            if Run::fold(run, upto).is_ok_and(|folded| folded != said) {
+                liars.push(seq);
+            }
+        }
+        Ok(liars)
+    }
+
+    /// The run, proven from its newest snapshot that is good: format, chain from there on, anchor. What is wrong with
+    /// a snapshot only means that it is not used. Not guarded.
+    pub(crate) fn resume(&self, run: &RunId, marks: &[Mark]) -> Result<(Result<Run, Broken>, Mark, Cadence), Fault> {
+        self.check_meta(run)?;
+        for seq in guarded(|| self.snapshots()).unwrap_or_default() {
+            let (base, at, bytes) = match guarded(|| self.snapshot(run, seq)) {
+                Ok(found) => found,
+                Err(fault) => {
+                    tracing::warn!(%run, seq = seq.0, ?fault, "a snapshot is not used");
+                    continue;
+                }
+            };
+            let (rest, head) = self.scan(at, usize::MAX)?;
+            self.prove_anchor(head, marks)?;
+            // A rewind to before the snapshot needs the records before it.
+            if let Ok(folded) = base.fold_after(&rest, |_, _, _| {}) {
+                let mut cadence = Cadence::after(bytes);
+                cadence.take(&rest, 0);
+                return Ok((Ok(folded), head, cadence));
+            }
+        }
+        let (records, head) = self.prove(run, marks)?;
+        Ok((Run::fold(run, &records), head, Cadence::NONE))
+    }
+
     /// The whole journal, proven: format, run, chain and anchor. Not guarded: the caller does more under the same guard.
     pub(crate) fn prove(&self, run: &RunId, marks: &[Mark]) -> Result<(Vec<Record>, Mark), Fault> {
         self.check_meta(run)?;
         let (records, head) = self.scan(Mark::START, usize::MAX)?;
+        self.prove_anchor(head, marks)?;
+        Ok((records, head))
+    }
+
+    /// Proves that a journal which ends at `head` goes as far as its anchor, and is the one that was anchored.
+    fn prove_anchor(&self, head: Mark, marks: &[Mark]) -> Result<(), Fault> {
         let Some(newest) = marks.first() else {
-            let why = format!("it has {} records, but its anchor is missing or can't be read", records.len());
+            let why = format!("it has {} records, but its anchor is missing or can't be read", head.seq);
             return Err(Fault::Damaged(why));
         };
         if head.seq < newest.seq {
@@ -281,8 +385,22 @@ impl Database {
                 return Err(Fault::Damaged(why));
             }
         }
-        Ok((records, head))
+        Ok(())
     }
+}
+
+/// The key of a value of a snapshot: the position that it was made at, then the number of the value, both big endian.
+fn snapshot_key(seq: Seq, number: u16) -> [u8; 10] {
+    let mut key = [0; 10];
+    key[..8].copy_from_slice(&seq.0.to_be_bytes());
+    key[8..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+/// The position of a key of a snapshot; nothing when it is no such key.
+fn snapshot_of(key: &[u8]) -> Option<Seq> {
+    let (seq, number) = key.split_first_chunk::<8>()?;
+    (number.len() == 2).then(|| Seq(u64::from_be_bytes(*seq)))
 }
 
 /// Calls sled. A panic, which damaged files cause, becomes `Fault::Damaged`.

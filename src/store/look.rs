@@ -33,6 +33,9 @@ pub struct Survey {
     pub flaws: Vec<Flaw>,
     /// The format of the first record that a newer version wrote.
     pub newer: Option<u32>,
+    /// The records at which there are snapshots that say something else than the records up to there: a bug. The
+    /// journal is none the worse for it.
+    pub liars: Vec<Seq>,
 }
 
 /// Something that is wrong with a journal.
@@ -179,6 +182,9 @@ fn read_all(database: &Database, run: &RunId, marks: &[Mark], survey: &mut Surve
         if at.is_some_and(|mark| mark != anchored) {
             survey.add(anchored.seq, "it is not the one that was written (its hash differs)");
         }
+    }
+    if survey.is_whole() {
+        survey.liars = guarded(|| database.liars(run, &survey.records)).unwrap_or_default();
     }
     Ok(())
 }

@@ -18,6 +18,7 @@ mod codec;
 mod database;
 mod files;
 mod owner;
+mod snaps;
 mod trees;
 mod upcast;
 
@@ -28,6 +29,7 @@ use async_trait::async_trait;
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::id::Seq;
+use crate::domain::run::Run;
 
 /// What goes wrong with a store. Each message says what happened, what was not done, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -79,6 +81,14 @@ pub enum StoreError {
         /// The format found.
         found: u32,
     },
+    /// Its records are what was written, and do not fit each other.
+    #[error("run {run} can't be read by this version of tiller; it was not opened: {why}")]
+    Unreadable {
+        /// The run.
+        run: RunId,
+        /// What does not fit.
+        why: String,
+    },
     /// A file that is no journal in lines, or not the whole of one.
     #[error("the file can't be imported: {why}; nothing was imported; export the run again")]
     Foreign {
@@ -124,6 +134,17 @@ pub enum StoreError {
 pub trait Journal: Send + 'static {
     /// Appends a batch. When it returns, all of it is durable; when it fails, none of it is.
     async fn append(&mut self, records: Vec<Record>) -> Result<(), StoreError>;
+
+    /// Whether a snapshot of the run is due, after what was appended last.
+    fn is_snapshot_due(&self) -> bool {
+        false
+    }
+
+    /// Keeps a snapshot of the run as its last record left it. It is a shortcut and nothing more, so it may be lost,
+    /// and nobody waits for it. A journal that keeps none drops it.
+    async fn keep(&mut self, run: Run) {
+        drop(run);
+    }
 
     /// A way to read the same journal, for any number of readers.
     fn reader(&self) -> std::sync::Arc<dyn Reader>;

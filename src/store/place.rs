@@ -79,6 +79,12 @@ impl Home {
         Ok(Opened { journal, records })
     }
 
+    /// Takes a run and folds it, from its newest good snapshot on where there is one: the records before that are not
+    /// proven (`survey` proves all). Errors as `open`, and with `Unreadable`.
+    pub async fn resume(&self, id: &RunId) -> Result<(SledJournal, Run), StoreError> {
+        SledJournal::resume(self.site(id)).await
+    }
+
     /// Reads the journal of a run in a copy, as far as it can be read, and says what is wrong with it. The store is not
     /// opened and stays as it is. Errors with `NotFound`, `Locked` or `Disk`. Blocks.
     pub fn survey(&self, id: &RunId) -> Result<Survey, StoreError> {
@@ -258,12 +264,7 @@ impl Home {
         let site = self.site(id);
         let opened = on_store_thread(|| {
             // Kept open until the summary is written, so that no newer one is overwritten.
-            let (trees, records) = Trees::open(site, Span(0))?;
-            let run = Run::fold(id, &records).map_err(|broken| StoreError::Damaged {
-                run: id.clone(),
-                why: broken.to_string(),
-                path: self.run_dir(id),
-            })?;
+            let (trees, run) = Trees::resume(site, Span(0))?;
             let summary = Summary::of(&run);
             if let Err(error) = self.write_summary(&summary) {
                 tracing::warn!(run = %id, %error, "a summary was made anew but could not be kept");

@@ -15,6 +15,7 @@ use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
+use crate::domain::run::Run;
 use crate::store::Journal;
 use crate::store::Reader;
 use crate::store::StoreError;
@@ -30,6 +31,7 @@ pub const THREAD: &str = "tiller-store";
 pub struct SledJournal {
     run: RunId,
     requests: mpsc::Sender<Request>,
+    is_snapshot_due: bool,
     ended: oneshot::Receiver<()>,
 }
 
@@ -40,9 +42,22 @@ struct SledReader {
 }
 
 enum Request {
-    Append { records: Vec<Record>, answer: oneshot::Sender<Result<(), StoreError>> },
-    Read { from: Seq, most: usize, answer: oneshot::Sender<Result<Vec<Record>, StoreError>> },
-    Syncs { answer: oneshot::Sender<u64> },
+    /// The answer says whether a snapshot is due.
+    Append {
+        records: Vec<Record>,
+        answer: oneshot::Sender<Result<bool, StoreError>>,
+    },
+    Keep {
+        run: Box<Run>,
+    },
+    Read {
+        from: Seq,
+        most: usize,
+        answer: oneshot::Sender<Result<Vec<Record>, StoreError>>,
+    },
+    Syncs {
+        answer: oneshot::Sender<u64>,
+    },
 }
 
 impl SledJournal {
@@ -60,9 +75,14 @@ impl SledJournal {
         start(site, |site| Trees::open(site, limits::LOCK_PATIENCE)).await
     }
 
+    /// Opens a run and folds it, from its newest good snapshot on where there is one.
+    pub(crate) async fn resume(site: Site) -> Result<(SledJournal, Run), StoreError> {
+        start(site, |site| Trees::resume(site, limits::LOCK_PATIENCE)).await
+    }
+
     /// Lets the run go, and returns when its lock is free: for handing it to another process.
     pub async fn close(self) {
-        let SledJournal { run: _, requests, ended } = self;
+        let SledJournal { run: _, requests, is_snapshot_due: _, ended } = self;
         drop(requests);
         // The sender is dropped without a word when the thread ends.
         let _ = ended.await;
@@ -79,7 +99,18 @@ impl SledJournal {
 impl Journal for SledJournal {
     async fn append(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
         let (answer, wait) = oneshot::channel();
-        ask(&self.run, &self.requests, Request::Append { records, answer }, wait).await?
+        self.is_snapshot_due = ask(&self.run, &self.requests, Request::Append { records, answer }, wait).await??;
+        Ok(())
+    }
+
+    fn is_snapshot_due(&self) -> bool {
+        self.is_snapshot_due
+    }
+
+    async fn keep(&mut self, run: Run) {
+        self.is_snapshot_due = false;
+        // A store that is gone says so when something is appended.
+        let _ = self.requests.send(Request::Keep { run: Box::new(run) }).await;
     }
 
     fn reader(&self) -> Arc<dyn Reader> {
@@ -104,10 +135,10 @@ pub(crate) fn on_store_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Optio
     })
 }
 
-async fn start(
+async fn start<T: Send + 'static>(
     site: Site,
-    open: impl FnOnce(Site) -> Result<(Trees, Vec<Record>), StoreError> + Send + 'static,
-) -> Result<(SledJournal, Vec<Record>), StoreError> {
+    open: impl FnOnce(Site) -> Result<(Trees, T), StoreError> + Send + 'static,
+) -> Result<(SledJournal, T), StoreError> {
     let run = site.run.clone();
     let (requests, inbox) = mpsc::channel(limits::STORE_REQUESTS);
     let (ready, opened) = oneshot::channel();
@@ -116,8 +147,8 @@ async fn start(
         // Dropped last, when the database is closed.
         let _end = end;
         match open(site) {
-            Ok((trees, records)) => {
-                if ready.send(Ok(records)).is_ok() {
+            Ok((trees, found)) => {
+                if ready.send(Ok(found)).is_ok() {
                     serve(trees, inbox);
                 }
             }
@@ -131,15 +162,19 @@ async fn start(
     if let Err(error) = spawned {
         return Err(StoreError::Disk { doing: format!("starting the thread of run {run}"), why: error.to_string() });
     }
-    let records = opened.await.map_err(|_| StoreError::Closed(run.clone()))??;
-    Ok((SledJournal { run, requests, ended }, records))
+    let found = opened.await.map_err(|_| StoreError::Closed(run.clone()))??;
+    Ok((SledJournal { run, requests, is_snapshot_due: false, ended }, found))
 }
 
 fn serve(mut trees: Trees, mut inbox: mpsc::Receiver<Request>) {
     while let Some(request) = inbox.blocking_recv() {
         // An answer that nobody waits for any more is dropped; the work was done all the same.
         match request {
-            Request::Append { records, answer } => drop(answer.send(trees.append(&records))),
+            Request::Append { records, answer } => {
+                let appended = trees.append(&records).map(|()| trees.is_snapshot_due());
+                drop(answer.send(appended));
+            }
+            Request::Keep { run } => trees.keep(&run),
             Request::Read { from, most, answer } => drop(answer.send(trees.read(from, most))),
             Request::Syncs { answer } => drop(answer.send(trees.syncs())),
         }

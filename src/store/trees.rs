@@ -14,6 +14,7 @@ use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
+use crate::domain::run::Run;
 use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
 use crate::store::StoreError;
@@ -29,6 +30,8 @@ use crate::store::database::Fault;
 use crate::store::database::guarded;
 use crate::store::files;
 use crate::store::owner;
+use crate::store::snaps;
+use crate::store::snaps::Cadence;
 
 /// How long a busy lock is left alone before the next try.
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
@@ -51,6 +54,9 @@ impl Site {
     }
 }
 
+/// Proves a journal against its anchor, and reads of it what is asked for; with the mark of its last record.
+type Prover<T> = fn(&Database, &RunId, &[Mark]) -> Result<(T, Mark, Cadence), Fault>;
+
 /// The open journal of one run.
 pub(crate) struct Trees {
     site: Site,
@@ -65,6 +71,8 @@ pub(crate) struct Trees {
     suspect: bool,
     /// Completed syncs of the store's file.
     syncs: u64,
+    /// When the next snapshot is due.
+    cadence: Cadence,
 }
 
 impl Trees {
@@ -102,6 +110,21 @@ impl Trees {
     /// Takes a run and reads its whole journal, proving the chain from first to last and the anchor.
     /// Waits for the lock for `patience`.
     pub(crate) fn open(site: Site, patience: Span) -> Result<(Trees, Vec<Record>), StoreError> {
+        Trees::open_by(site, patience, |database, run, marks| {
+            let (records, head) = database.prove(run, marks)?;
+            Ok((records, head, Cadence::NONE))
+        })
+    }
+
+    /// Takes a run and folds it, from its newest good snapshot on where there is one. The chain is proven from there.
+    pub(crate) fn resume(site: Site, patience: Span) -> Result<(Trees, Run), StoreError> {
+        let id = site.run.clone();
+        let (trees, folded) = Trees::open_by(site, patience, Database::resume)?;
+        let run = folded.map_err(|broken| StoreError::Unreadable { run: id, why: broken.to_string() })?;
+        Ok((trees, run))
+    }
+
+    fn open_by<T>(site: Site, patience: Span, prove: Prover<T>) -> Result<(Trees, T), StoreError> {
         if !site.dir.is_dir() {
             return Err(StoreError::NotFound(site.run.to_string()));
         }
@@ -109,7 +132,7 @@ impl Trees {
         let doing = format!("opening run {}", site.run);
         let deadline = Instant::now() + Duration::from_millis(patience.0);
         loop {
-            match take(&site) {
+            match take(&site, prove) {
                 Ok(taken) => return Ok(taken),
                 Err((Fault::Busy, _)) if Instant::now() < deadline => std::thread::sleep(LOCK_PAUSE),
                 Err((fault, kept)) => {
@@ -140,6 +163,8 @@ impl Trees {
         self.syncs += 1;
         self.head = last.mark;
         self.sync_owed |= anchor::needs_sync(records);
+        let bytes = |one: &Encoded| one.value.len() + one.pieces.iter().map(Vec::len).sum::<usize>();
+        self.cadence.take(records, batch.iter().map(bytes).sum());
         self.drop_anchor();
         Ok(())
     }
@@ -161,6 +186,30 @@ impl Trees {
             Ok(_) => Err(self.explain(Fault::Damaged(format!("records from {from} on are missing")), &doing)),
             Err(fault) => Err(self.explain(fault, &doing)),
         }
+    }
+
+    /// Whether a snapshot is due.
+    pub(crate) fn is_snapshot_due(&self) -> bool {
+        self.cadence.is_due()
+    }
+
+    /// Keeps a snapshot of the run, if it is as the last acknowledged record left it. A failure is no more than one
+    /// snapshot less.
+    pub(crate) fn keep(&mut self, run: &Run) {
+        let Some(database) = self.database.as_ref().filter(|_| run.seq == self.head.seq && !self.suspect) else {
+            return;
+        };
+        let has_room = files::check_space(&self.site.dir, limits::FREE_SPACE_MIN_BYTES);
+        let kept = has_room.map_err(|error| error.to_string()).and_then(|()| {
+            let values = snaps::encode(run, self.head)?;
+            let put = database.put_snapshot(self.head.seq, &values);
+            put.map_err(|fault| format!("{fault:?}")).map(|()| values.iter().map(Vec::len).sum())
+        });
+        let bytes = kept.unwrap_or_else(|why| {
+            tracing::warn!(run = %self.site.run, why, "a snapshot could not be kept");
+            0
+        });
+        self.cadence = Cadence::after(bytes);
     }
 
     /// Completed syncs of the store's file.
@@ -237,12 +286,12 @@ fn fill(site: &Site, created: Timestamp, batch: &[Encoded], mark: Mark) -> Resul
 }
 
 /// Takes the lock, opens and proves. On damage, also says where the files are as they were before.
-fn take(site: &Site) -> Result<(Trees, Vec<Record>), (Fault, Option<PathBuf>)> {
+fn take<T>(site: &Site, by: Prover<T>) -> Result<(Trees, T), (Fault, Option<PathBuf>)> {
     let before = prepare(site).map_err(|fault| (fault, None))?;
     let opened = Database::open(&site.store()).and_then(|database| {
-        let proven = guarded(|| prove(site, &before, &database));
+        let proven = guarded(|| prove(site, &before, &database, by));
         match proven {
-            Ok((records, head, anchor)) => Ok((database, records, head, anchor)),
+            Ok((found, anchor)) => Ok((database, found, anchor)),
             Err(fault) => {
                 database.close();
                 Err(fault)
@@ -250,11 +299,11 @@ fn take(site: &Site) -> Result<(Trees, Vec<Record>), (Fault, Option<PathBuf>)> {
         }
     });
     match opened {
-        Ok((database, records, head, anchor)) => {
+        Ok((database, (value, head, cadence), anchor)) => {
             let site = site.clone();
             let database = Some(database);
-            let trees = Trees { site, database, head, anchor, sync_owed: false, suspect: false, syncs: 0 };
-            Ok((trees, records))
+            let trees = Trees { site, database, head, anchor, sync_owed: false, suspect: false, syncs: 0, cadence };
+            Ok((trees, value))
         }
         Err(Fault::Damaged(why)) => Err((Fault::Damaged(why), Some(before.keep()))),
         Err(fault) => Err((fault, None)),
@@ -262,7 +311,12 @@ fn take(site: &Site) -> Result<(Trees, Vec<Record>), (Fault, Option<PathBuf>)> {
 }
 
 /// Proves the journal of a database whose lock was just taken.
-fn prove(site: &Site, before: &Before, database: &Database) -> Result<(Vec<Record>, Mark, Anchor), Fault> {
+fn prove<T>(
+    site: &Site,
+    before: &Before,
+    database: &Database,
+    by: Prover<T>,
+) -> Result<((T, Mark, Cadence), Anchor), Fault> {
     owner::write(&site.dir, &site.owner)?;
     before::sweep(&site.dir, before)?;
     let (anchor, marks) = match Anchor::open(&site.dir.join(anchor::FILE)) {
@@ -272,8 +326,7 @@ fn prove(site: &Site, before: &Before, database: &Database) -> Result<(Vec<Recor
         }
         Err(error) => return Err(error.into()),
     };
-    let (records, head) = database.prove(&site.run, &marks)?;
-    Ok((records, head, anchor))
+    Ok((by(database, &site.run, &marks)?, anchor))
 }
 
 /// Looks whether the store is there and free, and copies it before sled touches it.

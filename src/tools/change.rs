@@ -1,5 +1,6 @@
 //! The change of one file: shown as a diff, bound to what is there now, and made in one step or not at all
-//! (docs/SAFETY.md, R16). Used by `write_file` and `edit_file`; it never decides what the new content is.
+//! (docs/SAFETY.md, R16). What the file held is kept first, so that it can be put back. Used by `write_file`, `edit_file`
+//! and `restore`; it never decides what the new content is.
 
 use std::ffi::OsStr;
 use std::ffi::OsString;
@@ -47,6 +48,7 @@ use crate::tools::names;
 use crate::tools::place;
 use crate::tools::place::Kind;
 use crate::tools::place::Place;
+use crate::tools::preimage;
 use crate::tools::read_file::text_of;
 use crate::tools::read_file::too_large;
 
@@ -69,8 +71,11 @@ struct Plan {
     folder_identity: String,
     /// Folders below it that are made first.
     missing: Vec<OsString>,
-    before: Option<(String, FileStat)>,
-    after: String,
+    before: Option<(String, Before)>,
+    /// The folder in which the content before is kept.
+    pre_images: Option<PathBuf>,
+    /// The new content; nothing means that the file goes.
+    after: Option<Vec<u8>>,
     after_hash: String,
     done: String,
 }
@@ -97,29 +102,23 @@ pub(crate) fn prepare(
     after: String,
     done: String,
 ) -> Result<Prepared, Problem> {
-    refuse(scene, place, before.as_ref(), &after)?;
-    let (folder, missing) = split(place)?;
-    let opened = place::open_folder(&folder).and_then(fstat);
-    let stat = opened.map_err(|error| place::refused_by_system(&place.shown, error))?;
     let shown_change = Shown::of(place, before.as_ref().map(|before| before.bytes.as_slice()), &after);
-    let before = before.map(|before| (sha256_hex(&before.bytes), before.stat));
-    let plan = Plan {
-        shown: place.shown.clone(),
-        name: place.path.file_name().unwrap_or_default().to_os_string(),
-        folder_identity: format!("{}:{}", stat.st_dev, stat.st_ino),
-        folder,
-        missing,
-        before,
-        after_hash: sha256_hex(after.as_bytes()),
-        after,
-        done,
-    };
+    let plan = Plan::new(scene, place, before, Some(after.into_bytes()), done)?;
     let facts = facts(place, &plan, shown_change);
     let work = move |_: &_| make(&plan);
     Ok(Prepared { facts, action: Box::new(FileWork { on_cancel: OnCancel::Wait, work }) })
 }
 
-fn refuse(scene: &Scene, place: &Place, before: Option<&Before>, after: &str) -> Result<(), Problem> {
+/// Puts what the file at `place` held earlier in the place of what it holds now, `before`; without `after`, removes the
+/// file. In the same way and with the same care as a call; only what it is now is replaced.
+pub(crate) fn put_back(scene: &Scene, place: &Place, before: Before, after: Option<Vec<u8>>) -> Executed {
+    match Plan::new(scene, place, Some(before), after, String::new()) {
+        Ok(plan) => make(&plan),
+        Err(problem) => Executed::failed(problem.text, problem.class),
+    }
+}
+
+fn refuse(scene: &Scene, place: &Place, before: Option<&Before>, after: &[u8]) -> Result<(), Problem> {
     if after.len() as u64 > limits::FILE_MAX_BYTES {
         let why = format!("it would have {} bytes, and at most {} are written", after.len(), limits::FILE_MAX_BYTES);
         return Err(place::impossible(&place.shown, &why));
@@ -129,7 +128,7 @@ fn refuse(scene: &Scene, place: &Place, before: Option<&Before>, after: &str) ->
         let text = "This is tiller's own program, and it is refused to every tool. Nothing was done.";
         return Err(problem(ProblemKind::Refused, text));
     }
-    if before.bytes == after.as_bytes() {
+    if before.bytes == after {
         return Err(place::impossible(&place.shown, "it has exactly this content already"));
     }
     if before.stat.st_mode & 0o222 == 0 {
@@ -186,7 +185,7 @@ fn facts(place: &Place, plan: &Plan, change: Shown) -> Facts {
     if let Some(why) = runs.or_else(|| place.named(names::runs_at_build)) {
         reach.push_str(&format!("; runs later: {why}"));
     }
-    let links = plan.before.as_ref().map_or(1, |(_, stat)| stat.st_nlink);
+    let links = plan.before.as_ref().map_or(1, |(_, before)| before.stat.st_nlink);
     if links > 1 {
         reach.push_str(&format!("; the file has {links} names, and only this one gets the new content"));
     }
@@ -199,13 +198,14 @@ fn facts(place: &Place, plan: &Plan, change: Shown) -> Facts {
         folder.push(name);
         preview.push_str(&format!("makes folder {}\n", names::shown(folder.as_os_str())));
     }
-    if plan.before.is_none() && plan.after.is_empty() {
+    if plan.before.is_none() && plan.after.as_ref().is_some_and(Vec::is_empty) {
         preview.push_str("makes an empty file\n");
     }
     preview.push_str(&change.diff);
     let new = if plan.before.is_none() { " (new)" } else { "" };
     let before = plan.before.as_ref().map(|(hash, _)| hash.clone());
-    let mode = plan.before.as_ref().map_or("new".to_string(), |(_, stat)| format!("{:o}", stat.st_mode & 0o777));
+    let mode =
+        plan.before.as_ref().map_or("new".to_string(), |(_, before)| format!("{:o}", before.stat.st_mode & 0o777));
     Facts {
         title: one_line(&format!("{}{new} +{} −{}", place.shown, change.added, change.removed), TITLE_MAX_CHARS),
         reach,
@@ -250,17 +250,62 @@ fn make(plan: &Plan) -> Executed {
 }
 
 impl Plan {
+    fn new(
+        scene: &Scene,
+        place: &Place,
+        before: Option<Before>,
+        after: Option<Vec<u8>>,
+        done: String,
+    ) -> Result<Plan, Problem> {
+        let content = after.as_deref().unwrap_or_default();
+        if after.is_some() {
+            refuse(scene, place, before.as_ref(), content)?;
+        }
+        let (folder, missing) = split(place)?;
+        let opened = place::open_folder(&folder).and_then(fstat);
+        let stat = opened.map_err(|error| place::refused_by_system(&place.shown, error))?;
+        Ok(Plan {
+            shown: place.shown.clone(),
+            name: place.path.file_name().unwrap_or_default().to_os_string(),
+            folder_identity: format!("{}:{}", stat.st_dev, stat.st_ino),
+            folder,
+            missing,
+            before: before.map(|before| (sha256_hex(&before.bytes), before)),
+            pre_images: scene.pre_images.clone(),
+            after_hash: sha256_hex(content),
+            after,
+            done,
+        })
+    }
+
     fn make(&self) -> Result<(), Stop> {
         let folder = self.enter()?;
+        self.keep()?;
+        let Some(after) = &self.after else { return self.take_away(&folder) };
         // The name follows from the content, so that what a killed attempt left is found and removed by the next.
         let part = OsString::from(format!(".tiller-{}.part", &self.after_hash[..16]));
-        let made = self.write_part(&folder, &part).and_then(|()| self.put(&folder, &part));
+        let made = self.write_part(&folder, &part, after).and_then(|()| self.put(&folder, &part));
         if made.is_err() {
             let _ = unlinkat(&folder, part.as_os_str(), UnlinkatFlags::NoRemoveDir);
         }
         made?;
         // The change is visible from here on; that it is durable too is as much as the file system gives.
         let _ = sync_folder(&folder);
+        Ok(())
+    }
+
+    /// Keeps what the file holds, durably: from then on it can be put back.
+    fn keep(&self) -> Result<(), Stop> {
+        let (Some((hash, before)), Some(folder)) = (&self.before, &self.pre_images) else { return Ok(()) };
+        preimage::keep(folder, hash, &before.bytes).map_err(errno).map_err(failed("keeping what it held before"))
+    }
+
+    /// Removes the file, if it is still the one that was seen.
+    fn take_away(&self, folder: &OwnedFd) -> Result<(), Stop> {
+        self.still(folder)?;
+        let gone = unlinkat(folder, self.name.as_os_str(), UnlinkatFlags::NoRemoveDir);
+        gone.map_err(failed("removing it"))?;
+        let _ = sync_folder(folder);
         Ok(())
     }
 
@@ -285,15 +330,14 @@ impl Plan {
     }
 
     /// Writes the new content beside the file, with the file's owner and mode, and waits until it is on disk.
-    fn write_part(&self, folder: &OwnedFd, part: &OsStr) -> Result<(), Stop> {
+    fn write_part(&self, folder: &OwnedFd, part: &OsStr, after: &[u8]) -> Result<(), Stop> {
         let _ = unlinkat(folder, part, UnlinkatFlags::NoRemoveDir);
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let mode = if self.before.is_some() { 0o600 } else { 0o666 };
         let opened = openat(folder, part, flags, Mode::from_bits_truncate(mode)).map_err(failed("making a file"))?;
         let mut file = File::from(opened);
-        let errno = |error: std::io::Error| error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);
-        file.write_all(self.after.as_bytes()).map_err(errno).map_err(failed("writing"))?;
-        if let Some((_, old)) = &self.before {
+        file.write_all(after).map_err(errno).map_err(failed("writing"))?;
+        if let Some((_, Before { stat: old, .. })) = &self.before {
             let new = fstat(&file).map_err(failed("writing"))?;
             if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
                 let (owner, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
@@ -304,18 +348,24 @@ impl Plan {
         file.sync_all().map_err(errno).map_err(failed("writing"))
     }
 
-    /// Puts the new content in place, if the old one is still the one that was seen.
-    fn put(&self, folder: &OwnedFd, part: &OsStr) -> Result<(), Stop> {
-        let name = self.name.as_os_str();
-        let now = match place::read_at(folder, name) {
+    /// Whether what is there is what was seen.
+    fn still(&self, folder: &OwnedFd) -> Result<(), Stop> {
+        let now = match place::read_at(folder, self.name.as_os_str()) {
             Ok((bytes, _)) => Some(sha256_hex(&bytes)),
             Err(Errno::ENOENT) => None,
             Err(_) => return Err(Stop::Drift("it is no longer the file it was")),
         };
-        if now.as_deref() != self.before.as_ref().map(|(hash, _)| hash.as_str()) {
-            return Err(Stop::Drift("its content changed since it was decided"));
+        match now.as_deref() == self.before.as_ref().map(|(hash, _)| hash.as_str()) {
+            true => Ok(()),
+            false => Err(Stop::Drift("its content changed since it was decided")),
         }
-        if now.is_some() {
+    }
+
+    /// Puts the new content in place, if the old one is still the one that was seen.
+    fn put(&self, folder: &OwnedFd, part: &OsStr) -> Result<(), Stop> {
+        let name = self.name.as_os_str();
+        self.still(folder)?;
+        if self.before.is_some() {
             return renameat(folder, part, folder, name).map_err(failed("replacing"));
         }
         // A link is made only where nothing is: a file that appears in this moment is not lost.
@@ -332,6 +382,10 @@ impl Plan {
             Err(error) => Err(Stop::Error("putting it in place", error)),
         }
     }
+}
+
+fn errno(error: std::io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }
 
 fn sync_folder(folder: &OwnedFd) -> Result<(), Errno> {

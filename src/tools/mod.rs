@@ -13,8 +13,10 @@ mod names;
 pub mod orphans;
 mod output;
 mod place;
+mod preimage;
 mod process;
 mod read_file;
+pub mod restore;
 mod scripts;
 mod search_files;
 mod shell;
@@ -73,6 +75,8 @@ pub struct Scene {
     pub workspace: PathBuf,
     /// Folders no tool may touch: tiller's own state and configuration.
     pub off_limits: Vec<PathBuf>,
+    /// Folder of the run in which what files held before calls is kept; nothing where nothing is to be kept.
+    pub pre_images: Option<PathBuf>,
     /// Our own program, started again as the guard of a child.
     pub program: PathBuf,
     /// Names of environment variables that the operator lets through to children.

@@ -37,7 +37,8 @@ impl Stage {
         fs::create_dir(&workspace).unwrap();
         let scene = Scene {
             workspace,
-            off_limits: vec![root.join("state")],
+            off_limits: vec![root.join("state"), root.join("pre-images")],
+            pre_images: Some(root.join("pre-images")),
             program: PathBuf::from("/no/such/program"),
             passed_variables: Vec::new(),
         };

@@ -7,6 +7,7 @@ use crate::domain::command::Command;
 use crate::domain::command::Control;
 use crate::domain::command::Policy;
 use crate::domain::command::Refusal;
+use crate::domain::daily::Today;
 use crate::domain::event::Event;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
@@ -73,6 +74,8 @@ pub enum Msg {
     Records(Vec<Record>),
     /// A scrap of streamed text.
     Delta(Delta),
+    /// What all runs together spent.
+    Today(Today),
     /// So many scraps were lost.
     Lost(u64),
     /// A command is durable, up to this record.
@@ -169,6 +172,8 @@ pub struct Notice {
 pub struct App {
     /// The replica of the run.
     pub run: Run,
+    /// What all runs together spent, where that is known.
+    pub today: Option<Today>,
     /// The present.
     pub now: Moment,
     /// The colours.
@@ -233,6 +238,7 @@ impl App {
     /// The screen of a run as it stands.
     pub fn new(run: Run, now: Moment, options: Options) -> App {
         let mut app = App {
+            today: None,
             now,
             palette: options.palette,
             focus: Focus::Composer,
@@ -284,6 +290,10 @@ impl App {
             Msg::Records(records) => self.records(&records),
             Msg::Delta(delta) => {
                 self.live.take(&delta, &self.run);
+                Vec::new()
+            }
+            Msg::Today(today) => {
+                self.today = Some(today);
                 Vec::new()
             }
             Msg::Lost(count) => {

@@ -141,7 +141,7 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
             ("·", Role::Dim, format!("the reply held what is not known here:\n{}", reply.opaque.join("\n")))
         }
         Event::ContextPruned { refs } => {
-            let text = format!("old texts of {} calls are left out of what the model is sent", refs.len());
+            let text = format!("the model is not sent old texts any more: those of {}", counted(refs.len(), "call"));
             ("·", Role::Dim, text)
         }
         Event::ContextCompacted { from, to, summary, author, .. } => {
@@ -149,7 +149,7 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
                 Author::Model => "a summary",
                 Author::Engine => "no summary was had; a list",
             };
-            let text = format!("{what} stands for iterations {from} to {to} in what the model is sent:\n{summary}");
+            let text = format!("{what} stands for {} in what the model is sent:\n{summary}", iterations(*from, *to));
             ("·", Role::Dim, text)
         }
         Event::PlanUpdated { by: Some(_), told, .. } => {
@@ -232,11 +232,16 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         Event::Rewound { to, .. } => {
             ("↶", Role::Operator, format!("you went back to the end of iteration {to}; what came after it is hidden"))
         }
+        Event::RestoreFinished { call, path, failure } => match failure {
+            None => ("↶", Role::Operator, format!("{path} is as it was before {call}")),
+            Some(why) => ("!", Role::Warning, format!("{path} stays as {call} wrote it: {why}")),
+        },
         Event::Forked { parent, iteration, .. } => {
             ("⑂", Role::Operator, format!("branched off from run {parent} after its iteration {iteration}"))
         }
         Event::Warned { what, text } => ("!", Role::Warning, format!("warned ({}): {text}", what.phrase())),
         Event::RunCreated { .. }
+        | Event::RestoreStarted { .. }
         | Event::OwnerAcquired { .. }
         | Event::StatusChanged { .. }
         | Event::ControlRequested { .. }
@@ -279,4 +284,13 @@ fn recovered(findings: &[Finding]) -> String {
     let lost: Vec<String> = findings.iter().map(lost).collect();
     let what = if lost.is_empty() { "nothing was lost".to_string() } else { lost.join("; ") };
     format!("the process before this one ended without warning: {what}")
+}
+/// So many of something.
+fn counted(many: usize, what: &str) -> String {
+    if many == 1 { format!("1 {what}") } else { format!("{many} {what}s") }
+}
+
+/// Iterations from one to another.
+fn iterations(from: u32, to: u32) -> String {
+    if from == to { format!("iteration {from}") } else { format!("iterations {from} to {to}") }
 }

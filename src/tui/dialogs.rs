@@ -84,7 +84,7 @@ impl App {
                 self.guard.decided(self.now.ms);
                 self.submit(command, None)
             }
-            Some(Popup::Raise { axis, line, .. }) => match new_limit(axis, &line.text(), &self.run.pool) {
+            Some(Popup::Raise { axis, line, .. }) => match new_limit(axis, &line.text(), &self.run.pool, self.now.at) {
                 Ok(limit) => {
                     let is_why = self.run.status == Status::Parked(ParkReason::Budget(axis));
                     self.submit(Command::Raise { axis, limit }, is_why.then_some(Command::Resume))

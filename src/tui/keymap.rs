@@ -322,7 +322,7 @@ pub const TABLE: &[Binding] = &[
         "tool",
         "allow this call and every later one of its tool until the run ends, but what is always asked about",
     ),
-    row(Place::Decision, &[letter('Y')], Action::Decide(Choice::AllowList), "all read", "allow all that you have read"),
+    row(Place::Decision, &[letter('A')], Action::Decide(Choice::AllowList), "all read", "allow all that you have read"),
     row(
         Place::Outcome,
         &[letter('h')],

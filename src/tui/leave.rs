@@ -27,7 +27,7 @@ impl App {
         let left = unread.len();
         let outs = self.submit(Command::AllowAll { calls }, None);
         if left > 0 {
-            let text = format!("{left} of the list were not read to their end and wait on");
+            let text = format!("not read to their end, so they wait on: {left} of the list");
             self.say(text, Role::Warning);
         }
         outs

@@ -227,6 +227,7 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             Heard::Answer(Some(ticket), Err(refusal)) => Msg::Refused(ticket, refusal),
             Heard::Run(Update::Records(records)) => Msg::Records(records),
             Heard::Run(Update::Delta(delta)) => Msg::Delta(delta),
+            Heard::Run(Update::Today(today)) => Msg::Today(today),
             Heard::Run(Update::Lost(count)) => Msg::Lost(count),
             Heard::Run(Update::Closed(why)) => {
                 if let Some(leaving) = &mut self.leaving {

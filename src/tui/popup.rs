@@ -6,6 +6,7 @@ use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::budget::Pool;
 use crate::domain::id::CallId;
+use crate::domain::time::Timestamp;
 use crate::domain::tool::Digest;
 use crate::tui::composer::Composer;
 use crate::tui::keymap::Place;
@@ -73,11 +74,11 @@ pub enum Asks {
 }
 
 /// Reads a new limit, which must leave something to use. Errors in a sentence.
-pub fn new_limit(axis: Axis, text: &str, pool: &Pool) -> Result<Limit, String> {
-    let limit = axis.parse_limit(text)?;
+pub fn new_limit(axis: Axis, text: &str, pool: &Pool, now: Timestamp) -> Result<Limit, String> {
+    let limit = axis.parse_limit_at(text, now)?;
     let used = pool.used(axis);
     match limit {
-        Limit::At(amount) if amount <= used => {
+        Limit::At(amount) if axis != Axis::Deadline && amount <= used => {
             Err(format!("{} are used already; the new limit must be more", axis.show(used)))
         }
         Limit::At(_) | Limit::Unlimited => Ok(limit),
@@ -86,6 +87,10 @@ pub fn new_limit(axis: Axis, text: &str, pool: &Pool) -> Result<Limit, String> {
 
 /// What the dialog proposes: twice the limit, as a person writes it; empty where there is none.
 pub fn proposal(axis: Axis, pool: &Pool) -> String {
+    // A time from now: a moment would have to be worked out.
+    if axis == Axis::Deadline {
+        return "1h".to_string();
+    }
     let Limit::At(limit) = pool.limits().on(axis) else { return String::new() };
     let twice = limit.max(pool.used(axis)).saturating_mul(2);
     match axis {
@@ -95,7 +100,7 @@ pub fn proposal(axis: Axis, pool: &Pool) -> String {
             exact.trim_end_matches('0').to_string()
         }
         Axis::Active => format!("{}m", twice.div_ceil(60_000)),
-        Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens => twice.to_string(),
+        Axis::Deadline | Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens => twice.to_string(),
     }
 }
 
@@ -108,12 +113,14 @@ mod tests {
     fn a_new_limit_must_leave_something() {
         let mut pool = Pool::new(Limits::default());
         pool.count_loop();
-        let read = |axis, text: &str| new_limit(axis, text, &pool).ok();
+        let read = |axis, text: &str| new_limit(axis, text, &pool, Timestamp(5)).ok();
         assert_eq!(read(Axis::Cost, "$7.50"), Some(Limit::At(7_500_000)));
         assert_eq!(read(Axis::Loops, "unlimited"), Some(Limit::Unlimited));
         assert_eq!(read(Axis::Loops, "2"), Some(Limit::At(2)));
         assert_eq!(read(Axis::Loops, "1"), None, "used already");
         assert_eq!(read(Axis::Cost, "a lot"), None);
+        assert_eq!(read(Axis::Deadline, "2s"), Some(Limit::At(2_005)));
+        assert_eq!(read(Axis::Deadline, "none"), Some(Limit::Unlimited));
     }
 
     #[test]
@@ -123,7 +130,7 @@ mod tests {
         assert_eq!(proposal(Axis::Active, &pool), "240m");
         assert_eq!(proposal(Axis::Loops, &pool), "64");
         for axis in Axis::ALL {
-            assert!(new_limit(axis, &proposal(axis, &pool), &pool).is_ok());
+            assert!(new_limit(axis, &proposal(axis, &pool), &pool, Timestamp(5)).is_ok());
         }
     }
 }

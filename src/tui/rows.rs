@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::command::Policy;
 use crate::domain::control;
 use crate::domain::id::CallId;
 use crate::domain::limits;
@@ -466,7 +467,13 @@ fn standing(app: &App) -> Vec<Row> {
     for one in &run.interjections {
         let text = transcript(&one.text).lines().collect::<Vec<_>>().join(" ");
         let mut row = Row::new(4, "›", text, Role::Operator, Form::Line);
-        row.right = format!("queued {}: {}", one.id, one.policy.phrase());
+        let when = match one.policy {
+            Policy::Next => "next",
+            Policy::SteerNow => "now",
+            Policy::Interrupt => "at once",
+            Policy::AfterDone => "at its end",
+        };
+        row.right = format!("queued {}: {when}", one.id);
         rows.push(row);
     }
     for text in app.unsaid() {

@@ -60,10 +60,13 @@ fn main() {
     let iterations: usize = after("--iterations").and_then(|text| text.parse().ok()).unwrap_or(10_000);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut sheet = Sheet { met: true };
-    runtime.block_on(commits(&mut sheet));
+    for records in [1, 8] {
+        runtime.block_on(commits(&mut sheet, records));
+    }
     let batches = lives(&mut sheet, iterations);
     folds(&mut sheet, &batches.concat());
-    runtime.block_on(opens(&mut sheet, &batches));
+    runtime.block_on(opens(&mut sheet, &batches, 1_000));
+    runtime.block_on(opens(&mut sheet, &batches, u32::MAX));
     if !sheet.met {
         std::process::exit(1);
     }
@@ -74,32 +77,40 @@ fn home(dir: &std::path::Path) -> Home {
     Home::new(dir.join("state"), owner).unwrap()
 }
 
-/// A commit of one record, and an append and a sync of the same bytes by hand, in turn.
-async fn commits(sheet: &mut Sheet) {
+/// A commit of so many records, and an append and a sync of the same bytes by hand, in turn.
+async fn commits(sheet: &mut Sheet, records: u64) {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let first = Steady::new().batches.concat();
     let mut journal = home(dir.path()).create(&steady::id(), &first).await.unwrap();
     let mut raw = File::create(dir.path().join("raw")).unwrap();
     let (mut by_store, mut by_hand) = (Vec::new(), Vec::new());
-    for number in 1..=COMMITS {
-        let (id, by) = (InterjectionId(u32::try_from(number).unwrap()), ClientId("bench".to_string()));
-        let event = Event::InterjectionQueued { id, text: noise(number, TEXT_BYTES), by, policy: Policy::Next };
-        let seq = Seq(first.len() as u64 + number);
-        let record = Record { seq, at: Timestamp(number), active: Span(0), event };
-        let mut line = serde_json::to_vec(&record).unwrap();
-        line.push(b'\n');
+    for number in 0..COMMITS {
+        let batch: Vec<Record> = (1..=records).map(|one| said(number * records + one, first.len() as u64)).collect();
+        let mut lines = Vec::new();
+        for record in &batch {
+            serde_json::to_writer(&mut lines, record).unwrap();
+            lines.push(b'\n');
+        }
         let begun = Instant::now();
-        journal.append(vec![record]).await.unwrap();
+        journal.append(batch).await.unwrap();
         by_store.push(begun.elapsed());
         let begun = Instant::now();
-        raw.write_all(&line).unwrap();
+        raw.write_all(&lines).unwrap();
         raw.sync_data().unwrap();
         by_hand.push(begun.elapsed());
     }
     let (store, hand) = (median(by_store), median(by_hand));
     let ratio = store.as_secs_f64() / hand.as_secs_f64();
     let measured = format!("{store:.2?} against {hand:.2?}: {ratio:.2}");
-    sheet.line("a commit of 1 KB, against append and sync by hand", measured, "at most 1.5", ratio <= 1.5);
+    let what = format!("a commit of {records} KB, against append and sync by hand");
+    sheet.line(&what, measured, "at most 1.5", ratio <= 1.5);
+}
+
+/// A record with so many bytes of text, the `number`th after the first ones.
+fn said(number: u64, before: u64) -> Record {
+    let (id, by) = (InterjectionId(u32::try_from(number).unwrap()), ClientId("bench".to_string()));
+    let event = Event::InterjectionQueued { id, text: noise(number, TEXT_BYTES), by, policy: Policy::Next };
+    Record { seq: Seq(before + number), at: Timestamp(number), active: Span(0), event }
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
@@ -107,7 +118,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// Turns a run through its iterations; what the first, the thousandth and the last cost in time.
+/// Turns a run through its iterations; what those around the 10th and the 1,000th cost in time.
 fn lives(sheet: &mut Sheet, iterations: usize) -> Vec<Vec<Record>> {
     let mut run = Steady::new();
     let mut times = Vec::new();
@@ -116,11 +127,15 @@ fn lives(sheet: &mut Sheet, iterations: usize) -> Vec<Vec<Record>> {
         run.iterate();
         times.push(begun.elapsed());
     }
-    let around = |from: usize| median(times.iter().skip(from).take(20).copied().collect());
-    let (early, late) = (around(0), around(iterations - 20));
-    // Each request holds the whole conversation, so this grows with it; it is told, and has no target.
-    let what = format!("turns of iteration {iterations}, and of the first");
-    sheet.line(&what, format!("{late:.2?} and {early:.2?}"), "", true);
+    let around = |n: usize| median(times.iter().skip(n.saturating_sub(10)).take(20).copied().collect());
+    let (early, last) = (around(10), around(iterations - 10));
+    for (n, late) in [(1_000, around(1_000.min(iterations - 10))), (iterations, last)] {
+        let ratio = late.as_secs_f64() / early.as_secs_f64();
+        let what = format!("turns of iteration {n}, against those of the 10th");
+        let target = if n == 1_000 { "at most 2" } else { "" };
+        let measured = format!("{late:.2?} against {early:.2?}: {ratio:.2}");
+        sheet.line(&what, measured, target, target.is_empty() || ratio <= 2.0);
+    }
     let clone = measure(|| run.run.clone());
     sheet.line(
         "a clone of that run",
@@ -161,26 +176,45 @@ fn folds(sheet: &mut Sheet, records: &[Record]) {
     drop(folded.value);
 }
 
-async fn opens(sheet: &mut Sheet, batches: &[Vec<Record>]) {
+/// Opens a run of so many iterations: whole, and as a process does that goes on with it.
+async fn opens(sheet: &mut Sheet, batches: &[Vec<Record>], iterations: u32) {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let home = home(dir.path());
     let mut journal = home.create(&steady::id(), &batches[0]).await.unwrap();
+    let mut run = Run::begin(steady::id(), &batches[0][0]).unwrap();
+    let mut snapshots = 0;
     // Written in larger batches than a life would: here it is about opening.
     for many in batches[1..].chunks(64) {
-        journal.append(many.concat()).await.unwrap();
+        if run.iteration.n >= iterations {
+            break;
+        }
+        let records = many.concat();
+        journal.append(records.clone()).await.unwrap();
+        records.iter().for_each(|record| run.apply(record).unwrap());
+        if journal.is_snapshot_due() {
+            journal.keep(run.clone()).await;
+            snapshots += 1;
+        }
     }
     journal.close().await;
-    let mut times = Vec::new();
-    let mut count = 0;
+    let (mut whole, mut folded, mut resumed) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..3 {
         let begun = Instant::now();
         let opened = home.open(&steady::id()).await.unwrap();
-        let run = Run::fold(&steady::id(), &opened.records).unwrap();
-        times.push(begun.elapsed());
-        count = run.iteration.n;
+        whole.push(begun.elapsed());
+        let begun = Instant::now();
+        Run::fold(&steady::id(), &opened.records).unwrap();
+        folded.push(begun.elapsed());
         opened.journal.close().await;
+        let begun = Instant::now();
+        let (journal, again) = home.resume(&steady::id()).await.unwrap();
+        resumed.push(begun.elapsed());
+        assert_eq!(again, run);
+        journal.close().await;
     }
-    let time = median(times);
-    let what = format!("opening a run of {count} iterations, and folding it");
+    let what = format!("reading all of a run of {} iterations, and folding it", run.iteration.n);
+    sheet.line(&what, format!("{:.0?} and {:.0?}", median(whole), median(folded)), "", true);
+    let time = median(resumed);
+    let what = format!("opening it, with {snapshots} snapshots made meanwhile");
     sheet.line(&what, format!("{time:.0?}"), "at most 300 ms", time <= Duration::from_millis(300));
 }

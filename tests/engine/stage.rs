@@ -241,7 +241,13 @@ pub fn staged(
 pub fn world(model: Lines, manner: Manner) -> (World, Arc<AtomicU32>) {
     let executions = Arc::new(AtomicU32::new(0));
     let nowhere = PathBuf::from("/nonexistent");
-    let scene = Scene { workspace: nowhere.clone(), off_limits: vec![], program: nowhere, passed_variables: vec![] };
+    let scene = Scene {
+        workspace: nowhere.clone(),
+        off_limits: vec![],
+        pre_images: None,
+        program: nowhere,
+        passed_variables: vec![],
+    };
     let mut tools = Toolbox::new(scene);
     tools.add(Arc::new(Work { executions: executions.clone(), manner }));
     let world = World {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tiller::domain::id::CallId;
 use tiller::domain::id::ModelCallId;
+use tiller::domain::id::Seq;
 use tiller::domain::message::Entry;
 use tiller::domain::message::Message;
 use tiller::domain::message::ToolUse;
@@ -38,6 +39,7 @@ fn asks(calls: &[(u32, &str)]) -> Message {
         wire_id: (*wire).to_string(),
         tool: "read_file".to_string(),
         arguments: "{}".to_string(),
+        seq: Seq(0),
     };
     let uses = calls.iter().map(one).collect();
     Message::Assistant { call: ModelCallId(9), phase: Phase::Pursue, text: String::new(), uses }
@@ -51,7 +53,7 @@ fn check(sabotage: Vec<Message>, is_sent: bool) -> Turn {
     }
     let mut run = stage.run.clone();
     for message in sabotage {
-        let entry = Arc::new(Entry { iteration: 2, at: Timestamp(1), message });
+        let entry = Arc::new(Entry { iteration: 2, at: Timestamp(1), seq: Seq(0), message });
         run.transcript.push(entry.clone());
         run.context.push(&entry);
     }

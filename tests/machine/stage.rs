@@ -123,9 +123,9 @@ impl Stage {
             "talk" => run.transcript.entries().map(|entry| telling::message(&entry.message)).collect(),
             "request" => {
                 let request = context::in_flight(run).unwrap_or_else(|| context::assemble(run));
-                request.entries.iter().map(|entry| telling::message(&entry.message)).collect()
+                request.entries.entries().map(|entry| telling::message(&entry.message)).collect()
             }
-            "opening" => match context::assemble(run).entries.first().map(|entry| &entry.message) {
+            "opening" => match context::assemble(run).entries.get(0).map(|entry| &entry.message) {
                 Some(Message::Engine { text }) => text.lines().map(|line| format!("| {line}")).collect(),
                 _ => vec!["nothing stands for anything".to_string()],
             },

@@ -38,6 +38,9 @@ fn event(event: &Event) -> String {
             format!("status {}{by}", status.phrase())
         }
         Event::Rewound { to, to_seq, by } => format!("rewound by {by} to iteration {to}, record {to_seq}"),
+        Event::RestoreStarted { call, write, by } => format!("putting {} back before {call} by {by}", write.path),
+        Event::RestoreFinished { call, path, failure: None } => format!("{path} is as before {call}"),
+        Event::RestoreFinished { call, path, failure: Some(why) } => format!("{path} stays as {call} wrote it: {why}"),
         Event::Forked { parent, iteration, .. } => format!("forked from {parent} after iteration {iteration}"),
         Event::ControlRequested { control: asked, by } => format!("asked by {by} to {}", control(*asked)),
         Event::Recovered { findings } => format!("recovered {findings:?}"),

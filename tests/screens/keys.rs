@@ -466,7 +466,7 @@ fn words_have_a_policy_and_are_taken_back() {
         let by = ClientId("screen".to_string());
         story.event(Event::InterjectionQueued { id, text, by, policy: Policy::AfterDone });
     });
-    assert!(show.frame().contains("queued i1: told when the run would end"), "{}", show.frame());
+    assert!(show.frame().contains("queued i1: at its end"), "{}", show.frame());
     show.outs.clear();
     show.press(KeyCode::F(3));
     show.press(KeyCode::F(3));
@@ -520,7 +520,7 @@ fn the_list_is_what_was_read_and_no_more() {
     show.letters("Y");
     let digest = show.app.run.calls[&first].digest().unwrap();
     assert_eq!(commands(&show), [Command::AllowAll { calls: vec![(first, digest)] }]);
-    assert!(show.frame().contains("1 of the list were not read to their end and wait on"));
+    assert!(show.frame().contains("not read to their end, so they wait on: 1 of the list"));
 }
 
 #[test]

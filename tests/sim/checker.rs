@@ -12,6 +12,7 @@ use tiller::domain::id::CallId;
 use tiller::domain::id::InterjectionId;
 use tiller::domain::id::RunId;
 use tiller::domain::message::Message;
+use tiller::domain::message::Transcript;
 use tiller::domain::run::Run;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Probe;
@@ -68,6 +69,10 @@ impl Checker {
             }
         }
         every_use_has_its_result(run)?;
+        // Now and then, because it looks at the whole talk.
+        if run.is_ended() || run.transcript.len() % 16 == 0 {
+            sums_are_those_of_the_entries(run)?;
+        }
         delivered_once(run)
     }
 }
@@ -142,6 +147,16 @@ fn every_use_has_its_result(run: &Run) -> Result<(), String> {
                 open.remove(place);
             }
             Message::Operator { .. } | Message::Engine { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+/// What a talk keeps of itself as it grows is what its entries say when they are looked at anew.
+fn sums_are_those_of_the_entries(run: &Run) -> Result<(), String> {
+    for talk in [&run.transcript, run.context.sent()] {
+        if *talk != talk.entries().cloned().collect::<Transcript>() {
+            return Err(format!("size or order of the talk is not that of its entries at {}", run.seq));
         }
     }
     Ok(())

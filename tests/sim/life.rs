@@ -8,11 +8,13 @@ use tiller::domain::event::OwnerMode;
 use tiller::domain::event::Record;
 use tiller::domain::id::ClientId;
 use tiller::domain::id::RunId;
+use tiller::domain::id::Seq;
 use tiller::domain::model::FailureClass;
 use tiller::domain::model::ModelFailure;
 use tiller::domain::model::Received;
 use tiller::domain::run::Run;
 use tiller::domain::run::Waits;
+use tiller::domain::snapshot::Snapshot;
 use tiller::domain::status::Lack;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
@@ -180,6 +182,8 @@ pub struct Life {
     sabotage: Sabotage,
     /// The run before the last turn, for a sabotage.
     snapshot: Run,
+    /// The newest snapshot as it is stored, and the record that it was made at.
+    kept: Option<(String, Record)>,
     in_flight: Vec<Flying>,
     boundary: u32,
     kills: u32,
@@ -224,6 +228,7 @@ impl Life {
             crash,
             sabotage,
             snapshot: run.clone(),
+            kept: None,
             in_flight: Vec::new(),
             boundary: 0,
             kills: 0,
@@ -325,6 +330,10 @@ impl Life {
             self.journal.extend(turned.records.iter().cloned());
         }
         self.run = turned.run;
+        if let Some(last) = self.journal.last().filter(|last| last.seq == self.run.seq && self.inputs % 7 == 0) {
+            let stored = serde_json::to_string(&Snapshot::of(&self.run)).unwrap();
+            self.kept = Some((stored, last.clone()));
+        }
         if self.is_killed() {
             return Ok(Err(Killed));
         }
@@ -460,7 +469,7 @@ impl Life {
                 }
             }
         }
-        self.run = self.fold()?;
+        self.run = self.reopen()?;
         sabotage::forget(self.sabotage, &mut self.run, &self.snapshot);
         self.active = self.active.max(self.run.pool.used(tiller::domain::budget::Axis::Active));
         match self.sabotage {
@@ -471,6 +480,19 @@ impl Life {
             }
             _ => Ok(recovered()),
         }
+    }
+
+    /// What a new process finds: the newest snapshot, if it is of this journal, and the records after it.
+    fn reopen(&self) -> Result<Run, String> {
+        let Some((stored, last)) = &self.kept else { return self.fold() };
+        let at = usize::try_from(last.seq.0).unwrap();
+        if self.journal.get(at - 1) != Some(last) {
+            return self.fold();
+        }
+        let snapshot: Snapshot = serde_json::from_str(stored).map_err(|error| error.to_string())?;
+        let event = |seq: Seq| Some(self.journal.get(usize::try_from(seq.0).ok()?.checked_sub(1)?)?.event.clone());
+        let run = snapshot.restore(&self.run.id, event)?;
+        run.fold_after(&self.journal[at..], |_, _, _| {}).map_err(|broken| broken.to_string())
     }
 
     fn fold(&self) -> Result<Run, String> {

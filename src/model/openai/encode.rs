@@ -9,7 +9,6 @@ use crate::domain::message::Entry;
 use crate::domain::message::Message;
 use crate::domain::message::ToolUse;
 use crate::domain::model::ModelRequest;
-use crate::domain::pairing::OpenCalls;
 use crate::domain::text::head;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::ToolSpec;
@@ -38,12 +37,14 @@ pub fn body(model: &str, field: OutputField, request: &ModelRequest) -> Result<V
     if !request.system.is_empty() {
         messages.list.push(json!({ "role": "system", "content": request.system }));
     }
-    let mut open = OpenCalls::default();
-    for entry in &request.entries {
-        open.take(entry)?;
-        messages.add(entry, &open);
+    request.entries.order().check_whole()?;
+    let mut uses: &[ToolUse] = &[];
+    for entry in request.entries.entries() {
+        if let Message::Assistant { uses: asked, .. } = &entry.message {
+            uses = asked;
+        }
+        messages.add(entry, uses);
     }
-    open.check_all_answered()?;
     messages.user(&request.closing);
     let mut body = Map::new();
     body.insert("model".to_string(), json!(model));
@@ -77,14 +78,16 @@ struct Messages {
 }
 
 impl Messages {
-    fn add(&mut self, entry: &Entry, open: &OpenCalls<'_>) {
+    /// Adds an entry; `asked` are the calls of the last reply.
+    fn add(&mut self, entry: &Entry, asked: &[ToolUse]) {
         match &entry.message {
             Message::Operator { text, .. } => self.user(&format!("[operator]\n{text}")),
             Message::Engine { text } => self.user(&format!("[engine]\n{text}")),
             Message::Assistant { text, uses, .. } => self.assistant(text, uses),
             Message::ToolResult { call, kind, text, .. } => {
                 let content = result(*kind, text);
-                self.list.push(json!({ "role": "tool", "tool_call_id": open.wire_id(*call), "content": content }));
+                let wire_id = asked.iter().find(|one| one.id == *call).map_or("", |one| &one.wire_id);
+                self.list.push(json!({ "role": "tool", "tool_call_id": wire_id, "content": content }));
             }
         }
     }
@@ -168,6 +171,7 @@ mod tests {
     use crate::domain::id::CallId;
     use crate::domain::id::InterjectionId;
     use crate::domain::id::ModelCallId;
+    use crate::domain::id::Seq;
     use crate::domain::message::Transcript;
     use crate::domain::model::Offer;
     use crate::domain::model::Purpose;
@@ -178,7 +182,7 @@ mod tests {
     use crate::domain::tool::Noise;
 
     fn request(messages: Vec<Message>) -> ModelRequest {
-        let entry = |message| Arc::new(Entry { iteration: 1, at: Timestamp(0), message });
+        let entry = |message| Arc::new(Entry { iteration: 1, at: Timestamp(0), seq: Seq(0), message });
         ModelRequest {
             call: ModelCallId(1),
             attempt: 1,
@@ -201,6 +205,7 @@ mod tests {
             wire_id: format!("call_{id}"),
             tool: "read file".to_string(),
             arguments: (*arguments).to_string(),
+            seq: Seq(0),
         });
         Message::Assistant { call: ModelCallId(1), phase: Phase::Pursue, text: text.to_string(), uses: uses.collect() }
     }

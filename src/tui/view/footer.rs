@@ -93,6 +93,10 @@ fn banner(app: &App) -> (String, Role) {
             let text = format!("all replans are used up; in a pane (Tab): {grant} grants new ones, {end} ends the run");
             (text, Role::Dim)
         }
+        (_, Status::Parked(ParkReason::PriceUnknown)) => {
+            let key = keymap::key_of(Action::AskRaise);
+            (format!("in a pane (Tab): {key} sets what the model costs and goes on"), Role::Dim)
+        }
         (_, Status::Parked(ParkReason::Budget(_))) => {
             let key = keymap::key_of(Action::AskRaise);
             (format!("in a pane (Tab): {key} raises the limit and goes on; nothing is redone"), Role::Dim)
@@ -104,12 +108,7 @@ fn banner(app: &App) -> (String, Role) {
         (0, Status::Parked(_)) => {
             let key = keymap::key_of(Action::Resume);
             let send = keymap::key_of(Action::SendAndResume);
-            (
-                format!(
-                    "in a pane (Tab): {key} resumes; what you write here is told first, and {send} resumes with it"
-                ),
-                Role::Dim,
-            )
+            (format!("in a pane (Tab): {key} resumes; here: write, and {send} sends it and resumes"), Role::Dim)
         }
         (0, Status::Completed(_) | Status::Failed(_) | Status::Cancelled) => {
             let (runs, leave) = (keymap::key_of(Action::OpenRuns), keymap::key_of(Action::Leave));
@@ -249,7 +248,7 @@ fn can_resume(status: &Status) -> bool {
 }
 
 fn rank(app: &App, row: &Binding) -> u8 {
-    let is_for_budget = matches!(app.run.status, Status::Parked(ParkReason::Budget(_)));
+    let is_for_budget = matches!(app.run.status, Status::Parked(ParkReason::Budget(_) | ParkReason::PriceUnknown));
     match (row.action, row.place) {
         (Action::AskRaise, _) if is_for_budget => 0,
         (Action::Resume | Action::GrantReplans | Action::ConfirmClaim | Action::RefuseClaim | Action::Stop, _) => 1,

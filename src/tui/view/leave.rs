@@ -14,6 +14,7 @@ use crate::tui::composer::Composer;
 use crate::tui::keymap;
 use crate::tui::popup::Asks;
 use crate::tui::text::wrap;
+use crate::tui::text::wrap_at_most;
 use crate::tui::theme::Role;
 use crate::tui::view::cut;
 use crate::tui::view::footer::Field;
@@ -56,20 +57,21 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
         .map(|(row, role)| Line::from(cut(vec![piece(format!(" {row}"), role, app.palette)], usize::from(width))))
         .collect();
     let text_rows = u16::try_from(text.len()).unwrap_or(u16::MAX);
-    let height = text_rows.saturating_add(rows + 4).min(area.height);
+    let height = text_rows.saturating_add(rows + 5).min(area.height);
     let inner = frame_box(frame, area, (width, height), &title, app.palette);
     let [top, field, problem, keys] = Layout::vertical([
         Constraint::Max(text_rows),
         Constraint::Min(1),
-        Constraint::Length(1),
+        Constraint::Length(2),
         Constraint::Length(1),
     ])
     .areas(inner);
     frame.render_widget(Paragraph::new(text), top);
     draw_field(frame, field, line, Field { prompt: " › ", hint, has_keys: true, palette: app.palette });
     if let Some(notice) = &app.notice {
-        let row = cut(vec![piece(format!(" {}", notice.text), notice.role, app.palette)], usize::from(problem.width));
-        frame.render_widget(Paragraph::new(Line::from(row)), problem);
+        let told = wrap_at_most(&notice.text, usize::from(problem.width).saturating_sub(2), 2);
+        let row = |row: String| Line::from(piece(format!(" {row}"), notice.role, app.palette));
+        frame.render_widget(Paragraph::new(told.into_iter().map(row).collect::<Vec<_>>()), problem);
     }
     let text = format!("{} {does}", keymap::key_of(Action::Submit));
     frame.render_widget(Paragraph::new(sentence(&text, inner.width, app.palette)), keys);

@@ -134,7 +134,7 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
         ),
         Asks::Price => (
             "What does the model cost?".to_string(),
-            "Dollars per million tokens, input and output; or: unpriced (money is not counted)",
+            "Dollars per million tokens in and out; or: unpriced, not to count money",
             "0.25 2.00",
         ),
         Asks::Happened(call) => (
@@ -143,12 +143,25 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
             "what came of it, as far as you know…",
         ),
     };
-    let inner = frame_box(frame, area, (area.width.saturating_sub(4).min(84), 6), &title, app.palette);
-    let [text, field, keys] =
-        Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)]).areas(inner);
+    let inner = frame_box(frame, area, (area.width.saturating_sub(4).min(84), 7), &title, app.palette);
+    let [text, field, problem, keys] =
+        Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1), Constraint::Length(1)])
+            .areas(inner);
     frame.render_widget(Paragraph::new(sentence(why, inner.width, app.palette)), text);
     draw_field(frame, field, line, Field { prompt: " › ", hint, has_keys: true, palette: app.palette });
-    let text = format!("{} sends, also without words · Esc: nothing is decided", keymap::key_of(Action::Submit));
+    let key = keymap::key_of(Action::Submit);
+    let text = match asks {
+        Asks::Price => {
+            if let Some(notice) = &app.notice {
+                let row = vec![piece(format!(" {}", notice.text), notice.role, app.palette)];
+                frame.render_widget(Paragraph::new(Line::from(cut(row, usize::from(problem.width)))), problem);
+            }
+            format!("{key} sets the price and resumes · Esc: nothing is changed")
+        }
+        Asks::Deny(..) | Asks::Edit(..) | Asks::Trust | Asks::Plan | Asks::WrongClaim | Asks::Happened(_) => {
+            format!("{key} sends, also without words · Esc: nothing is decided")
+        }
+    };
     frame.render_widget(Paragraph::new(sentence(&text, inner.width, app.palette)), keys);
 }
 
@@ -187,9 +200,9 @@ fn draw_plan_words(frame: &mut Frame<'_>, area: Rect, app: &App, line: &Composer
 }
 
 fn draw_raise(frame: &mut Frame<'_>, area: Rect, app: &App, axis: Axis, line: &Composer, problem: Option<&str>) {
-    let inner = frame_box(frame, area, (area.width.saturating_sub(4).min(72), 12), "Set a limit", app.palette);
+    let inner = frame_box(frame, area, (area.width.saturating_sub(4).min(72), 13), "Set a limit", app.palette);
     let [list, rule, field, keys] =
-        Layout::vertical([Constraint::Length(6), Constraint::Length(1), Constraint::Length(1), Constraint::Min(1)])
+        Layout::vertical([Constraint::Length(7), Constraint::Length(1), Constraint::Length(1), Constraint::Min(1)])
             .areas(inner);
     let pool = &app.run.pool;
     let width = usize::from(inner.width);
@@ -201,8 +214,12 @@ fn draw_raise(frame: &mut Frame<'_>, area: Rect, app: &App, axis: Axis, line: &C
         let is_why = app.run.status == Status::Parked(ParkReason::Budget(*one));
         let (mark, role) = if *one == axis { ("▸", Role::Strong) } else { (" ", Role::Dim) };
         let why = if is_why { "  the run is parked for this" } else { "" };
-        let used = shown_on(*one, pool.used(*one));
-        let text = format!(" {mark} {} {} of {}", pad(one.word(), 12), pad(&used, 8), pad(&limit, 8));
+        let text = if *one == Axis::Deadline {
+            format!(" {mark} {} {limit}", pad(one.word(), 12))
+        } else {
+            let used = shown_on(*one, pool.used(*one));
+            format!(" {mark} {} {} of {}", pad(one.word(), 12), pad(&used, 8), pad(&limit, 8))
+        };
         let spans = vec![piece(text, role, app.palette), piece(why, Role::Attention, app.palette)];
         Line::from(cut(spans, width))
     };
@@ -238,8 +255,12 @@ fn draw_cancel(frame: &mut Frame<'_>, area: Rect, app: &App) {
     let (gently, now) = (keymap::key_of(Action::CancelGently), keymap::key_of(Action::CancelNow));
     let is_parked = matches!(app.run.status, Status::Parked(_));
     let (accept, failed) = (keymap::key_of(Action::AcceptWork), keymap::key_of(Action::CloseFailed));
+    let (title, first) = match is_parked {
+        true => ("End the run?", "The run ends. Parked as it is it costs nothing, and can wait."),
+        false => ("Cancel the run?", "The run ends; to stop it for a while, pause it."),
+    };
     let mut texts = vec![
-        ("The run ends for good; to stop it for a while, pause it.", String::new()),
+        (first, String::new()),
         ("What was done stays as it is in the folder.", String::new()),
         ("", String::new()),
         ("cancel; a running call with outside effects may finish first (10 s)", gently),
@@ -249,7 +270,7 @@ fn draw_cancel(frame: &mut Frame<'_>, area: Rect, app: &App) {
         texts.push(("take the work as it is: the run is completed", accept));
         texts.push(("close the run as failed", failed));
     }
-    texts.push(("back; nothing is cancelled", "Esc".to_string()));
+    texts.push(("back; nothing is done", "Esc".to_string()));
     let mut lines = Vec::new();
     for (text, key) in texts {
         let column = if key.is_empty() { 1 } else { 7 };
@@ -261,7 +282,7 @@ fn draw_cancel(frame: &mut Frame<'_>, area: Rect, app: &App) {
         }
     }
     let high = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX);
-    let inner = frame_box(frame, area, (wide, high), "Cancel the run?", app.palette);
+    let inner = frame_box(frame, area, (wide, high), title, app.palette);
     frame.render_widget(Paragraph::new(lines), inner);
 }
 

@@ -9,10 +9,13 @@ use ratatui::widgets::Paragraph;
 
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::daily::Today;
 use crate::domain::money::MicroUsd;
 use crate::domain::money::Price;
 use crate::domain::pricing::Pricing;
 use crate::domain::time::Span;
+use crate::domain::time::Timestamp;
+use crate::domain::time::human;
 use crate::domain::visible::title;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
@@ -32,7 +35,8 @@ const FORECAST_WINDOW: usize = 5;
 
 /// Rows that the pane needs, its frame included.
 pub fn rows_needed(app: &App, width: u16) -> u16 {
-    u16::try_from(lines(app, usize::from(width).saturating_sub(2)).len() + 2).unwrap_or(u16::MAX)
+    let rows = lines(app, usize::from(width).saturating_sub(2)).len() - unverified(app).len();
+    u16::try_from(rows + 2).unwrap_or(u16::MAX)
 }
 
 /// Draws the pane.
@@ -90,6 +94,9 @@ fn lines(app: &App, width: usize) -> Vec<Line<'static>> {
         rows.push(row);
     }
     rows.push(share(app, Axis::Active));
+    rows.extend(deadline(app).map(|piece| vec![piece]));
+    rows.extend(today(app));
+    rows.extend(unverified(app));
     rows.into_iter().map(|row| Line::from(cut(row, width))).collect()
 }
 
@@ -100,7 +107,7 @@ fn money(app: &App) -> Vec<Piece<'static>> {
     let mut spans = Vec::new();
     match app.run.pricing {
         Pricing::Unknown | Pricing::Off => {
-            spans.push(piece("$? price unknown; tokens are what counts", Role::Warning, app.palette))
+            spans.push(piece("$? price unknown; tokens count", Role::Warning, app.palette))
         }
         Pricing::Known(price) if price == Price::FREE && spent == MicroUsd(0) => {
             spans.push(piece("free: this model costs nothing", Role::Text, app.palette));
@@ -208,14 +215,57 @@ fn context(app: &App, width: usize) -> Vec<Piece<'static>> {
     ]
 }
 
+/// What all runs together spent in 24 hours, for a run that spends real money.
+fn today(app: &App) -> Option<Vec<Piece<'static>>> {
+    let Today { spent, limit } = app.today?;
+    let text = match limit {
+        Limit::At(most) => {
+            let percent = of(spent.0, most);
+            let text = format!(" {}all runs 24h: {} of {}", warning(percent), dollars(spent), dollars(MicroUsd(most)));
+            let role = if percent >= WARN_PERCENT { level(percent) } else { Role::Dim };
+            return Some(vec![piece(text, role, app.palette)]);
+        }
+        Limit::Unlimited => format!(" all runs 24h: {} of unlimited", dollars(spent)),
+    };
+    Some(vec![piece(text, Role::Bad, app.palette)])
+}
+
+/// The charges that nobody could verify, and the line that corrects one. Where there is no room, the pane alone
+/// (zoom) has it.
+fn unverified(app: &App) -> Vec<Vec<Piece<'static>>> {
+    let doubtful = app.run.pool.doubtful();
+    let mut rows: Vec<Vec<Piece<'static>>> = doubtful
+        .map(|(id, amount)| vec![piece(format!(" unverified {id} {}", dollars(amount)), Role::Warning, app.palette)])
+        .collect();
+    if !rows.is_empty() {
+        let text = format!(" tiller correct {} CALL DOLLARS", app.run.id.short());
+        rows.push(vec![piece(text, Role::Dim, app.palette)]);
+    }
+    rows
+}
+
+/// How far away the deadline is, where there is one. It passes on also while the run waits.
+fn deadline(app: &App) -> Option<Piece<'static>> {
+    let Limit::At(at) = app.run.pool.limits().deadline else { return None };
+    let left = Timestamp(at).since(app.now.at);
+    let percent = of(app.now.at.since(app.run.created).0, at.saturating_sub(app.run.created.0));
+    let role = if percent >= WARN_PERCENT { level(percent) } else { Role::Dim };
+    let text = match left {
+        Span(0) => format!(" {}deadline past", warning(percent)),
+        left => format!(" {}deadline in {}", warning(percent), human(left)),
+    };
+    Some(piece(text, role, app.palette))
+}
+
 fn share(app: &App, axis: Axis) -> Vec<Piece<'static>> {
     let show = |amount: u64| match axis {
         Axis::Tokens => count(amount),
         Axis::Active => elapsed(Span(amount)),
-        Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Cost => axis.show(amount),
+        Axis::Deadline | Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Cost => axis.show(amount),
     };
     let name = match axis {
         Axis::Active => "time",
+        Axis::Deadline => "deadline",
         Axis::Loops => "iterations",
         Axis::ModelCalls => "model",
         Axis::ToolCalls => "tools",

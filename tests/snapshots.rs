@@ -1,0 +1,398 @@
+//! Snapshots: a shortcut for the fold and never a source. Whatever lies in the store, what a run opens to is what all
+//! its records fold to.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[allow(dead_code)]
+mod sim;
+mod store_support;
+
+use std::path::Path;
+
+use sim::life::Crash;
+use sim::life::Length;
+use sim::life::Life;
+use sim::life::Sabotage;
+use store_support::home;
+use tiller::domain::event::Event;
+use tiller::domain::event::Record;
+use tiller::domain::id::ClientId;
+use tiller::domain::id::RunId;
+use tiller::domain::id::Seq;
+use tiller::domain::lineage;
+use tiller::domain::run::Run;
+use tiller::domain::snapshot::Snapshot;
+use tiller::domain::status::Status;
+use tiller::domain::time::Now;
+use tiller::domain::time::Span;
+use tiller::domain::time::Timestamp;
+use tiller::machine;
+use tiller::store::Journal;
+use tiller::store::place::Home;
+use tiller::store::transfer;
+
+const GOLDEN: [&str; 5] = ["parked", "rehearsal", "life-4", "life-6", "life-70"];
+
+fn golden(name: &str) -> (RunId, Vec<Record>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/journals/1-first-{name}.jsonl"));
+    let carried = transfer::read(&std::fs::read_to_string(path).unwrap()).unwrap();
+    (carried.run, carried.records)
+}
+
+/// The run that a snapshot as it is stored gives, with its texts from these records.
+fn restored(id: &RunId, stored: &str, records: &[Record]) -> Result<Run, String> {
+    let snapshot: Snapshot = serde_json::from_str(stored).unwrap();
+    snapshot.restore(id, |seq| records.get(usize::try_from(seq.0).unwrap() - 1).map(|record| record.event.clone()))
+}
+
+/// How many records there are from one rest that is folded to the next. Each is long, and the state before it is equal.
+const RESTS: usize = 5;
+
+/// At every record: the snapshot gives the run back; and with the rest of the records what all of them fold to. A rest
+/// that goes back to before the snapshot is refused, and only such a one. Gives how often it was.
+fn check(id: &RunId, records: &[Record]) -> usize {
+    let whole = Run::fold(id, records).unwrap();
+    let mut refused = 0;
+    Run::fold_each(id, records, |record, run, _| {
+        let at = usize::try_from(record.seq.0).unwrap();
+        let stored = serde_json::to_string(&Snapshot::of(run)).unwrap();
+        let back = restored(id, &stored, &records[..at]).unwrap();
+        assert_eq!(back, *run, "at record {at}");
+        if at % RESTS != 0 && at + RESTS < records.len() {
+            return;
+        }
+        let earlier = |record: &Record| matches!(&record.event, Event::Rewound { to_seq, .. } if to_seq.0 < at as u64);
+        match back.fold_after(&records[at..], |_, _, _| {}) {
+            Ok(folded) => assert_eq!(folded, whole, "from record {at} on"),
+            Err(broken) => {
+                assert!(records[at..].iter().any(earlier), "at record {at}: {broken}");
+                refused += 1;
+            }
+        }
+    })
+    .unwrap();
+    refused
+}
+
+#[test]
+fn a_snapshot_and_the_rest_is_the_whole_fold_at_every_record_of_the_golden_journals() {
+    for name in GOLDEN {
+        let (id, records) = golden(name);
+        assert_eq!(check(&id, &records), 0, "{name}");
+    }
+}
+
+#[test]
+fn and_at_every_record_of_simulated_lives() {
+    for seed in 0..12 {
+        let (length, crash) = if seed < 8 { (Length::Short, Crash::Often) } else { (Length::Full, Crash::Often) };
+        let records = Life::new(seed, length, crash, Sabotage::None).chronicle().unwrap();
+        assert_eq!(check(&RunId::from_entropy([7; 12]), &records), 0, "seed {seed}");
+    }
+}
+
+/// A journal that goes back to the end of its first iteration.
+fn rewound() -> (RunId, Vec<Record>) {
+    let (id, mut records) = golden("life-4");
+    let mut places = Vec::new();
+    Run::fold_each(&id, &records, |record, run, _| {
+        let may = matches!(run.status, Status::Parked(_) | Status::Failed(_) | Status::Cancelled);
+        if may && run.check().is_ok() && !run.is_busy() {
+            places.push(usize::try_from(record.seq.0).unwrap());
+        }
+    })
+    .unwrap();
+    records.truncate(*places.last().unwrap());
+    let run = Run::fold(&id, &records).unwrap();
+    let now = Now { at: Timestamp(run.at.0 + 1), active: Span(run.pool.used(tiller::domain::budget::Axis::Active)) };
+    let (to, _) = lineage::boundaries(&records)[0];
+    let back = machine::lineage::rewind(&run, &records, to, &ClientId("test".to_string()), now).unwrap();
+    records.extend(back.records);
+    (id, records)
+}
+
+#[test]
+fn a_rewind_to_before_a_snapshot_needs_the_whole_journal() {
+    let (id, records) = rewound();
+    assert!(check(&id, &records) > 10);
+}
+
+#[test]
+fn the_texts_are_in_the_records_only() {
+    let (id, records) = golden("rehearsal");
+    let run = Run::fold(&id, &records).unwrap();
+    let stored = serde_json::to_string(&Snapshot::of(&run)).unwrap();
+    let texts = records.iter().filter_map(|record| match &record.event {
+        Event::ToolCallFinished { outcome, .. } => Some(outcome.text.as_str()),
+        _ => None,
+    });
+    let long: Vec<&str> = texts.filter(|text| text.len() > 200).collect();
+    assert!(!long.is_empty());
+    for text in long {
+        let json = serde_json::to_string(text).unwrap();
+        assert!(!stored.contains(json.trim_matches('"')), "{text}");
+    }
+    // Without the records there is no run, and with those of another call neither.
+    assert!(restored(&id, &stored, &[]).unwrap_err().contains("does not have the text"));
+    let mut others = records.clone();
+    others.rotate_left(1);
+    assert!(restored(&id, &stored, &others).unwrap_err().contains("does not have the text"));
+    assert!(restored(&store_support::run_id(9), &stored, &records).unwrap_err().contains("it is of run"));
+}
+
+/// A run in a store of its own, with two snapshots: at half of its records, and a few before its end.
+struct Scene {
+    _dir: tempfile::TempDir,
+    home: Home,
+    id: RunId,
+    records: Vec<Record>,
+    run: Run,
+    places: [usize; 2],
+}
+
+impl Scene {
+    async fn new(id: RunId, records: Vec<Record>) -> Scene {
+        let dir = tempfile::tempdir().unwrap();
+        let home = home(dir.path());
+        let whole: Vec<usize> = {
+            let mut whole = Vec::new();
+            let mut note = |record: &Record, run: &Run, _| {
+                if run.check().is_ok() {
+                    whole.push(usize::try_from(record.seq.0).unwrap());
+                }
+            };
+            Run::fold_each(&id, &records, &mut note).unwrap();
+            whole
+        };
+        let places = [whole[whole.len() / 2], whole[whole.len() - 4]];
+        let mut journal = home.create(&id, &records[..1]).await.unwrap();
+        let mut from = 1;
+        for upto in [places[0], places[1], records.len()] {
+            journal.append(records[from..upto].to_vec()).await.unwrap();
+            if upto < records.len() {
+                journal.keep(Run::fold(&id, &records[..upto]).unwrap()).await;
+            }
+            from = upto;
+        }
+        journal.close().await;
+        let run = Run::fold(&id, &records).unwrap();
+        Scene { _dir: dir, home, id, records, run, places }
+    }
+
+    fn edit(&self, change: impl FnOnce(&sled::Tree)) {
+        let db = sled::open(self.home.run_dir(&self.id).join("store")).unwrap();
+        change(&db.open_tree("snap").unwrap());
+        db.flush().unwrap();
+    }
+
+    /// The positions of the snapshots that are there.
+    fn kept(&self) -> Vec<usize> {
+        let mut kept = Vec::new();
+        self.edit(|snap| {
+            for key in snap.iter().keys() {
+                let seq = u64::from_be_bytes(key.unwrap()[..8].try_into().unwrap());
+                kept.push(usize::try_from(seq).unwrap());
+            }
+        });
+        kept.dedup();
+        kept
+    }
+
+    /// Opens the run: it must be what all records fold to.
+    async fn check(&self, what: &str) {
+        let (journal, run) = self.home.resume(&self.id).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+        journal.close().await;
+        assert_eq!(run, self.run, "{what}");
+        let opened = self.home.open(&self.id).await.unwrap();
+        opened.journal.close().await;
+        assert_eq!(opened.records, self.records, "{what}");
+    }
+}
+
+fn key(seq: usize, number: u16) -> Vec<u8> {
+    [(seq as u64).to_be_bytes().as_slice(), number.to_be_bytes().as_slice()].concat()
+}
+
+async fn scene() -> Scene {
+    let (id, records) = golden("life-70");
+    Scene::new(id, records).await
+}
+
+#[tokio::test]
+async fn snapshots_are_kept_and_can_all_be_deleted() {
+    let scene = scene().await;
+    assert_eq!(scene.kept(), scene.places);
+    scene.check("with both").await;
+    scene.edit(|snap| snap.iter().keys().for_each(|key| drop(snap.remove(key.unwrap()).unwrap())));
+    scene.check("without any").await;
+    assert!(scene.kept().is_empty());
+}
+
+#[tokio::test]
+async fn the_newest_two_are_kept() {
+    let scene = scene().await;
+    let (mut journal, run) = scene.home.resume(&scene.id).await.unwrap();
+    journal.keep(run).await;
+    journal.close().await;
+    assert_eq!(scene.kept(), [scene.places[1], scene.records.len()]);
+    // One of a run as it was before its last records is no snapshot of this journal, and is not written.
+    let (mut journal, _) = scene.home.resume(&scene.id).await.unwrap();
+    journal.keep(Run::fold(&scene.id, &scene.records[..scene.places[0]]).unwrap()).await;
+    journal.close().await;
+    assert_eq!(scene.kept(), [scene.places[1], scene.records.len()]);
+}
+
+#[tokio::test]
+async fn damaged_snapshots_are_not_used() {
+    for number in 0..4_u16 {
+        let scene = scene().await;
+        for place in scene.places.into_iter().rev() {
+            let mut there = true;
+            scene.edit(|snap| {
+                let Some(value) = snap.get(key(place, number)).unwrap() else {
+                    there = false;
+                    return;
+                };
+                let mut spoiled = value.to_vec();
+                let middle = spoiled.len() / 2;
+                spoiled[middle] ^= 1;
+                snap.insert(key(place, number), spoiled).unwrap();
+            });
+            scene.check(&format!("piece {number} of {place} spoiled, which is there: {there}")).await;
+            scene.edit(|snap| drop(snap.remove(key(place, number)).unwrap()));
+            scene.check(&format!("piece {number} of {place} missing")).await;
+        }
+        scene.edit(|snap| drop(snap.insert(b"no key", b"no value").unwrap()));
+        scene.check("a stray key").await;
+    }
+}
+
+/// The first value of a snapshot with other words in it.
+fn reword(snap: &sled::Tree, place: usize, from: &str, to: &str) {
+    let value = String::from_utf8(snap.get(key(place, 0)).unwrap().unwrap().to_vec()).unwrap();
+    assert!(value.contains(from), "{value}");
+    snap.insert(key(place, 0), value.replacen(from, to, 1).as_bytes()).unwrap();
+}
+
+#[tokio::test]
+async fn a_snapshot_of_another_fold_is_not_used() {
+    let scene = scene().await;
+    scene.edit(|snap| scene.places.into_iter().for_each(|place| reword(snap, place, "\"fold\":1", "\"fold\":2")));
+    scene.check("another version of the fold").await;
+}
+
+#[tokio::test]
+async fn a_snapshot_of_a_later_record_is_not_preferred_to_the_journal() {
+    let scene = scene().await;
+    let later = scene.records.len() + 1;
+    let name = format!("\"seq\":{}", scene.places[1]);
+    scene.edit(|snap| {
+        for entry in snap.scan_prefix((scene.places[1] as u64).to_be_bytes()) {
+            let (old, value) = entry.unwrap();
+            let number = u16::from_be_bytes(old[8..].try_into().unwrap());
+            snap.insert(key(later, number), value).unwrap();
+        }
+        reword(snap, later, &name, &format!("\"seq\":{later}"));
+    });
+    scene.check("a snapshot from the future").await;
+    // Moved to an earlier record, it is not that of this record either.
+    scene.edit(|snap| {
+        for entry in snap.scan_prefix((scene.places[1] as u64).to_be_bytes()) {
+            let (old, value) = entry.unwrap();
+            snap.insert(key(scene.places[1] - 1, u16::from_be_bytes(old[8..].try_into().unwrap())), value).unwrap();
+            snap.remove(old).unwrap();
+        }
+        reword(snap, scene.places[1] - 1, &name, &format!("\"seq\":{}", scene.places[1] - 1));
+    });
+    scene.check("a snapshot in the place of another").await;
+}
+
+#[tokio::test]
+async fn a_snapshot_of_another_journal_is_not_used() {
+    let scene = scene().await;
+    // The same run by name and length, with other words in its first record: the same places, other hashes.
+    let mut others = scene.records.clone();
+    others[0].at = Timestamp(others[0].at.0 + 1);
+    let other = Scene::new(scene.id.clone(), others).await;
+    let mut values = Vec::new();
+    other.edit(|snap| values.extend(snap.iter().map(Result::unwrap)));
+    scene.edit(|snap| values.iter().for_each(|(key, value)| drop(snap.insert(key, value).unwrap())));
+    scene.check("snapshots of another journal").await;
+    assert_ne!(other.run, scene.run);
+}
+
+/// The control: a snapshot that is whole, and of this journal, is what a run is opened from; so one that lies, with
+/// every hash right, is believed. Only the whole fold tells, and `tiller audit --verify` makes it.
+#[tokio::test]
+async fn opening_rests_on_the_snapshot() {
+    let scene = scene().await;
+    lie(&scene);
+    let (journal, run) = scene.home.resume(&scene.id).await.unwrap();
+    journal.close().await;
+    assert_ne!(run, scene.run);
+    let survey = scene.home.survey(&scene.id).unwrap();
+    assert!(survey.is_whole(), "the journal is not damaged by it: {:?}", survey.flaws);
+    assert_eq!(survey.liars, [Seq(scene.places[1] as u64)]);
+    assert!(self::scene().await.home.survey(&scene.id).unwrap().liars.is_empty());
+}
+
+/// Makes the newest snapshot say something else, with every hash right.
+fn lie(scene: &Scene) {
+    use std::io::Read;
+    use std::io::Write;
+    let place = scene.places[1];
+    scene.edit(|snap| {
+        let values: Vec<Vec<u8>> =
+            snap.scan_prefix((place as u64).to_be_bytes()).map(|entry| entry.unwrap().1.to_vec()).collect();
+        let packed = values[1..].concat();
+        let mut json = String::new();
+        lz4_flex::frame::FrameDecoder::new(&packed[..]).read_to_string(&mut json).unwrap();
+        let lied = json.replacen("\"recoveries\":", "\"recoveries\":1", 1);
+        assert_ne!(json, lied);
+        let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        encoder.write_all(lied.as_bytes()).unwrap();
+        let packed = encoder.finish().unwrap();
+        let mut header: serde_json::Value = serde_json::from_slice(&values[0]).unwrap();
+        header["hash"] = tiller::domain::text::sha256_hex(lied.as_bytes()).into();
+        header["bytes"] = lied.len().into();
+        header["packed"] = packed.len().into();
+        for number in 0..values.len() {
+            snap.remove(key(place, u16::try_from(number).unwrap())).unwrap();
+        }
+        snap.insert(key(place, 0), serde_json::to_vec(&header).unwrap()).unwrap();
+        for (number, piece) in (1..).zip(packed.chunks(4 * 1024)) {
+            snap.insert(key(place, number), piece).unwrap();
+        }
+    });
+}
+
+#[tokio::test]
+async fn a_rewound_run_opens_to_what_it_was_put_back_to() {
+    let (id, records) = rewound();
+    Scene::new(id, records).await.check("snapshots that the rewind goes back behind").await;
+}
+
+#[tokio::test]
+async fn a_snapshot_is_due_at_rest_and_after_many_iterations() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = home(dir.path());
+    let (id, records) = golden("life-70");
+    let mut journal = home.create(&id, &records[..1]).await.unwrap();
+    let mut due = Vec::new();
+    let mut run = Run::begin(id.clone(), &records[0]).unwrap();
+    for record in &records[1..] {
+        journal.append(vec![record.clone()]).await.unwrap();
+        run.apply(record).unwrap();
+        if journal.is_snapshot_due() {
+            due.push(record.event.name());
+            journal.keep(run.clone()).await;
+            assert!(!journal.is_snapshot_due());
+        }
+    }
+    journal.close().await;
+    assert!(due.len() > 2, "{due:?}");
+    // The first is due at once, because there is none; the others where the run rests or an iteration is closed.
+    for name in &due[1..] {
+        assert!(["status_changed", "iteration_closed"].contains(name), "{due:?}");
+    }
+    drop(dir);
+}
