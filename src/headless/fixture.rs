@@ -140,14 +140,16 @@ impl Desk {
     pub(crate) fn serve(mut self) -> (Client, RunId, Option<Run>) {
         let (inbox, mut asked) = mpsc::channel::<Asked>(4);
         let (head_sender, head) = watch::channel(self.run.seq);
+        let (run_sender, run) = watch::channel(self.run.clone());
         let (deltas, _) = broadcast::channel(4);
         let halted = Arc::new(OnceLock::new());
         let reader = Arc::new(Shelf(self.records.clone()));
         let (_, today) = watch::channel(None);
-        let handle = Handle { inbox, head, today, deltas, reader, halted: halted.clone() };
+        let handle = Handle { inbox, head, run, today, deltas, reader, halted: halted.clone() };
         let id = self.run.id.clone();
         tokio::spawn(async move {
             let mut result = self.take(recovered());
+            run_sender.send_replace(self.run.clone());
             head_sender.send_replace(self.run.seq);
             while result.is_ok() {
                 let Some(Asked { command, client, answer }) = asked.recv().await else { return };
@@ -158,6 +160,7 @@ impl Desk {
                     }
                     Ok(_) => self.take(Input::Command(command, client)),
                 };
+                run_sender.send_replace(self.run.clone());
                 head_sender.send_replace(self.run.seq);
                 let _ = answer.send(Ok(self.run.seq));
             }

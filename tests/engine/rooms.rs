@@ -70,6 +70,7 @@ async fn s_61_a_room_that_lags_loses_no_record() {
         match tokio::time::timeout(Duration::from_secs(60), room.next()).await.expect("nothing more came") {
             Update::Records(some) => records.extend(some),
             Update::Lost(count) => lost += count,
+            Update::Today(_) => {}
             Update::Delta(_) => heard += 1,
             Update::Today(_) => {}
             Update::Closed(why) => panic!("closed: {why:?}"),
