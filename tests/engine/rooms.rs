@@ -72,7 +72,6 @@ async fn s_61_a_room_that_lags_loses_no_record() {
             Update::Lost(count) => lost += count,
             Update::Today(_) => {}
             Update::Delta(_) => heard += 1,
-            Update::Today(_) => {}
             Update::Closed(why) => panic!("closed: {why:?}"),
         }
     }
