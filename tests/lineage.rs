@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use tiller::domain::budget::Pool;
 use tiller::domain::command::Refusal;
 use tiller::domain::event::Event;
 use tiller::domain::event::Owner;
@@ -55,6 +56,13 @@ fn places(id: &RunId, records: &[Record]) -> Vec<usize> {
     places
 }
 
+/// The account but for the time of its last record, which moves on.
+fn kept(pool: &Pool) -> serde_json::Value {
+    let mut pool = serde_json::to_value(pool).unwrap();
+    pool.as_object_mut().unwrap().remove("latest").unwrap();
+    pool
+}
+
 /// Goes back from one place to one iteration, and compares with both. Gives the journal after it.
 fn check(id: &RunId, records: &[Record], to: u32) -> Vec<Record> {
     let now = Run::fold(id, records).unwrap();
@@ -74,7 +82,7 @@ fn check(id: &RunId, records: &[Record], to: u32) -> Vec<Record> {
     assert_eq!(run.progress.granted, still, "what was taken back since stays taken back");
     assert!(run.calls.is_empty() && run.waiting().is_empty());
     // Kept: money, counts, denials, ids, what the operator said and the model was not told.
-    assert_eq!((&run.pool, &run.next), (&now.pool, &now.next));
+    assert_eq!((kept(&run.pool), &run.next), (kept(&now.pool), &now.next));
     assert_eq!((run.progress.denials, &run.progress.denied), (now.progress.denials, &now.progress.denied));
     assert_eq!(run.trust, now.trust);
     assert_eq!(run.interjections, now.interjections);

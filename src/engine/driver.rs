@@ -102,14 +102,7 @@ pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -
         shown,
         today: today_sender,
     };
-    let task = tokio::spawn(async move {
-        let (journal, result) = driver.live(asked, owner, problems).await;
-        if let Err(why) = result {
-            tracing::error!(%why, "the engine stopped");
-            let _ = halted.set(why);
-        }
-        journal
-    });
+    let task = tokio::spawn(async move { driver.live(asked, owner, problems, &halted).await });
     Driven { handle, task }
 }
 
@@ -158,7 +151,8 @@ impl<J: Journal> Driver<J> {
         mut inbox: mpsc::Receiver<Asked>,
         owner: Owner,
         problems: Vec<Lack>,
-    ) -> (J, Result<(), String>) {
+        halted: &OnceLock<String>,
+    ) -> J {
         self.purse.settle_lost(&self.run, self.clock.now()).await;
         let mut first = Input::Recovered { owner: owner.clone(), problems };
         let mut goes_on = GoesOn::WhenTold;
@@ -186,7 +180,12 @@ impl<J: Journal> Driver<J> {
             first = Input::Recovered { owner: owner.clone(), problems };
         };
         self.tasks.clear(limits::LEAVE_PATIENCE).await;
-        (self.journal, result)
+        if let Err(why) = result {
+            tracing::error!(%why, "the engine stopped");
+            // Said before the ends of its channels are dropped: whoever notices that asks why.
+            let _ = halted.set(why);
+        }
+        self.journal
     }
 
     /// The state as the journal has it; nothing in memory counts after a panic.

@@ -80,7 +80,10 @@ impl End {
                     results.push((*call, format!("{call} {kind:?}: {text}")));
                     continue;
                 }
-                Message::Assistant { text, uses, .. } => format!("{text} {uses:?}"),
+                // Where a call was recorded depends on the kill.
+                Message::Assistant { text, uses, .. } => uses.iter().fold(text.clone(), |told, one| {
+                    format!("{told} {} {} {} {}", one.id, one.wire_id, one.tool, one.arguments)
+                }),
                 Message::Operator { text, .. } | Message::Engine { text } => text.clone(),
             };
             results.sort();

@@ -129,7 +129,9 @@ fn suspended_and_brought_back() {
 #[test]
 fn a_storm_of_sizes_while_text_streams() {
     let stage = Stage::new();
-    let talk = "[[step]]\nname = \"talk\"\ntext = \"all at sea \"\nrepeat_text = 9000\nchunk_ms = 3\n";
+    // Numbered, or it would be broken off as going round in circles.
+    let text: String = (0..9_000).map(|number| format!("all at sea {number} ")).collect();
+    let talk = format!("[[step]]\nname = \"talk\"\ntext = \"{text}\"\nchunk_ms = 3\n");
     let script = format!("{}{talk}{}", crate::PLAN, shell("true").replacen(crate::PLAN, "", 1));
     let mut pty = start(&stage, &script);
     pty.wait_for("all at sea");
@@ -180,7 +182,7 @@ fn s_59_every_key_that_counts_is_a_record_and_the_screen_comes_back() {
     armed(&pty, "shell  echo done");
     pty.type_in("+");
     pty.wait_for("new limit › 10.00");
-    pty.type_in("\x1b[B\x1b[B");
+    pty.type_in("\x1b[B\x1b[B\x1b[B");
     pty.wait_for("new limit › 64");
     pty.type_in(ENTER);
     pty.wait_for("iterations 1/64");
