@@ -70,7 +70,7 @@ impl Checker {
         }
         every_use_has_its_result(run)?;
         // Now and then, because it looks at the whole talk.
-        if run.is_ended() || run.transcript.len() % 16 == 0 {
+        if run.is_ended() || run.transcript.len().is_multiple_of(16) {
             sums_are_those_of_the_entries(run)?;
         }
         delivered_once(run)
