@@ -330,7 +330,8 @@ impl Life {
             self.journal.extend(turned.records.iter().cloned());
         }
         self.run = turned.run;
-        if let Some(last) = self.journal.last().filter(|last| last.seq == self.run.seq && self.inputs.is_multiple_of(7)) {
+        if let Some(last) = self.journal.last().filter(|last| last.seq == self.run.seq && self.inputs.is_multiple_of(7))
+        {
             let stored = serde_json::to_string(&Snapshot::of(&self.run)).unwrap();
             self.kept = Some((stored, last.clone()));
         }
