@@ -54,8 +54,8 @@ mod tests {
     use crate::domain::tool::FileWrite;
 
     fn check(way: Way, failure: Option<&str>, wanted: &str) {
-        let write = FileWrite { path: "/work/a\u{1b}[2J.txt".to_string(), before: None, after: String::new() };
-        assert_eq!(told(&Restore { call: CallId(7), write, way }, "/work", failure), wanted);
+        let write = FileWrite { path: "/w/a\u{1b}[2J.txt".to_string(), before: None, after: String::new() };
+        assert_eq!(told(&Restore { call: CallId(7), write, way }, "/w", failure), wanted);
     }
 
     #[test]
