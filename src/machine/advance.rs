@@ -176,15 +176,20 @@ fn has_passed_all(run: &Run) -> bool {
 
 /// How an open call ends when the run is cancelled (docs/ENGINE.md §10.4).
 fn cancelled(call: &ToolCall) -> Event {
+    unfinished(call, "outcome unknown; the run was cancelled", "cancelled by operator before start")
+}
+
+/// How an open call ends with its run: what is told where nobody knows its outcome, and where it did not run.
+pub(crate) fn unfinished(call: &ToolCall, unknown: &str, not_run: &str) -> Event {
     let (kind, text) = match call.state {
-        CallState::OutcomeUnknown { .. } => (OutcomeKind::Unknown, "outcome unknown; the run was cancelled"),
+        CallState::OutcomeUnknown { .. } => (OutcomeKind::Unknown, unknown),
         CallState::Proposed
         | CallState::Prepared
         | CallState::Awaiting { .. }
         | CallState::Approved
         | CallState::Denied { .. }
         | CallState::Running
-        | CallState::Closed(_) => (OutcomeKind::Cancelled, "cancelled by operator before start"),
+        | CallState::Closed(_) => (OutcomeKind::Cancelled, not_run),
     };
     Event::ToolCallFinished { call: call.id, outcome: ToolOutcome::not_run(kind, text) }
 }

@@ -7,9 +7,7 @@ use crate::domain::id::ClientId;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
-use crate::domain::tool::CallState;
-use crate::domain::tool::OutcomeKind;
-use crate::domain::tool::ToolOutcome;
+use crate::machine::advance;
 use crate::machine::respond::Empty;
 use crate::machine::respond::said;
 
@@ -43,17 +41,7 @@ pub(crate) fn end(run: &Run, ended: Status, client: &ClientId) -> Result<Vec<Eve
     }
     let open = run.ordered_calls().filter(|call| !call.is_closed());
     let closing = open.map(|call| {
-        let (kind, text) = match call.state {
-            CallState::OutcomeUnknown { .. } => (OutcomeKind::Unknown, "outcome unknown; the operator ended the run"),
-            CallState::Proposed
-            | CallState::Prepared
-            | CallState::Awaiting { .. }
-            | CallState::Approved
-            | CallState::Denied { .. }
-            | CallState::Running
-            | CallState::Closed(_) => (OutcomeKind::Cancelled, "not run: the operator ended the run"),
-        };
-        Event::ToolCallFinished { call: call.id, outcome: ToolOutcome::not_run(kind, text) }
+        advance::unfinished(call, "outcome unknown; the operator ended the run", "not run: the operator ended the run")
     });
     Ok(closing.chain([status(ended, client)]).collect())
 }
