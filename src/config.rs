@@ -31,6 +31,7 @@ use crate::domain::deadline::Deadline;
 use crate::domain::limits;
 use crate::domain::terms::Check;
 use crate::domain::trust::Trust;
+use crate::policy::keeping::Keep;
 
 pub(crate) mod checks;
 pub mod keys;
@@ -314,6 +315,16 @@ impl Settings {
                 Limit::At(limits::DAILY_COST.0)
             }
         }
+    }
+
+    /// How long, and how many, runs that have ended are kept.
+    pub fn keep(&self) -> Keep {
+        let limit = |name: &str| match self.get(&["keep", name]).map(|setting| &setting.value) {
+            Some(Value::Limit(limit)) => Some(*limit),
+            Some(Value::Text(_) | Value::List(_) | Value::Number(_) | Value::Checks(_)) | None => None,
+        };
+        let usual = Keep::default();
+        Keep { days: limit("days").unwrap_or(usual.days), runs: limit("runs").unwrap_or(usual.runs) }
     }
 
     /// The checks of a run; where there are none and it is wanted, one that asks the operator.

@@ -32,6 +32,7 @@ const ROOF: &[&str] = &[
     "rehearsal",
     "order",
     "archive",
+    "keeping",
     "branch",
     "doctor",
     "rooms",

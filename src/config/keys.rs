@@ -44,6 +44,8 @@ pub enum Holds {
     Deadline,
     /// A limit on the cost of all runs.
     Daily,
+    /// So many, or as many as there are.
+    Count,
     /// A number of tokens.
     Tokens,
     /// Dollars per million tokens.
@@ -66,7 +68,7 @@ impl Holds {
             Holds::Limit(Axis::Cost) | Holds::Daily => "dollars in quotes, \"5.00\", or \"unlimited\"",
             Holds::Limit(Axis::Active) => "a time in quotes, \"2h\" or \"30m\", or \"unlimited\"",
             Holds::Deadline | Holds::Limit(Axis::Deadline) => "a time in quotes, \"3h\" or \"90m\", or \"none\"",
-            Holds::Limit(Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens) => {
+            Holds::Limit(Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens) | Holds::Count => {
                 "a whole number from 1, or \"unlimited\""
             }
             Holds::Tokens => "a whole number from 1",
@@ -136,6 +138,18 @@ pub const KEYS: &[Key] = &[
         Holds::Variables,
         "[]",
         "Environment variables that the agent's commands see besides the few that they always see.",
+    ),
+    key(
+        &["keep", "days"],
+        Holds::Count,
+        "90",
+        "For how many days a run that has ended is kept after it was last touched. Then it is removed for good.",
+    ),
+    key(
+        &["keep", "runs"],
+        Holds::Count,
+        "500",
+        "How many runs that have ended are kept. Beyond, those that were not touched for longest are removed for good.",
     ),
     key(
         &["providers", NAME, "base_url"],

@@ -51,7 +51,7 @@ pub(crate) fn from_toml(holds: Holds, value: &Spanned<DeValue<'_>>) -> Result<Va
             Err(format!("money is written in quotes, so that it is exact; write \"{}\"", number.as_str()))
         }
         (Holds::Deadline | Holds::Limit(Axis::Active), other) => expected(kind(other)),
-        (Holds::Limit(_) | Holds::Daily | Holds::Tokens | Holds::Dollars, DeValue::Integer(number)) => {
+        (Holds::Limit(_) | Holds::Daily | Holds::Count | Holds::Tokens | Holds::Dollars, DeValue::Integer(number)) => {
             match i64::from_str_radix(number.as_str(), number.radix()) {
                 Ok(number) => from_text(holds, &number.to_string()),
                 Err(_) => expected("a number that is too large"),
@@ -102,6 +102,7 @@ pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
             Deadline::After(_) | Deadline::None => Ok(Value::Text(text.to_string())),
             Deadline::At(_) => Err(format!("{}; a moment is for one run: --deadline", expected())),
         },
+        Holds::Count => Axis::Loops.parse_limit(text).map(Value::Limit),
         Holds::Daily => Axis::Cost.parse_limit(text).map(Value::Limit),
         Holds::Tokens => match text.parse() {
             Ok(tokens) if tokens > 0 => Ok(Value::Number(tokens)),

@@ -298,6 +298,14 @@ pub const RECORDS_PER_COMMIT: usize = 256;
 pub const SURVEY_RECORDS: u64 = 1_000_000;
 /// Damaged stores of one run that are kept beside its mended one: each repair keeps what it found.
 pub const KEPT_STORES: u32 = 1_000;
+/// Days for which a run that has ended is kept, where nothing else is configured.
+pub const KEPT_DAYS: u64 = 90;
+/// Runs that have ended and are kept, where nothing else is configured.
+pub const KEPT_RUNS: u64 = 500;
+/// The file with a line for each removed run, in bytes: some ten thousand lines, then a new one is begun.
+pub const REMOVED_MAX_BYTES: u64 = 4 * 1024 * 1024;
+/// The longest that a process waits at its end for the removal of the run that it is at.
+pub const REMOVAL_PATIENCE: Span = Span::seconds(2);
 /// Longest file that is imported, in bytes: some thousand iterations of the longest results.
 pub const IMPORT_MAX_BYTES: u64 = 1024 * 1024 * 1024;
 /// Commits that fail are tried so often before the run parks for storage.

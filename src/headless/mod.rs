@@ -315,7 +315,7 @@ impl Room {
             Status::Completed(_) | Status::Failed(_) | Status::Cancelled => true,
             Status::Queued | Status::Running => false,
             Status::Parked(_) if self.is_leaving() => true,
-            Status::Parked(_) if run.deadline().is_some() => false,
+            Status::Parked(_) if run.wakes_at().is_some() => false,
             Status::Parked(_) => self.prompt.is_none() || !self.hears,
         }
     }

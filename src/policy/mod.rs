@@ -11,6 +11,7 @@ pub mod deadline;
 pub mod editing;
 pub mod ending;
 pub mod judge;
+pub mod keeping;
 pub mod noise;
 pub mod permission;
 pub mod plan_edit;

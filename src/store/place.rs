@@ -18,6 +18,7 @@ use crate::domain::summary::Listed;
 use crate::domain::summary::Summary;
 use crate::domain::text::head;
 use crate::domain::time::Span;
+use crate::domain::time::Timestamp;
 use crate::store::StoreError;
 use crate::store::codec;
 use crate::store::codec::Mark;
@@ -25,6 +26,8 @@ use crate::store::files;
 use crate::store::look;
 use crate::store::look::Survey;
 use crate::store::owner;
+use crate::store::remove;
+use crate::store::remove::Removal;
 use crate::store::repair;
 use crate::store::repair::Repair;
 use crate::store::sled::SledJournal;
@@ -173,6 +176,34 @@ impl Home {
             }
         }
         Ok(newest)
+    }
+
+    /// The runs that have ended and that nobody holds, and when each was touched last. As `list`.
+    pub fn ended(&self) -> Result<Vec<(RunId, Timestamp)>, StoreError> {
+        let ended = |one: Listed| match one {
+            Listed::Run { summary, held_by: None } if summary.status.is_end() => Some(*summary),
+            Listed::Run { .. } | Listed::Damaged { .. } => None,
+        };
+        // Opening a run, or importing one, changes its directory.
+        let touched = |id: &RunId| self.run_dir(id).metadata()?.modified();
+        let at = |id: &RunId| jiff::Timestamp::try_from(touched(id).ok()?).ok()?.as_millisecond().try_into().ok();
+        let with_time = |summary: Summary| {
+            let touched = at(&summary.id).map_or(summary.updated, |at| summary.updated.max(Timestamp(at)));
+            (summary.id, touched)
+        };
+        Ok(self.list()?.into_iter().filter_map(ended).map(with_time).collect())
+    }
+
+    /// Removes a run that nobody holds, if it `may` be, asked while it is held. Errors with `NotFound`, `Locked`,
+    /// `Damaged`, `TooNew` or `Disk`; then it is there as it was. Blocks.
+    pub fn remove(&self, id: &RunId, may: impl FnOnce(&Run) -> bool + Send) -> Result<Removal, StoreError> {
+        let site = self.known_site(id)?;
+        on_store_thread(|| remove::remove(&site, may)).unwrap_or_else(|| Err(StoreError::Closed(id.clone())))
+    }
+
+    /// Deletes what removals that were cut off left. Blocks.
+    pub fn sweep(&self) -> Result<(), StoreError> {
+        remove::sweep(&self.runs).map_err(|error| disk("deleting what is left of removed runs".to_string(), &error))
     }
 
     /// The directory of a run, whether there is one or not.

@@ -392,8 +392,8 @@ impl Life {
             };
             return Ok(Input::Outcome(outcome));
         }
-        if let Some(deadline) = self.run.deadline().filter(|_| self.chance.percent(70)) {
-            self.at = self.at.max(deadline.0);
+        if let Some(wakes) = self.run.wakes_at().filter(|_| self.chance.percent(70)) {
+            self.at = self.at.max(wakes.0);
             return Ok(Input::Tick);
         }
         Ok(command(self.operator.tend(&self.run, &mut self.chance)))
