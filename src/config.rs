@@ -32,6 +32,7 @@ use crate::domain::limits;
 use crate::domain::terms::Check;
 use crate::domain::trust::Trust;
 use crate::policy::keeping::Keep;
+use crate::tui::app::Alerts;
 
 pub(crate) mod checks;
 pub mod keys;
@@ -315,6 +316,17 @@ impl Settings {
                 Limit::At(limits::DAILY_COST.0)
             }
         }
+    }
+
+    /// The program that is told what happens, with its arguments; empty when there is none.
+    pub fn notify_command(&self) -> &[String] {
+        self.list(&["notify", "command"])
+    }
+
+    /// How the screen calls for the operator.
+    pub fn alerts(&self) -> Alerts {
+        let is_on = |name: &str| self.text(&["notify", name]) == Some("true");
+        Alerts { bell: is_on("bell"), desktop: is_on("desktop") }
     }
 
     /// How long, and how many, runs that have ended are kept.

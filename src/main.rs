@@ -151,7 +151,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
             open(&ground, &options).await
         }
         Ask::Start { goal, options } => {
-            let is_watched = options.output == Output::Fitting && launch::has_screen();
+            let is_watched = options.output != Output::Json && Style::fitting_lines() == Style::Asking;
             let priceless = if is_watched { Priceless::Asked } else { Priceless::Refused };
             let terms = ground.terms(read_goal(goal)?, options.workspace.as_deref(), priceless)?;
             let seat = ground.start(launch::new_id()?, terms).await?;

@@ -107,7 +107,8 @@ impl Rooms<'_> {
         let past = seat.past(run.seq);
         let home = self.ground.home.clone();
         let id = seat.id.clone();
-        let options = app::Options { palette: palette(), draft: home.read_draft(&id) };
+        let options =
+            app::Options { palette: palette(), draft: home.read_draft(&id), alerts: self.ground.settings.alerts() };
         let keep = move |draft: &str| {
             if let Err(error) = home.write_draft(&id, draft) {
                 tracing::warn!(%error, "the draft could not be kept");

@@ -95,7 +95,7 @@ fn a_start_removes_what_is_beyond_the_number() {
     left.sort();
     expected.sort();
     assert_eq!(left, expected);
-    assert_eq!(lines(&stage), [oldest.clone()]);
+    assert_eq!(lines(&stage), std::slice::from_ref(&oldest));
     let mode = fs::metadata(stage.path("state/tiller/removed.jsonl")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let logs = files(&stage.path("state/tiller/log"));
@@ -117,7 +117,7 @@ async fn only_what_has_ended_and_is_whole_and_free_goes() {
     tidy(&home, Keep { days: Limit::Unlimited, ..keep }, Timestamp(now().0 + 1_000 * DAY));
     assert_eq!(lines(&stage), [""; 0], "no limit, nothing removed");
     tidy(&home, keep, Timestamp(now().0 + 91 * DAY));
-    assert_eq!(lines(&stage), [old.clone()]);
+    assert_eq!(lines(&stage), std::slice::from_ref(&old));
     assert!(!stage.run_dir(&old).exists());
     assert_eq!(files(&stage.run_dir(&damaged)), before, "a damaged run was touched");
     open.journal.close().await;
@@ -133,7 +133,7 @@ fn a_removal_that_was_cut_off_is_completed_or_never_was() {
     let left = stage.run_dir(&renamed).with_extension("removed");
     fs::rename(stage.run_dir(&renamed), &left).unwrap();
     fs::remove_file(left.join("store/db")).unwrap();
-    assert_eq!(stage.ids(), [noted.clone()], "what is on its way out is no run");
+    assert_eq!(stage.ids(), std::slice::from_ref(&noted), "what is on its way out is no run");
     let summary = fs::read_to_string(stage.run_dir(&noted).join("summary.json")).unwrap();
     fs::write(stage.path("state/tiller/removed.jsonl"), format!("{summary}\n")).unwrap();
     stage.ask(&["show", &noted]).check(0, &["[completed]"]);
@@ -160,7 +160,7 @@ async fn a_run_is_removed_on_request() {
     stage.ask(&["fork", &ended, "--goal", "and now"]).check(0, &[]);
     let fork = stage.ids().into_iter().find(|id| *id != parked && *id != ended).unwrap();
     stage.ask(&["remove", &ended, "--yes"]).check(0, &["is removed: do it"]);
-    assert_eq!(lines(&stage), [ended.clone()]);
+    assert_eq!(lines(&stage), std::slice::from_ref(&ended));
     assert!(!stage.run_dir(&ended).exists());
     stage.ask(&["show", &ended]).check(2, &["there is no run"]);
     // A fork has its own copy of what it inherited.

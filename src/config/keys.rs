@@ -32,6 +32,8 @@ pub enum Holds {
     Variables,
     /// A base URL.
     Address,
+    /// A program and its arguments.
+    Words,
     /// `ask` or `auto`.
     Resume,
     /// A trust mode.
@@ -62,6 +64,7 @@ impl Holds {
             Holds::Variable => "the name of an environment variable in capitals, \"OPENAI_API_KEY\"",
             Holds::Variables => "a list of names of environment variables, [\"CARGO_HOME\"]",
             Holds::Address => "a base URL in quotes, \"https://host/v1\"",
+            Holds::Words => "a list of a program and its arguments, [\"/usr/local/bin/tell-me\"]",
             Holds::Resume => "\"ask\" or \"auto\"",
             Holds::Trust => "\"plan\", \"ask\", \"auto_edit\" or \"full_trust\"",
             Holds::Switch => "true or false",
@@ -138,6 +141,24 @@ pub const KEYS: &[Key] = &[
         Holds::Variables,
         "[]",
         "Environment variables that the agent's commands see besides the few that they always see.",
+    ),
+    key(
+        &["notify", "bell"],
+        Holds::Switch,
+        "false",
+        "Whether the screen rings the terminal's bell when the run calls for you and the window is not in front.",
+    ),
+    key(
+        &["notify", "desktop"],
+        Holds::Switch,
+        "false",
+        "Whether the screen has the terminal show a notification then (OSC 9); this works over ssh, too.",
+    ),
+    key(
+        &["notify", "command"],
+        Holds::Words,
+        "[]",
+        "A program that is told what happens, a line of JSON on its input each time. See docs/ENGINE.md, 11.2.",
     ),
     key(
         &["keep", "days"],

@@ -43,7 +43,12 @@ pub(crate) fn from_toml(holds: Holds, value: &Spanned<DeValue<'_>>) -> Result<Va
                 items.iter().map(|item| item.get_ref().as_str().map(ToString::to_string)).collect();
             texts.map_or_else(|| expected("a list with something else in it"), variables)
         }
-        (Holds::Checks | Holds::Variables, other) => expected(kind(other)),
+        (Holds::Words, DeValue::Array(items)) => {
+            let texts: Option<Vec<String>> =
+                items.iter().map(|item| item.get_ref().as_str().map(ToString::to_string)).collect();
+            texts.map_or_else(|| expected("a list with something else in it"), words)
+        }
+        (Holds::Checks | Holds::Variables | Holds::Words, other) => expected(kind(other)),
         (Holds::Switch, DeValue::Boolean(on)) => Ok(Value::Text(on.to_string())),
         (Holds::Switch, other) => expected(kind(other)),
         (_, DeValue::String(text)) => from_text(holds, text),
@@ -84,6 +89,7 @@ pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
         Holds::Text => Ok(Value::Text(text.to_string())),
         Holds::Checks => checks::of(vec![Check::Command(text.to_string())]),
         Holds::Variables => variables(vec![text.to_string()]),
+        Holds::Words => words(vec![text.to_string()]),
         Holds::Variable if is_variable(text) => Ok(Value::Text(text.to_string())),
         // What stands here may be the key itself: it is never repeated.
         Holds::Variable => Err(format!(
@@ -109,6 +115,19 @@ pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
             Ok(_) | Err(_) => Err(expected()),
         },
         Holds::Dollars => MicroUsd::parse_dollars(text).map(|price| Value::Number(price.0)).ok_or_else(expected),
+    }
+}
+
+/// A program is found by its whole path or on the search path: never beside where tiller happens to be started.
+fn words(words: Vec<String>) -> Result<Value, String> {
+    let is_found =
+        words.first().is_none_or(|program| program.starts_with('/') || (!program.is_empty() && !program.contains('/')));
+    if !is_found {
+        return Err("the program is named by its whole path, from / on, or by a name alone".to_string());
+    }
+    match words.iter().all(|word| word.len() <= limits::PATH_MAX_BYTES && !word.contains('\0')) {
+        true => Ok(Value::List(words)),
+        false => Err(format!("a word of it is longer than {} bytes", limits::PATH_MAX_BYTES)),
     }
 }
 

@@ -306,6 +306,16 @@ pub const KEPT_RUNS: u64 = 500;
 pub const REMOVED_MAX_BYTES: u64 = 4 * 1024 * 1024;
 /// The longest that a process waits at its end for the removal of the run that it is at.
 pub const REMOVAL_PATIENCE: Span = Span::seconds(2);
+/// The time that a command of the operator's has for being told something.
+pub const SINK_TIMEOUT: Span = Span::seconds(10);
+/// Before a sink that failed is tried again, the first time; each further wait is twice as long.
+pub const SINK_WAIT: Span = Span::seconds(1);
+/// The longest of these waits.
+pub const SINK_WAIT_MAX: Span = Span::seconds(5 * 60);
+/// Failures in a row after which a sink is given up in this process: after some 13 minutes.
+pub const SINK_FAILURES: u32 = 11;
+/// How long leaving a run waits until what happened at its end is told.
+pub const SINK_PATIENCE: Span = Span::seconds(3);
 /// Longest file that is imported, in bytes: some thousand iterations of the longest results.
 pub const IMPORT_MAX_BYTES: u64 = 1024 * 1024 * 1024;
 /// Commits that fail are tried so often before the run parks for storage.

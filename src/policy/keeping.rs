@@ -21,6 +21,8 @@ impl Default for Keep {
     }
 }
 
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
 /// A run that has ended and that nobody holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
@@ -40,7 +42,7 @@ pub fn due(mut ended: Vec<Ended>, keep: Keep, now: Timestamp) -> Vec<RunId> {
 
 fn is_old(one: &Ended, keep: Keep, now: Timestamp) -> bool {
     match keep.days {
-        Limit::At(days) => now.since(one.touched) > Span::seconds(days.saturating_mul(24 * 60 * 60)),
+        Limit::At(days) => now.since(one.touched) > Span(days.saturating_mul(DAY_MS)),
         Limit::Unlimited => false,
     }
 }
@@ -52,14 +54,12 @@ mod tests {
     use super::*;
     use crate::domain::id::RUN_ID_LENGTH;
 
-    const DAY: u64 = 24 * 60 * 60 * 1_000;
-
     /// Runs that were touched on these days, named by their places; the places of those that are due on day 100.
     fn check(touched: &[u64], days: Limit, runs: Limit) -> Vec<usize> {
         let name = |place: usize| RunId::from_entropy([place as u8; RUN_ID_LENGTH]);
-        let ended = |(place, day): (usize, &u64)| Ended { id: name(place), touched: Timestamp(day * DAY) };
+        let ended = |(place, day): (usize, &u64)| Ended { id: name(place), touched: Timestamp(day * DAY_MS) };
         let all: Vec<Ended> = touched.iter().enumerate().map(ended).collect();
-        let due = due(all, Keep { days, runs }, Timestamp(100 * DAY));
+        let due = due(all, Keep { days, runs }, Timestamp(100 * DAY_MS));
         due.iter().map(|id| (0..touched.len()).find(|place| name(*place) == *id).unwrap()).collect()
     }
 

@@ -14,6 +14,7 @@ pub mod judge;
 pub mod keeping;
 pub mod noise;
 pub mod permission;
+pub mod notice;
 pub mod plan_edit;
 pub mod plan_items;
 pub mod plan_text;

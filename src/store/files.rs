@@ -15,6 +15,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use tempfile::NamedTempFile;
+
 use crate::store::StoreError;
 
 const DIR_MODE: u32 = 0o700;
@@ -37,10 +39,25 @@ pub(crate) fn create_new(path: &Path) -> io::Result<File> {
 /// Replaces a file by rename, so that readers see all of the old or all of the new. Not synced: for files that can be
 /// made anew.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    persist(write_beside(path, bytes)?, path)
+}
+
+/// The same, for what can't be made anew: after a power cut it is the old or the new, never empty.
+pub(crate) fn replace_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let file = write_beside(path, bytes)?;
+    file.as_file().sync_data()?;
+    persist(file, path)
+}
+
+fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let dir = path.parent().ok_or_else(|| io::Error::other("it has no directory"))?;
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    let mut file = NamedTempFile::new_in(dir)?;
     file.as_file().set_permissions(Permissions::from_mode(FILE_MODE))?;
     file.write_all(bytes)?;
+    Ok(file)
+}
+
+fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }

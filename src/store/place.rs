@@ -1,9 +1,10 @@
 //! The state directory and the runs in it: create, open, find, list; and the small files beside a store.
 //!
-//! `<state>/runs/<run id>/` holds `store/` (sled), `anchor`, `owner.json`, `summary.json` and `draft.json`. Directories
+//! `<state>/runs/<run id>/` holds `store/` (sled), `anchor`, `owner.json`, `summary.json`, `draft.json` and `sinks.json`. Directories
 //! are 0700, our files 0600; sled's own files have the mode that the umask leaves, inside a directory that nobody else
 //! can enter. This file must not call sled, and must not decide anything by a summary.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::path::PathBuf;
@@ -39,6 +40,7 @@ use crate::store::trees::explain;
 
 const SUMMARY: &str = "summary.json";
 const DRAFT: &str = "draft.json";
+const SINKS: &str = "sinks.json";
 
 /// The state directory, and on whose behalf runs are opened. Everything but `create` and `open` blocks for as long as
 /// a few small files take to read; `list` and `latest` may open stores.
@@ -237,6 +239,19 @@ impl Home {
             json.and_then(|json| files::replace(&path, &json))
         };
         written.map_err(|error| disk(format!("keeping the draft of run {id}"), &error))
+    }
+
+    /// The last record that a sink was told of; nothing when it was never told of this run.
+    pub fn read_told(&self, id: &RunId, sink: &str) -> Option<Seq> {
+        let bytes = files::read(&self.run_dir(id).join(SINKS), limits::SIDE_FILE_MAX_BYTES).ok()?;
+        serde_json::from_slice::<BTreeMap<String, Seq>>(&bytes).ok()?.get(sink).copied()
+    }
+
+    /// Keeps the last record that a sink was told of.
+    pub fn write_told(&self, id: &RunId, sink: &str, told: Seq) -> Result<(), StoreError> {
+        let json = serde_json::to_vec(&BTreeMap::from([(sink, told)])).map_err(std::io::Error::from);
+        json.and_then(|json| files::replace_synced(&self.run_dir(id).join(SINKS), &json))
+            .map_err(|error| disk(format!("keeping what was told of run {id}"), &error))
     }
 
     fn site(&self, id: &RunId) -> Site {

@@ -21,6 +21,7 @@ use crate::domain::run::Waits;
 use crate::domain::time::Timestamp;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
+use crate::policy::notice;
 use crate::tui::chronicle::Chronicle;
 use crate::tui::composer::Composer;
 use crate::tui::guard::Guard;
@@ -49,6 +50,17 @@ pub struct Options {
     pub palette: Palette,
     /// What was being written when the run was left.
     pub draft: String,
+    /// How the operator is called while the window is not in front.
+    pub alerts: Alerts,
+}
+
+/// How the operator is called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Alerts {
+    /// By the terminal's bell.
+    pub bell: bool,
+    /// By a notification that the terminal shows.
+    pub desktop: bool,
 }
 
 /// What the records say that went by before the screen was there, and the run does not keep: checks and stalls gone by,
@@ -193,6 +205,8 @@ pub struct App {
     pub now: Moment,
     /// The colours.
     pub palette: Palette,
+    /// Why the operator is called, until a frame was drawn.
+    pub call: Option<String>,
     /// What has the keys.
     pub focus: Focus,
     /// Whether the focused pane has the screen for itself.
@@ -278,6 +292,7 @@ impl App {
             last_stop_ms: None,
             next_ticket: 1,
             is_urgent: true,
+            call: None,
             run,
         };
         app.refresh_waiting();
@@ -490,6 +505,10 @@ impl App {
             if matches!(record.event, Event::StatusChanged { .. }) {
                 // What was said about the status before is not true any more.
                 self.notice = None;
+            }
+            let notice = notice::of(record, &self.run).filter(|notice| notice.calls);
+            if let Some(notice) = notice.filter(|_| self.call.is_none()) {
+                self.call = Some(title(&notice.sentence, limits::TODO_TITLE_MAX_CHARS));
             }
             self.live.settle(record);
             self.chronicle.take(record, &self.run, talk);

@@ -38,6 +38,7 @@ use crate::engine::clock::Clock;
 use crate::engine::clock::SystemClock;
 use crate::protocol::client::Client;
 use crate::protocol::client::Update;
+use crate::tui::app::Alerts;
 use crate::tui::app::App;
 use crate::tui::app::Moment;
 use crate::tui::app::Msg;
@@ -78,6 +79,7 @@ pub async fn run(
     let mut screen = Screen::open()?;
     let sources = Sources::new(client, past)?;
     let clock = SystemClock::start();
+    let alerts = options.alerts;
     let app = App::new(run, moment(&clock), options);
     Room {
         app,
@@ -86,6 +88,8 @@ pub async fn run(
         keep_draft,
         kept: (String::new(), Instant::now()),
         frame: None,
+        alerts,
+        is_in_front: None,
         leaving: None,
         is_blind: false,
     }
@@ -107,6 +111,10 @@ struct Room<Keep> {
     kept: (String, Instant),
     /// When the last frame was drawn; nothing while one must be.
     frame: Option<Instant>,
+    /// How the operator is called.
+    alerts: Alerts,
+    /// Whether the window is in front; nothing where the terminal has not said.
+    is_in_front: Option<bool>,
     leaving: Option<Leaving>,
     /// The terminal is gone: nothing is drawn any more.
     is_blind: bool,
@@ -168,8 +176,10 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             return;
         }
         let mut seen = Seen::default();
+        let call = self.app.call.take().filter(|_| self.is_in_front != Some(true));
         let is_drawn = screen
             .set_title(self.app.window_title())
+            .and_then(|()| call.map_or(Ok(()), |text| screen.call(self.alerts, &text)))
             .and_then(|()| screen.draw(|frame| seen = view::draw(frame, &self.app)));
         match is_drawn {
             Ok(()) => {
@@ -208,7 +218,15 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             Heard::Terminal(Event::Key(key)) => Msg::Key(key),
             Heard::Terminal(Event::Paste(text)) => Msg::Paste(text),
             Heard::Terminal(Event::Resize(_, _)) => Msg::Resize,
-            Heard::Terminal(Event::FocusGained | Event::FocusLost | Event::Mouse(_)) => Msg::Focus,
+            Heard::Terminal(Event::FocusGained) => {
+                self.is_in_front = Some(true);
+                Msg::Focus
+            }
+            Heard::Terminal(Event::FocusLost) => {
+                self.is_in_front = Some(false);
+                Msg::Focus
+            }
+            Heard::Terminal(Event::Mouse(_)) => Msg::Focus,
             Heard::Continued => {
                 // A terminal that goes away continues the program, too, so that it hears of it.
                 if screen.resume().is_err() {

@@ -41,6 +41,31 @@ fn keys_typed_ahead_decide_nothing() {
 }
 
 #[test]
+fn the_operator_is_called_while_the_window_is_not_in_front() {
+    let stage = Stage::new();
+    stage.write("config/tiller/tiller.toml", "[notify]\nbell = true\ndesktop = true\n");
+    let mut pty = start(&stage, &shell("echo done >> trace.txt"));
+    pty.wait_for("the run waits");
+    // The first bell ends the window title, which changes at the same time.
+    let called = || pty.has_written("\x07\x07\x1b]9;tiller: c2 (shell echo done >> trace.txt) waits for a decision");
+    until("the operator is called", || called().then_some(()));
+    pty.type_in("\x1b[I\x07");
+    decide(&pty, "shell  echo done", "y");
+    pty.wait_for("completed: claimed");
+    assert!(!pty.has_written("\x1b]9;tiller: the run is completed"), "the window is in front");
+    assert_eq!(leave(&mut pty), 0);
+}
+
+#[test]
+fn nobody_is_called_unasked() {
+    let stage = Stage::new();
+    let mut pty = start(&stage, &shell("echo done >> trace.txt"));
+    pty.wait_for("the run waits");
+    assert_eq!(leave(&mut pty), 10);
+    assert!(!pty.has_written("\x1b]9;") && !pty.has_written("\x07\x07"));
+}
+
+#[test]
 fn pasted_keys_decide_nothing() {
     let stage = Stage::new();
     let mut pty = start(&stage, &shell("echo done >> trace.txt"));
