@@ -19,6 +19,7 @@ use crate::config::Places;
 use crate::config::Settings;
 use crate::config::models::Known;
 use crate::domain::budget::Axis;
+use crate::domain::command::Refusal;
 use crate::domain::daily::Today;
 use crate::domain::event::Owner;
 use crate::domain::event::OwnerMode;
@@ -28,6 +29,8 @@ use crate::domain::id::RUN_ID_LENGTH;
 use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
+use crate::domain::lineage;
+use crate::domain::lineage::Behind;
 use crate::domain::model::Delta;
 use crate::domain::model::Dialect;
 use crate::domain::model::FailureClass;
@@ -313,6 +316,14 @@ impl Seat {
         let run = self.driven.handle.run().borrow().clone();
         let client = self.client().from(run.seq);
         (run, client)
+    }
+
+    /// What a step back behind the end of an iteration would not undo. Errors when that is no place to go to.
+    pub async fn behind(&self, iteration: u32) -> anyhow::Result<Behind> {
+        let upto = self.driven.handle.run().borrow().seq;
+        let records = read(self.driven.handle.reader().as_ref(), upto).await?;
+        let seq = lineage::boundary(&records, iteration).map_err(Refusal::NotABoundary)?;
+        Ok(lineage::behind(&records, seq))
     }
 
     /// Begins to read what its records up to one say that went by, for a screen that does not wait for it.

@@ -26,7 +26,10 @@ use crate::tui::chronicle::Chronicle;
 use crate::tui::composer::Composer;
 use crate::tui::guard::Guard;
 use crate::tui::guard::Shown;
+use crate::tui::lineage::Doubt;
+use crate::tui::lineage::Step;
 use crate::tui::live::Live;
+use crate::tui::popup::Asks;
 use crate::tui::popup::Popup;
 use crate::tui::scroll::Scroll;
 use crate::tui::theme::Palette;
@@ -52,6 +55,10 @@ pub struct Options {
     pub draft: String,
     /// How the operator is called while the window is not in front.
     pub alerts: Alerts,
+    /// A step that the operator asked for and that waits for their word.
+    pub doubt: Option<Doubt>,
+    /// What is said at first.
+    pub said: Option<String>,
 }
 
 /// How the operator is called.
@@ -126,6 +133,10 @@ pub enum Out {
     Leave,
     /// Show the list of runs; the run is left as it is.
     OpenRuns,
+    /// Find out what a step would not undo, and ask.
+    Look(Step),
+    /// Do it.
+    Do(Step),
     /// Suspend to the shell.
     Suspend,
     /// Clear the terminal and draw everything anew.
@@ -296,6 +307,11 @@ impl App {
             run,
         };
         app.refresh_waiting();
+        let asked = options.doubt.map(|doubt| Popup::Words { asks: Asks::Sure(doubt), line: Composer::default() });
+        app.popups.extend(asked);
+        if let Some(said) = options.said {
+            app.say(said, Role::Text);
+        }
         if !app.composer.is_empty() {
             app.answering = app.open_question();
         }

@@ -10,6 +10,7 @@ pub mod dialogs;
 pub mod guard;
 pub mod keymap;
 pub mod leave;
+pub mod lineage;
 pub mod list;
 pub mod live;
 pub mod popup;
@@ -46,6 +47,7 @@ use crate::tui::app::Options;
 use crate::tui::app::Out;
 use crate::tui::app::Past;
 use crate::tui::app::Seen;
+use crate::tui::lineage::Step;
 use crate::tui::sources::Heard;
 use crate::tui::sources::Sources;
 use crate::tui::terminal::Screen;
@@ -64,6 +66,10 @@ pub enum Exit {
     Ended(Status),
     /// The operator wants the list of runs; the run was left as it is.
     Runs,
+    /// The operator wants to go back or branch off, and must be shown first what that does not undo.
+    Look(Step),
+    /// They were, and said yes.
+    Do(Step),
 }
 
 /// Shows a run until the operator leaves it. `run` is its state at the record that `client` has seen last.
@@ -132,6 +138,8 @@ struct Leaving {
 enum Way {
     Out,
     List,
+    Look(Step),
+    Do(Step),
 }
 
 impl<Keep: FnMut(&str)> Room<Keep> {
@@ -273,10 +281,9 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             match out {
                 Out::Submit(ticket, command) => self.sources.submit(Some(ticket), command),
                 Out::Leave => self.leave(),
-                Out::OpenRuns => {
-                    let at_once = Leaving { until: Instant::now(), is_answered: true, way: Way::List };
-                    self.leaving = Some(at_once);
-                }
+                Out::OpenRuns => self.go(Way::List),
+                Out::Look(step) => self.go(Way::Look(step)),
+                Out::Do(step) => self.go(Way::Do(step)),
                 Out::Suspend => {
                     screen.suspend()?;
                     let now = moment(&self.clock);
@@ -286,6 +293,11 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             }
         }
         Ok(())
+    }
+
+    /// Goes at once, and leaves the run as it is.
+    fn go(&mut self, way: Way) {
+        self.leaving = Some(Leaving { until: Instant::now(), is_answered: true, way });
     }
 
     /// Parks the run and goes; asked a second time, goes at once.
@@ -311,6 +323,8 @@ impl<Keep: FnMut(&str)> Room<Keep> {
         }
         Some(match leaving.way {
             Way::List => Exit::Runs,
+            Way::Look(step) => Exit::Look(step),
+            Way::Do(step) => Exit::Do(step),
             Way::Out if run.is_ended() => Exit::Ended(run.status.clone()),
             Way::Out => Exit::Left(run.status.clone()),
         })
