@@ -154,6 +154,7 @@ fn s_60_the_end_is_told_by_whoever_made_it() {
     let id = stage.ids()[0].clone();
     stage.ask(&["cancel", &id]).check(0, &["is cancelled"]);
     let told = stage.ask(&["resume", &id, "--plain"]);
-    let chain = ["engine: running", "engine: parked: waiting for approval", "operator: cancel now", "engine: cancelled"];
+    let chain =
+        ["engine: running", "engine: parked: waiting for approval", "operator: cancel now", "engine: cancelled"];
     check_chain(&stage, 21, &told, &chain);
 }

@@ -1,14 +1,11 @@
 //! The real program, killed at one labelled point each time, for the rows of docs/TESTING.md that name the point: what
 //! waits, what was decided, what ran, and what nobody can know.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod real;
 
 use std::fs;
 
-use real::Said;
-use real::Stage;
-use real::said;
+use crate::real::Said;
+use crate::real::Stage;
+use crate::real::said;
 use serde_json::Value;
 
 /// A script that plans, makes these calls in one reply, and is done.
