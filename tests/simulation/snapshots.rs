@@ -8,8 +8,10 @@ use tiller::domain::id::RunId;
 use tiller::domain::id::Seq;
 use tiller::domain::lineage;
 use tiller::domain::run::Run;
+use tiller::domain::snapshot::FOLD_VERSION;
 use tiller::domain::snapshot::Snapshot;
 use tiller::domain::status::Status;
+use tiller::domain::text::sha256_hex;
 use tiller::domain::time::Now;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
@@ -124,6 +126,72 @@ fn the_texts_are_in_the_records_only() {
     others.rotate_left(1);
     assert!(restored(&id, &stored, &others).unwrap_err().contains("does not have the text"));
     assert!(restored(&RunId::from_entropy([9; 12]), &stored, &records).unwrap_err().contains("it is of run"));
+}
+
+/// Where the folds of the golden journals are kept, as hashes, and the version that they belong to.
+const FOLDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/folds.txt");
+
+/// Records from one state that counts to the next.
+const STATES: usize = 16;
+
+/// A line for each golden journal: a hash of what snapshots of it say, now and then and at its end.
+fn folds() -> String {
+    let mut text = format!("fold {FOLD_VERSION}\n");
+    for name in names() {
+        let (id, records) = golden(&name);
+        let mut all = String::new();
+        Run::fold_each(&id, &records, |record, run, _| {
+            let at = usize::try_from(record.seq.0).unwrap();
+            if at.is_multiple_of(STATES) || at == records.len() {
+                let mut snapshot = serde_json::to_value(Snapshot::of(run)).unwrap();
+                order(&mut snapshot);
+                all.push_str(&sha256_hex(snapshot.to_string().as_bytes()));
+            }
+        })
+        .unwrap();
+        text.push_str(&format!("{name} {}\n", sha256_hex(all.as_bytes())));
+    }
+    text
+}
+
+/// Puts every list of mere texts in order: sets are written as such lists, in any order.
+fn order(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Array(items) => {
+            items.iter_mut().for_each(order);
+            if items.iter().all(serde_json::Value::is_string) {
+                items.sort_by(|one, other| one.as_str().cmp(&other.as_str()));
+            }
+        }
+        serde_json::Value::Object(fields) => fields.values_mut().for_each(order),
+        _ => {}
+    }
+}
+
+/// A snapshot of an older fold must not be taken for one of this: whoever changes what records fold to, or how it is
+/// written, raises `FOLD_VERSION`.
+#[test]
+fn a_fold_that_changed_has_another_version() {
+    let (kept, now) = (std::fs::read_to_string(FOLDS).unwrap_or_default(), folds());
+    let same_version = kept.lines().next() == now.lines().next();
+    // A journal that is new is no change; one that is gone is.
+    let changed: Vec<&str> =
+        kept.lines().filter(|line| !now.lines().any(|other| other == *line)).skip(usize::from(!same_version)).collect();
+    assert!(
+        !same_version || changed.is_empty(),
+        "what journals fold to, or how a snapshot is written, is not what it was, and FOLD_VERSION is still \
+         {FOLD_VERSION}: {changed:?}\nIf that is meant: raise FOLD_VERSION in src/domain/snapshot.rs by one, and then \
+         TILLER_BLESS=1 cargo test --test simulation a_fold_that_changed\nIf not: it is a fault of the fold."
+    );
+    if std::env::var_os("TILLER_BLESS").is_some() {
+        std::fs::write(FOLDS, now).unwrap();
+        return;
+    }
+    assert_eq!(
+        kept, now,
+        "FOLD_VERSION was raised, or there is a new golden journal: \
+         TILLER_BLESS=1 cargo test --test simulation a_fold_that_changed"
+    );
 }
 
 /// A run in a store of its own, with two snapshots: at half of its records, and a few before its end.
@@ -263,7 +331,12 @@ fn reword(snap: &sled::Tree, place: usize, from: &str, to: &str) {
 #[tokio::test]
 async fn a_snapshot_of_another_fold_is_not_used() {
     let scene = scene().await;
-    scene.edit(|snap| scene.places.into_iter().for_each(|place| reword(snap, place, "\"fold\":1", "\"fold\":2")));
+    scene.edit(|snap| {
+        scene
+            .places
+            .into_iter()
+            .for_each(|place| reword(snap, place, &format!("\"fold\":{FOLD_VERSION}"), "\"fold\":0"))
+    });
     scene.check("another version of the fold").await;
 }
 
