@@ -1,7 +1,4 @@
 //! Going back and branching off, on the golden journals: what is hidden, what stays, and that the result is exact.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-use std::path::Path;
 
 use tiller::domain::budget::Pool;
 use tiller::domain::command::Cancel;
@@ -29,15 +26,9 @@ use tiller::domain::tool::EffectClass;
 use tiller::machine;
 use tiller::machine::Input;
 use tiller::machine::turn;
-use tiller::store::transfer;
 
-const GOLDEN: [&str; 5] = ["parked", "rehearsal", "life-4", "life-6", "life-70"];
-
-fn golden(name: &str) -> (RunId, Vec<Record>) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/journals/1-first-{name}.jsonl"));
-    let carried = transfer::read(&std::fs::read_to_string(path).unwrap()).unwrap();
-    (carried.run, carried.records)
-}
+use crate::golden::golden;
+use crate::golden::names;
 
 fn client() -> ClientId {
     ClientId("test".to_string())
@@ -131,8 +122,8 @@ fn goes_on(id: &RunId, journal: &mut Vec<Record>) {
 #[test]
 fn going_back_is_exact_from_every_place_to_every_iteration() {
     let mut count = 0;
-    for name in GOLDEN {
-        let (id, records) = golden(name);
+    for name in names() {
+        let (id, records) = golden(&name);
         let places = places(&id, &records);
         for place in places.iter().step_by(places.len() / 6 + 1) {
             for (to, _) in lineage::boundaries(&records[..*place]) {
@@ -147,7 +138,7 @@ fn going_back_is_exact_from_every_place_to_every_iteration() {
 
 #[test]
 fn going_back_again_and_again_is_exact() {
-    let (id, records) = golden("life-4");
+    let (id, records) = golden("1-first-life-4");
     let place = *places(&id, &records).last().unwrap();
     let mut journal = records[..place].to_vec();
     let all = lineage::boundaries(&journal);
@@ -165,7 +156,7 @@ fn going_back_again_and_again_is_exact() {
 
 #[test]
 fn a_completed_run_and_one_without_an_iteration_are_not_gone_back_in() {
-    let (id, records) = golden("rehearsal");
+    let (id, records) = golden("1-first-rehearsal");
     let run = Run::fold(&id, &records).unwrap();
     let refused = machine::lineage::rewind(&run, &records, 1, &client(), later(&run)).unwrap_err();
     assert!(matches!(refused, Refusal::Ended(Status::Completed(_))));
@@ -176,7 +167,7 @@ fn a_completed_run_and_one_without_an_iteration_are_not_gone_back_in() {
 
 #[test]
 fn a_rewind_that_does_not_fit_is_no_record() {
-    let (id, records) = golden("life-4");
+    let (id, records) = golden("1-first-life-4");
     let place = *places(&id, &records).last().unwrap();
     let whole = check(&id, &records[..place], 2);
     for wrong in [1, 3, 7, u64::MAX] {
@@ -240,8 +231,8 @@ fn what_was_said_about_the_price_stays_said() {
 
 #[test]
 fn s_66_a_fork_inherits_the_talk_and_the_plan_and_no_leave() {
-    for name in GOLDEN {
-        let (_, records) = golden(name);
+    for name in names() {
+        let (_, records) = golden(&name);
         for (n, seq) in lineage::boundaries(&records) {
             let (beginning, iteration) = machine::lineage::beginning(&records, Some(n)).unwrap();
             assert_eq!((beginning.len() as u64, iteration), (seq.0, n));
