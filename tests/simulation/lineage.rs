@@ -1,6 +1,8 @@
 //! Going back and branching off, on the golden journals: what is hidden, what stays, and that the result is exact.
 
 use tiller::domain::budget::Pool;
+use tiller::domain::command::Cancel;
+use tiller::domain::command::Command;
 use tiller::domain::command::Refusal;
 use tiller::domain::event::Event;
 use tiller::domain::event::Owner;
@@ -10,6 +12,8 @@ use tiller::domain::id::ClientId;
 use tiller::domain::id::RunId;
 use tiller::domain::lineage;
 use tiller::domain::money::MicroUsd;
+use tiller::domain::money::Price;
+use tiller::domain::pricing::Pricing;
 use tiller::domain::run::Run;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
@@ -99,11 +103,16 @@ fn goes_on(id: &RunId, journal: &mut Vec<Record>) {
     let mut run = Run::fold(id, journal).unwrap();
     let n = run.iteration.n;
     let owner = Owner { pid: 1, host: "box".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
-    let resume = tiller::domain::command::Command::Resume;
-    for input in [Input::Recovered { owner, problems: Vec::new() }, Input::Command(resume, client())] {
+    let mut take = |input: Input| {
         let turned = turn(&run, &input, later(&run)).unwrap();
         journal.extend(turned.records);
         run = turned.run;
+        run.needs_grant()
+    };
+    take(Input::Recovered { owner, problems: Vec::new() });
+    // Going back is no way around the cap of replans.
+    if take(Input::Command(Command::Resume, client())) {
+        take(Input::Command(Command::GrantReplans, client()));
     }
     let parked = matches!(run.status, Status::Parked(ParkReason::Budget(_)));
     assert!(parked || (run.iteration.n, run.iteration.is_open) == (n + 1, true), "{:?}", run.status);
@@ -166,6 +175,57 @@ fn a_rewind_that_does_not_fit_is_no_record() {
         let Some(Record { event: Event::Rewound { to_seq, .. }, .. }) = journal.last_mut() else { panic!("no rewind") };
         to_seq.0 = to_seq.0.saturating_add(wrong);
         assert!(Run::fold(&id, &journal).is_err(), "{wrong}");
+    }
+}
+
+/// What was before the fork is its parent's: going back there would take up the parent's goal, limits and folder.
+#[test]
+fn a_fork_is_gone_back_in_no_further_than_to_its_beginning() {
+    let (_, records) = golden("rehearsal");
+    let (n, _) = lineage::boundaries(&records)[2];
+    let (beginning, _) = machine::lineage::beginning(&records, Some(n)).unwrap();
+    let (parent, child) = (RunId::from_entropy([1; 12]), RunId::from_entropy([2; 12]));
+    let past = Run::fold(&child, beginning).unwrap();
+    let goal = Goal::try_from("another goal".to_string()).unwrap();
+    let terms = Terms { goal, ..Terms::clone(&past.terms) };
+    let (run, forked) = machine::lineage::fork(past, &parent, n, terms, &client(), Now::default()).unwrap();
+    let cancel = Input::Command(Command::Cancel(Cancel::Now), client());
+    let cancelled = turn(&run, &cancel, later(&run)).unwrap();
+    let run = cancelled.run;
+    let mut journal = beginning.to_vec();
+    journal.push(forked.clone());
+    journal.extend(cancelled.records);
+
+    assert_eq!(lineage::boundaries(&journal), [(n, forked.seq)]);
+    let refused = machine::lineage::rewind(&run, &journal, n - 1, &client(), later(&run)).unwrap_err();
+    assert!(refused.to_string().contains(&n.to_string()), "{refused}");
+    let back = machine::lineage::rewind(&run, &journal, n, &client(), later(&run)).unwrap();
+    assert_eq!(back.run.status, Status::Parked(ParkReason::Paused));
+    assert_eq!((&back.run.terms, &back.run.lineage, back.run.created), (&run.terms, &run.lineage, run.created));
+    journal.extend(back.records);
+    assert_eq!(Run::fold(&child, &journal).unwrap(), back.run);
+}
+
+/// A price that the operator told is a fact. To go on without one is leave: it outlives a rewind, and no fork has it.
+#[test]
+fn what_was_said_about_the_price_stays_said() {
+    let (id, mut records) = golden("life-4");
+    let Event::RunCreated { terms } = &mut records[0].event else { panic!("{:?}", records[0]) };
+    terms.model.price = None;
+    let told = Price { input: 1, cache_read: 1, cache_write: 1, output: 1 };
+    let (n, seq) = lineage::boundaries(&records)[0];
+    for price in [Some(told), None] {
+        let place = places(&id, &records).into_iter().find(|place| *place as u64 > seq.0).unwrap();
+        let mut journal = records[..place].to_vec();
+        let end = Run::fold(&id, &journal).unwrap();
+        let event = Event::PriceChosen { price, by: client() };
+        journal.push(Record { seq: end.seq.next(), at: end.at, active: Span(0), event });
+        let run = Run::fold(&id, &journal).unwrap();
+        let back = machine::lineage::rewind(&run, &journal, n, &client(), later(&run)).unwrap().run;
+        assert_eq!(back.pricing, price.map_or(Pricing::Off, Pricing::Known));
+        let terms = Terms::clone(&back.terms);
+        let (fork, _) = machine::lineage::fork(back, &id, n, terms, &client(), Now::default()).unwrap();
+        assert_eq!(fork.pricing, Pricing::of(price));
     }
 }
 
