@@ -360,7 +360,7 @@ impl Life {
     /// Whether only a word of the operator could move a run that does not wait for one.
     fn hangs(&self) -> bool {
         let is_sound = self.sabotage == Sabotage::None;
-        let waits = !self.in_flight.is_empty() || self.run.deadline().is_some();
+        let waits = !self.in_flight.is_empty() || self.run.wakes_at().is_some();
         is_sound && self.run.is_running() && self.run.is_driven() && !waits
     }
 
