@@ -54,8 +54,8 @@ impl Sound {
         let first = home(dir.path()).create(&run_id(1), &records[..1]).await.unwrap();
         first.close().await;
         let mut journal = home(dir.path()).open(&run_id(1)).await.unwrap().journal;
-        for record in &records[1..] {
-            journal.append(vec![record.clone()]).await.unwrap();
+        for batch in records[1..].chunks(3) {
+            journal.append(batch.to_vec()).await.unwrap();
         }
         for seq in SYNCED + 1..=COUNT {
             let record = said(seq, &noise(seq, if seq == SYNCED + 3 { 9_000 } else { 300 }));
