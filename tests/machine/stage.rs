@@ -137,6 +137,14 @@ impl Stage {
                 let counts = format!("{} poor, {} rejected, rounds {:?}", room.poor, room.rejected, room.rounds);
                 vec![format!("{counts}, last summary in {:?}, demand {:?}", room.compacted_at, room.demand)]
             }
+            // The last result, as the model is told it.
+            "last" => {
+                let told = run.transcript.entries().rev().find_map(|entry| match &entry.message {
+                    Message::ToolResult { text, .. } => Some(text.clone()),
+                    _ => None,
+                });
+                told.unwrap().lines().map(|line| format!("| {line}")).collect()
+            }
             "uses" => vec![telling::uses(run)],
             "waiting" => run.waiting().iter().map(|(call, waits)| format!("{} {waits:?}", call.id)).collect(),
             "trust" => vec![run.trust.to_string()],
