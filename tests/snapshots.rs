@@ -20,6 +20,7 @@ use tiller::domain::id::RunId;
 use tiller::domain::id::Seq;
 use tiller::domain::lineage;
 use tiller::domain::run::Run;
+use tiller::domain::snapshot::FOLD_VERSION;
 use tiller::domain::snapshot::Snapshot;
 use tiller::domain::status::Status;
 use tiller::domain::time::Now;
@@ -276,7 +277,9 @@ fn reword(snap: &sled::Tree, place: usize, from: &str, to: &str) {
 #[tokio::test]
 async fn a_snapshot_of_another_fold_is_not_used() {
     let scene = scene().await;
-    scene.edit(|snap| scene.places.into_iter().for_each(|place| reword(snap, place, "\"fold\":1", "\"fold\":2")));
+    let version = |number: u32| format!("\"fold\":{number}");
+    let (ours, other) = (version(FOLD_VERSION), version(FOLD_VERSION + 1));
+    scene.edit(|snap| scene.places.into_iter().for_each(|place| reword(snap, place, &ours, &other)));
     scene.check("another version of the fold").await;
 }
 
