@@ -20,13 +20,31 @@ use crate::domain::tool::OutcomeKind;
 /// Shorter texts stay: their place would be as long.
 const TEXT_MIN_BYTES: usize = 64;
 
-/// An entry of the conversation without its long texts.
+/// An entry of the conversation without its long texts. A long run has tens of thousands, so none has room to spare.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored")]
 pub struct Outline {
-    #[serde(rename = "e")]
     entry: Entry,
-    #[serde(rename = "o", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "<[LeftOut]>::is_empty")]
+    left_out: Box<[LeftOut]>,
+}
+
+/// An outline as it is read from a snapshot.
+#[derive(Deserialize)]
+struct Stored {
+    entry: Entry,
+    #[serde(default)]
     left_out: Vec<LeftOut>,
+}
+
+impl From<Stored> for Outline {
+    fn from(stored: Stored) -> Outline {
+        let Stored { mut entry, left_out } = stored;
+        if let Message::Assistant { uses, .. } = &mut entry.message {
+            uses.shrink_to_fit();
+        }
+        Outline { entry, left_out: left_out.into() }
+    }
 }
 
 /// A text that was left out: which text of its entry, how long it is in bytes, and the name by which `read_ref` finds
@@ -46,7 +64,7 @@ impl Outline {
     /// denied a call: later summaries repeat both.
     pub fn put_away(entry: &Entry) -> Outline {
         let mut outline = Outline::leaving(entry, |_, _| !is_denial(&entry.message));
-        for LeftOut(slot, bytes, name) in &mut outline.left_out {
+        for LeftOut(slot, bytes, name) in outline.left_out.iter_mut() {
             let text = texts(&entry.message).into_iter().nth(place(*slot));
             *name = text.filter(|_| place(*bytes) > limits::ELIDED_MIN_BYTES).and_then(|text| number(&reference(text)));
         }
@@ -64,7 +82,7 @@ impl Outline {
     }
 
     fn leaving(entry: &Entry, leaves: impl Fn(usize, &String) -> bool) -> Outline {
-        let left_out: Vec<LeftOut> = texts(&entry.message)
+        let left_out: Box<[LeftOut]> = texts(&entry.message)
             .into_iter()
             .enumerate()
             .filter(|(slot, text)| text.len() >= TEXT_MIN_BYTES && leaves(*slot, text))
