@@ -64,7 +64,8 @@ use crate::store::place::Home;
 use crate::store::sled::SledJournal;
 use crate::tools::Scene;
 use crate::tools::Toolbox;
-use crate::tui::app::Past;
+use crate::tui::past::Past;
+use crate::tui::past::Reading;
 
 /// The folder of a run that holds what files were before its calls.
 const PRE_IMAGES: &str = "pre-images";
@@ -284,11 +285,7 @@ impl Seat {
         let (id, reader) = (self.id.clone(), self.driven.handle.reader());
         let (said, past) = oneshot::channel();
         tokio::spawn(async move {
-            let read = async {
-                let records = read(reader.as_ref(), upto).await?;
-                Ok::<Past, anyhow::Error>(tokio::task::spawn_blocking(move || Past::read(&id, &records)).await?)
-            };
-            match read.await {
+            match read(reader.as_ref(), &id, upto).await {
                 // The screen may be closed by now.
                 Ok(past) => drop(said.send(past)),
                 Err(error) => tracing::warn!(%error, "the screen is shown without what went by before"),
@@ -312,17 +309,27 @@ impl Seat {
     }
 }
 
-/// Reads the records of an open journal up to one.
-async fn read(reader: &dyn Reader, upto: Seq) -> anyhow::Result<Vec<Record>> {
-    let mut records: Vec<Record> = Vec::new();
+/// Reads what the records of an open journal up to one say that went by, page by page.
+async fn read(reader: &dyn Reader, id: &RunId, upto: Seq) -> anyhow::Result<Past> {
+    let mut reading = Box::new(Reading::new(id));
     loop {
-        let from = Seq(records.len() as u64).next();
-        let some = reader.read(from, limits::RECORDS_PER_UPDATE).await?;
-        if some.is_empty() || from > upto {
-            records.retain(|record| record.seq <= upto);
-            return Ok(records);
+        let mut next = Seq(1);
+        while next <= upto {
+            let mut page = reader.read(next, limits::RECORDS_PER_UPDATE).await?;
+            page.retain(|record| record.seq <= upto);
+            let Some(last) = page.last() else { break };
+            next = last.seq.next();
+            let folded = tokio::task::spawn_blocking(move || {
+                reading.take(&page);
+                reading
+            });
+            reading = folded.await?;
         }
-        records.extend(some);
+        reading = match reading.end() {
+            Ok(past) => return Ok(past),
+            // It goes back to states that the first reading did not know of.
+            Err(again) => again,
+        };
     }
 }
 

@@ -12,7 +12,9 @@ pub mod keymap;
 pub mod leave;
 pub mod list;
 pub mod live;
+pub mod past;
 pub mod popup;
+pub mod reread;
 pub mod rows;
 pub mod scroll;
 pub mod sources;
@@ -43,8 +45,8 @@ use crate::tui::app::Moment;
 use crate::tui::app::Msg;
 use crate::tui::app::Options;
 use crate::tui::app::Out;
-use crate::tui::app::Past;
 use crate::tui::app::Seen;
+use crate::tui::past::Past;
 use crate::tui::sources::Heard;
 use crate::tui::sources::Sources;
 use crate::tui::terminal::Screen;
@@ -131,7 +133,7 @@ impl<Keep: FnMut(&str)> Room<Keep> {
         let mut is_changed = true;
         loop {
             if is_changed && self.is_due() {
-                self.draw(screen);
+                self.draw(screen)?;
                 is_changed = false;
             }
             if let Some(exit) = self.has_left() {
@@ -162,10 +164,10 @@ impl<Keep: FnMut(&str)> Room<Keep> {
         self.app.is_urgent || self.frame.is_none_or(|drawn| drawn.elapsed() >= frame_time())
     }
 
-    fn draw(&mut self, screen: &mut Screen) {
+    fn draw(&mut self, screen: &mut Screen) -> io::Result<()> {
         if self.is_blind {
             self.app.is_urgent = false;
-            return;
+            return Ok(());
         }
         let mut seen = Seen::default();
         let is_drawn = screen
@@ -174,11 +176,11 @@ impl<Keep: FnMut(&str)> Room<Keep> {
         match is_drawn {
             Ok(()) => {
                 self.frame = Some(Instant::now());
-                let now = moment(&self.clock);
-                self.app.update(Msg::Drawn(Box::new(seen)), now);
+                self.tell(Msg::Drawn(Box::new(seen)), screen)?;
             }
             Err(_) => self.lose_terminal(),
         }
+        Ok(())
     }
 
     fn lose_terminal(&mut self) {
@@ -235,6 +237,7 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             Heard::Answer(Some(ticket), Ok(seq)) => Msg::Accepted(ticket, seq),
             Heard::Answer(Some(ticket), Err(refusal)) => Msg::Refused(ticket, refusal),
             Heard::Past(past) => Msg::Past(past),
+            Heard::Read(iteration, read) => Msg::Read(iteration, read),
             Heard::Run(Update::Records(records)) => Msg::Records(records),
             Heard::Run(Update::Delta(delta)) => Msg::Delta(delta),
             Heard::Run(Update::Today(today)) => Msg::Today(today),
@@ -254,6 +257,7 @@ impl<Keep: FnMut(&str)> Room<Keep> {
         for out in self.app.update(msg, now) {
             match out {
                 Out::Submit(ticket, command) => self.sources.submit(Some(ticket), command),
+                Out::Read(iteration, outlines) => self.sources.read(iteration, outlines),
                 Out::Leave => self.leave(),
                 Out::OpenRuns => {
                     let at_once = Leaving { until: Instant::now(), is_answered: true, way: Way::List };
