@@ -73,7 +73,7 @@ fn what_is_looked_at_does_not_move_when_texts_come() {
     for size in SIZES {
         let mut show = show(size);
         let mut texts = 0;
-        for key in [KeyCode::PageUp, KeyCode::Up, KeyCode::PageUp, KeyCode::Up, KeyCode::Up].repeat(8) {
+        for key in [KeyCode::PageUp, KeyCode::Up, KeyCode::PageUp, KeyCode::Up, KeyCode::Up].repeat(24) {
             show.press(key);
             let before = show.frame();
             while show.give_text() {

@@ -1,5 +1,5 @@
-//! A run that goes on and on, an iteration like the one before: each writes a file of 2 KiB that nobody has seen, and
-//! the operator allows it. The window of its model fills up, so it is pruned and summarised as it goes. For counting
+//! A run that goes on and on, an iteration like the one before: each writes a file of 2 KiB that nobody has seen, the
+//! operator allows it, and more than a kilobyte comes back. The window of its model fills up, so it is pruned and summarised as it goes. For counting
 //! and measuring what an iteration, a fold, a clone and an open run cost.
 #![allow(dead_code, missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -33,6 +33,8 @@ use tiller::machine::turn;
 
 /// Bytes that each iteration writes.
 const CONTENT_BYTES: usize = 2 * 1024;
+/// Lines of the result, of 60 bytes each.
+const RESULT_LINES: u64 = 20;
 
 pub struct Steady {
     pub run: Run,
@@ -77,7 +79,9 @@ impl Steady {
         let decide = Command::Decide { call, digest, decision: Decision::AllowOnce };
         let effects = self.take(Input::Command(decide, ClientId("operator".to_string())));
         assert!(matches!(effects[..], [Effect::RunTool(_)]), "{effects:?}");
-        let text = format!("Wrote notes.txt, {CONTENT_BYTES} bytes.");
+        let lines: Vec<String> =
+            (0..RESULT_LINES).map(|line| noise(u64::from(self.run.iteration.n) + line, 60)).collect();
+        let text = format!("Wrote notes.txt, {CONTENT_BYTES} bytes.\n{}", lines.join("\n"));
         let outcome =
             ToolOutcome { kind: OutcomeKind::Done, bytes: text.len() as u64, text, took: Span(3), class: None };
         self.take(Input::Outcome(Outcome::Tool { call, outcome }));
@@ -99,7 +103,8 @@ impl Steady {
     }
 
     fn reply(&mut self, tool: &str, arguments: &Value) -> Vec<Effect> {
-        self.answer("On we go.", json!([{ "id": "w", "name": tool, "arguments": arguments.to_string() }]), "calls")
+        let text = format!("On we go with {}.", noise(u64::from(self.run.iteration.n), 120));
+        self.answer(&text, json!([{ "id": "w", "name": tool, "arguments": arguments.to_string() }]), "calls")
     }
 
     fn answer(&mut self, text: &str, calls: Value, stop: &str) -> Vec<Effect> {
