@@ -74,11 +74,12 @@ use crate::store::sled::SledJournal;
 use crate::tools::Scene;
 use crate::tools::Toolbox;
 use crate::tools::hook::Hook;
-use crate::tui::app::Past;
+use crate::tui::past::Past;
+use crate::tui::past::Reading;
 
-/// The folder of a run that holds what files were before its calls.
 /// The name under which is kept what the operator's command was told.
 const SINK: &str = "command";
+/// The folder of a run that holds what files were before its calls.
 const PRE_IMAGES: &str = "pre-images";
 
 /// What every run of this process shares.
@@ -321,7 +322,7 @@ impl Seat {
     /// What a step back behind the end of an iteration would not undo. Errors when that is no place to go to.
     pub async fn behind(&self, iteration: u32) -> anyhow::Result<Behind> {
         let upto = self.driven.handle.run().borrow().seq;
-        let records = read(self.driven.handle.reader().as_ref(), upto).await?;
+        let records = whole(self.driven.handle.reader().as_ref(), upto).await?;
         let seq = lineage::boundary(&records, iteration).map_err(Refusal::NotABoundary)?;
         Ok(lineage::behind(&records, seq))
     }
@@ -331,11 +332,7 @@ impl Seat {
         let (id, reader) = (self.id.clone(), self.driven.handle.reader());
         let (said, past) = oneshot::channel();
         tokio::spawn(async move {
-            let read = async {
-                let records = read(reader.as_ref(), upto).await?;
-                Ok::<Past, anyhow::Error>(tokio::task::spawn_blocking(move || Past::read(&id, &records)).await?)
-            };
-            match read.await {
+            match read(reader.as_ref(), &id, upto).await {
                 // The screen may be closed by now.
                 Ok(past) => drop(said.send(past)),
                 Err(error) => tracing::warn!(%error, "the screen is shown without what went by before"),
@@ -381,16 +378,40 @@ async fn finish(mut sink: JoinHandle<Result<(), String>>) {
 }
 
 /// Reads the records of an open journal up to one.
-async fn read(reader: &dyn Reader, upto: Seq) -> anyhow::Result<Vec<Record>> {
+async fn whole(reader: &dyn Reader, upto: Seq) -> anyhow::Result<Vec<Record>> {
     let mut records: Vec<Record> = Vec::new();
     loop {
         let from = Seq(records.len() as u64).next();
-        let some = reader.read(from, limits::RECORDS_PER_UPDATE).await?;
-        if some.is_empty() || from > upto {
+        let some = if from > upto { Vec::new() } else { reader.read(from, limits::RECORDS_PER_UPDATE).await? };
+        if some.is_empty() {
             records.retain(|record| record.seq <= upto);
             return Ok(records);
         }
         records.extend(some);
+    }
+}
+
+/// Reads what the records of an open journal up to one say that went by, page by page.
+async fn read(reader: &dyn Reader, id: &RunId, upto: Seq) -> anyhow::Result<Past> {
+    let mut reading = Box::new(Reading::new(id));
+    loop {
+        let mut next = Seq(1);
+        while next <= upto {
+            let mut page = reader.read(next, limits::RECORDS_PER_UPDATE).await?;
+            page.retain(|record| record.seq <= upto);
+            let Some(last) = page.last() else { break };
+            next = last.seq.next();
+            let folded = tokio::task::spawn_blocking(move || {
+                reading.take(&page);
+                reading
+            });
+            reading = folded.await?;
+        }
+        reading = match reading.end() {
+            Ok(past) => return Ok(past),
+            // It goes back to states that the first reading did not know of.
+            Err(again) => again,
+        };
     }
 }
 

@@ -5,11 +5,13 @@
 mod steady;
 
 use std::alloc::System;
+use std::collections::BTreeSet;
 
 use stats_alloc::INSTRUMENTED_SYSTEM;
 use stats_alloc::Region;
 use stats_alloc::StatsAlloc;
 use steady::Steady;
+use tiller::domain::snapshot::Snapshot;
 use tiller::store::Journal;
 use tiller::store::memory::MemoryJournal;
 
@@ -26,6 +28,58 @@ struct Cost {
     commits: usize,
     /// Bytes that the turns asked the allocator for: work, where no clock can be trusted.
     allocated: usize,
+}
+
+/// Window of a model that is summarised for every few dozen iterations.
+const SMALL_WINDOW: u64 = 20_000;
+/// What an open run holds for each iteration that was put away, in bytes: the outlines of a reply and a result, the
+/// line of the closed iteration, the charge of its model call, and what the detectors have seen.
+const PUT_AWAY_MAX_BYTES: usize = 1_024;
+/// Records that opening reads right after a summary: the texts of the last iterations.
+const READ_MAX: usize = 16;
+
+/// An open run, and what it took to open it.
+struct Opened {
+    iterations: u32,
+    held: usize,
+    read: usize,
+}
+
+/// Opens a run that was just summarised from its snapshot, as the store does.
+fn open(steady: &Steady) -> Opened {
+    let records = steady.batches.concat();
+    let stored = serde_json::to_vec(&Snapshot::of(&steady.run)).unwrap();
+    let mut read = BTreeSet::new();
+    let region = Region::new(ALLOCATOR);
+    let snapshot: Snapshot = serde_json::from_slice(&stored).unwrap();
+    let mut places = Vec::with_capacity(100);
+    let run = snapshot
+        .restore(&steady::id(), |seq| {
+            places.push(seq);
+            records.get(usize::try_from(seq.0).unwrap() - 1).map(|record| record.event.clone())
+        })
+        .unwrap();
+    let change = region.change();
+    read.extend(places);
+    assert_eq!(run, steady.run);
+    println!("{} iterations: {} bytes of snapshot", run.iteration.n, stored.len());
+    Opened { iterations: run.iteration.n, held: change.bytes_allocated - change.bytes_deallocated, read: read.len() }
+}
+
+#[test]
+fn s_30_an_open_run_is_as_large_as_what_is_since_its_last_summary() {
+    let mut steady = Steady::with_window(SMALL_WINDOW);
+    steady.iterate_to_summary(300);
+    let early = open(&steady);
+    steady.iterate_to_summary(3_000);
+    let late = open(&steady);
+    let more = (late.held - early.held) / usize::try_from(late.iterations - early.iterations).unwrap();
+    println!(
+        "an open run of {} iterations holds {} bytes, of {} {}: {more} more for each; read {} and {} records",
+        early.iterations, early.held, late.iterations, late.held, early.read, late.read
+    );
+    assert!(late.iterations > 10 * early.iterations / 2 && more <= PUT_AWAY_MAX_BYTES, "{more} bytes an iteration");
+    assert!(early.read <= READ_MAX && late.read <= READ_MAX, "{} and {} records", early.read, late.read);
 }
 
 #[tokio::test]

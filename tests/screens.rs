@@ -7,6 +7,8 @@
 mod keys;
 #[path = "screens/pty.rs"]
 mod pty;
+#[path = "screens/put_away.rs"]
+mod put_away;
 #[path = "screens/sizes.rs"]
 mod sizes;
 #[path = "screens/states.rs"]
@@ -57,10 +59,10 @@ use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::OutcomeKind;
 use tiller::tui::app::Moment;
 use tiller::tui::app::Msg;
-use tiller::tui::app::Past;
 use tiller::tui::list;
 use tiller::tui::list::List;
 use tiller::tui::list::ListOptions;
+use tiller::tui::past::Reading;
 
 const GOAL: &str = "fix the failing parser tests";
 
@@ -349,7 +351,9 @@ fn a_screen_that_comes_late_shows_what_went_by_once_it_is_read() {
     let mut late = Show::late(finished(), size, 90_000);
     let first = late.frame();
     assert_ne!(first, early.frame());
-    let past = Past::read(&late.story.run.id, &late.story.records);
+    let mut reading = Reading::new(&late.story.run.id);
+    late.story.records.chunks(5).for_each(|page| reading.take(page));
+    let past = reading.end().unwrap_or_else(|_| panic!("nothing is gone back to"));
     late.tell(Msg::Past(Box::new(past)));
     assert_eq!(late.frame(), early.frame());
 }

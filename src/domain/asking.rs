@@ -102,6 +102,7 @@ impl Run {
             return Err(format!("iterations up to {to} can't be summarised in iteration {}", self.iteration.n));
         }
         self.context.compact(&self.transcript, summary, to, self.created);
+        self.transcript.put_away(to);
         let freed = before.saturating_sub(after).saturating_mul(100);
         let is_poor = freed < before.saturating_mul(limits::SUMMARY_FREES_PERCENT);
         self.context.poor = if is_poor { self.context.poor + 1 } else { 0 };

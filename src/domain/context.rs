@@ -1,5 +1,6 @@
 //! What of the conversation is sent to the model: all of it since the base, with what was pruned left out. The base
-//! moves when older iterations are summarised. Only the fold changes it; the transcript keeps everything.
+//! moves when older iterations are summarised. Only the fold changes it; of what was before the base the transcript
+//! keeps outlines.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -227,13 +228,19 @@ impl Context {
         Ok(())
     }
 
-    /// Moves the base behind iteration `to`; `summary` stands for what was before.
+    /// Moves the base behind iteration `to`; `summary` stands for what was before. What is known of calls before it is
+    /// not needed any more.
     pub(crate) fn compact(&mut self, talk: &Transcript, summary: &str, to: u32, created: Timestamp) {
-        let cut: Vec<&Arc<Entry>> = talk.entries().take_while(|entry| entry.iteration <= to).collect();
+        let cut: Vec<&Entry> = talk.all().take_while(|entry| entry.iteration <= to).collect();
         let (said, older) = said(&cut);
         let compacted = Compacted { to, text: summary.to_string(), said, older, denied: denied(&cut) };
         let leading = leading(&compacted, created);
         let rest: Vec<Arc<Entry>> = self.entries().filter(|entry| entry.iteration > to).cloned().collect();
+        let still = |one: &Arc<Entry>| match &one.message {
+            Message::ToolResult { call, .. } => Some(*call).filter(|call| self.is_elided(*call)),
+            Message::Assistant { .. } | Message::Operator { .. } | Message::Engine { .. } => None,
+        };
+        self.elided = rest.iter().filter_map(still).collect();
         self.lead = leading.len();
         self.sent = leading.into_iter().chain(rest).collect();
         self.compacted = Some(Arc::new(compacted));
@@ -292,12 +299,12 @@ fn inlined(entry: &Arc<Entry>) -> Arc<Entry> {
 }
 
 /// An entry of the operator, cut to so many bytes, with a reference to the whole.
-fn beginning(entry: &Arc<Entry>, bytes: usize) -> Arc<Entry> {
-    let Message::Operator { id, text } = &entry.message else { return entry.clone() };
+fn beginning(entry: &Entry, bytes: usize) -> Arc<Entry> {
+    let Message::Operator { id, text } = &entry.message else { return Arc::new(entry.clone()) };
     let kept = head(text, bytes);
     let (missing, hash) = (text.len() - kept.len(), reference(text));
     let text = format!("{kept}\n[… {missing} bytes more; the whole of it has the ref {hash}]");
-    Arc::new(Entry { message: Message::Operator { id: *id, text }, ..Entry::clone(entry) })
+    Arc::new(Entry { message: Message::Operator { id: *id, text }, ..entry.clone() })
 }
 
 fn shorten(one: &mut ToolUse, elided: Option<&Elided>) {
@@ -315,14 +322,14 @@ fn without_result(entry: &Arc<Entry>, tool: &str, hash: &str) -> Arc<Entry> {
 }
 
 /// What the operator said: the newest word for word, as much as there is room for, the rest as references.
-fn said(cut: &[&Arc<Entry>]) -> (Vec<Arc<Entry>>, Vec<Reference>) {
+fn said(cut: &[&Entry]) -> (Vec<Arc<Entry>>, Vec<Reference>) {
     let (mut kept, mut older, mut room) = (Vec::new(), Vec::new(), limits::SAID_KEPT_BYTES);
     for entry in cut.iter().rev() {
         let Message::Operator { id, text } = &entry.message else { continue };
         match (text.len() <= room && older.is_empty(), kept.is_empty()) {
             (true, _) => {
                 room -= text.len();
-                kept.push(Arc::clone(entry));
+                kept.push(Arc::new(Entry::clone(entry)));
             }
             // The newest is never a mere name.
             (false, true) => {
@@ -338,7 +345,7 @@ fn said(cut: &[&Arc<Entry>]) -> (Vec<Arc<Entry>>, Vec<Reference>) {
 }
 
 /// What was denied, the newest as much as there is room for; the same twice is once.
-fn denied(cut: &[&Arc<Entry>]) -> Vec<Arc<Entry>> {
+fn denied(cut: &[&Entry]) -> Vec<Arc<Entry>> {
     let (mut kept, mut room): (Vec<Arc<Entry>>, usize) = (Vec::new(), limits::DENIED_KEPT_BYTES);
     for entry in cut.iter().rev() {
         let Message::ToolResult { title, text, kind: OutcomeKind::Denied, .. } = &entry.message else { continue };
@@ -348,7 +355,7 @@ fn denied(cut: &[&Arc<Entry>]) -> Vec<Arc<Entry>> {
         let bytes = title.len() + text.len();
         if !is_known && bytes <= room {
             room -= bytes;
-            kept.push(Arc::clone(entry));
+            kept.push(Arc::new(Entry::clone(entry)));
         }
     }
     kept.reverse();

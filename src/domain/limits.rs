@@ -360,6 +360,12 @@ pub const NOTES_MAX: usize = 2_000;
 pub const NOTE_MAX_BYTES: usize = 4 * 1024;
 /// Lines of output or text that the activity shows of one thing before it folds.
 pub const FOLD_LINES: usize = 4;
+/// Iterations that were put away, as a screen keeps them once read: several pages of them.
+pub const REREAD_ITERATIONS: usize = 128;
+/// Bytes of such iterations. What one frame shows is kept even where it is more.
+pub const REREAD_BYTES: usize = 8 * 1024 * 1024;
+/// Iterations before those that are shown which are read in advance, so that scrolling back meets texts.
+pub const REREAD_AHEAD: u32 = 8;
 /// Earlier drafts that the composer can bring back.
 pub const DRAFTS_MAX: usize = 100;
 /// How long a note above the composer stays.

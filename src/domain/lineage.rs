@@ -165,8 +165,43 @@ pub fn behind(records: &[Record], seq: Seq) -> Behind {
 }
 
 /// The record that a rewind goes back to.
-fn gone_back_to(event: &Event) -> Option<Seq> {
+pub fn gone_back_to(event: &Event) -> Option<Seq> {
     if let Event::Rewound { to_seq, .. } = event { Some(*to_seq) } else { None }
+}
+
+/// A fold that is given one record after the other, and keeps the states that later ones go back to.
+pub struct Folding {
+    run: Run,
+    wanted: BTreeSet<Seq>,
+    kept: BTreeMap<Seq, Run>,
+}
+
+impl Folding {
+    /// Goes on from this state. `wanted` are the records that later ones go back to.
+    pub fn from(run: Run, wanted: BTreeSet<Seq>) -> Folding {
+        let mut folding = Folding { run, wanted, kept: BTreeMap::new() };
+        folding.keep();
+        folding
+    }
+
+    /// Takes in the next record, and shows it with the run that it led to and the length of the conversation before
+    /// it. Errors when it does not fit, or goes back to a state that was not kept.
+    pub fn take(&mut self, record: &Record, each: &mut impl FnMut(&Record, &Run, usize)) -> Result<(), Broken> {
+        let talk = self.run.transcript.len();
+        match gone_back_to(&record.event) {
+            Some(to_seq) => self.run.rewind(self.kept.get(&to_seq), record)?,
+            None => self.run.apply(record)?,
+        }
+        self.keep();
+        each(record, &self.run, talk);
+        Ok(())
+    }
+
+    fn keep(&mut self) {
+        if self.wanted.contains(&self.run.seq) {
+            self.kept.insert(self.run.seq, self.run.clone());
+        }
+    }
 }
 
 impl Run {
@@ -183,23 +218,9 @@ impl Run {
     /// or goes back to before this state.
     pub fn fold_after(self, rest: &[Record], mut each: impl FnMut(&Record, &Run, usize)) -> Result<Run, Broken> {
         let wanted: BTreeSet<Seq> = rest.iter().filter_map(|record| gone_back_to(&record.event)).collect();
-        let mut kept: BTreeMap<Seq, Run> = BTreeMap::new();
-        let mut run = self;
-        if wanted.contains(&run.seq) {
-            kept.insert(run.seq, run.clone());
-        }
-        for record in rest {
-            let talk = run.transcript.len();
-            match gone_back_to(&record.event) {
-                Some(to_seq) => run.rewind(kept.get(&to_seq), record)?,
-                None => run.apply(record)?,
-            }
-            if wanted.contains(&run.seq) {
-                kept.insert(run.seq, run.clone());
-            }
-            each(record, &run, talk);
-        }
-        Ok(run)
+        let mut folding = Folding::from(self, wanted);
+        rest.iter().try_for_each(|record| folding.take(record, &mut each))?;
+        Ok(folding.run)
     }
 
     /// Takes in a rewind. `past` is what the journal folds to up to the record that it goes back to. Errors when that

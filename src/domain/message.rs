@@ -10,6 +10,7 @@ use crate::domain::id::CallId;
 use crate::domain::id::InterjectionId;
 use crate::domain::id::ModelCallId;
 use crate::domain::id::Seq;
+use crate::domain::outline::Outline;
 use crate::domain::pairing::Order;
 use crate::domain::status::Phase;
 use crate::domain::time::Span;
@@ -88,8 +89,12 @@ pub struct Entry {
 }
 
 /// A talk, with what is known of it as a whole kept as it grows. Cloning shares everything.
+///
+/// What was said before the base of what is sent is put away: of it only outlines are kept, so that a talk takes the
+/// memory of what can still be sent, however long it is. What is known of the whole is known of the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transcript {
+    outlines: VectorSync<Outline>,
     entries: VectorSync<Arc<Entry>>,
     bytes: usize,
     order: Order,
@@ -104,6 +109,34 @@ impl FromIterator<Arc<Entry>> for Transcript {
 }
 
 impl Transcript {
+    /// What was put away, and what is whole behind it.
+    pub(crate) fn of(outlines: VectorSync<Outline>, entries: Vec<Arc<Entry>>) -> Transcript {
+        Transcript { outlines, ..entries.into_iter().collect() }
+    }
+
+    /// Puts away what was said up to the end of an iteration: its long texts are left to the records.
+    pub(crate) fn put_away(&mut self, to: u32) {
+        let mut outlines = self.outlines.clone();
+        let mut rest = Vec::new();
+        for entry in self.entries.iter() {
+            match entry.iteration <= to {
+                true => outlines.push_back_mut(Outline::put_away(entry)),
+                false => rest.push(entry.clone()),
+            }
+        }
+        *self = Transcript::of(outlines, rest);
+    }
+
+    /// What was put away, first to last.
+    pub fn outlines(&self) -> &VectorSync<Outline> {
+        &self.outlines
+    }
+
+    /// All that was said, first to last: of what was put away with nothing where a text was left out.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.outlines.iter().map(Outline::entry).chain(self.entries.iter().map(Arc::as_ref))
+    }
+
     /// Adds an entry at the end.
     pub fn push(&mut self, entry: Arc<Entry>) {
         self.count(&entry);
@@ -153,12 +186,12 @@ impl Transcript {
         self.order.take(entry);
     }
 
-    /// The entries, first to last.
+    /// The entries that are whole, first to last.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> + ExactSizeIterator {
         self.entries.iter()
     }
 
-    /// Size of all entries as they are sent, in bytes.
+    /// Size of the entries that are whole, as they are sent, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -170,25 +203,28 @@ impl Transcript {
 
     /// Whether the operator's words of this id are part of it.
     pub fn has_operator(&self, wanted: InterjectionId) -> bool {
-        self.entries().any(|entry| match &entry.message {
+        self.all().any(|entry| match &entry.message {
             Message::Operator { id, .. } => *id == wanted,
             Message::Assistant { .. } | Message::Engine { .. } | Message::ToolResult { .. } => false,
         })
     }
 
-    /// How many entries there are.
+    /// How much was said, in entries.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.outlines.len() + self.entries.len()
     }
 
     /// Whether nothing was said yet.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len() == 0
     }
 
-    /// The entry at a position, counted from 0.
-    pub fn get(&self, index: usize) -> Option<&Arc<Entry>> {
-        self.entries.get(index)
+    /// The entry at a position, counted from 0; of what was put away with nothing where a text was left out.
+    pub fn get(&self, index: usize) -> Option<&Entry> {
+        match index.checked_sub(self.outlines.len()) {
+            Some(place) => self.entries.get(place).map(Arc::as_ref),
+            None => self.outlines.get(index).map(Outline::entry),
+        }
     }
 }
 

@@ -26,6 +26,7 @@ pub mod mark;
 pub mod message;
 pub mod model;
 pub mod money;
+pub mod outline;
 pub mod pairing;
 pub mod plan;
 pub mod planning;

@@ -66,7 +66,7 @@ pub struct ModelRequest {
     pub system: String,
     /// The conversation as far as it is sent, shared with the run.
     pub entries: Transcript,
-    /// The whole of it, never sent: a scripted model finds its place in it.
+    /// The whole of it, never sent: a scripted model finds its place in it. Nothing for any other model.
     pub talk: Transcript,
     /// The engine's last word: the plan as it stands and what this phase is for.
     pub closing: String,

@@ -90,7 +90,7 @@ pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -
     let problems = (world.preflight)(&run);
     let driver = Driver {
         active: ActiveTime { base: Span(run.pool.used(Axis::Active)), since: None },
-        tasks: Tasks::new(world.model, world.tools, deltas, &world.redactor),
+        tasks: Tasks::new(world.model, world.tools, deltas, &world.redactor, journal.reader()),
         redactor: world.redactor,
         run,
         journal,

@@ -166,7 +166,8 @@ impl Redactor {
             Outcome::Tool { outcome, .. } => self.clean(&mut outcome.text),
             Outcome::Drifted { why, .. } => self.clean(why),
             Outcome::Check { detail, .. } => self.clean(detail),
-            Outcome::CheckEnded { .. } | Outcome::Probed { .. } => {}
+            // What is read back was cleaned before it was recorded.
+            Outcome::CheckEnded { .. } | Outcome::Probed { .. } | Outcome::ReadBack { .. } => {}
         }
         outcome
     }

@@ -12,12 +12,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::message::Transcript;
 use crate::domain::model::Delta;
 use crate::domain::model::FailureClass;
 use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelRequest;
 use crate::domain::model::Purpose;
 use crate::domain::model::Received;
+use crate::domain::outline::Outline;
 use crate::domain::terms::Check;
 use crate::domain::time::Span;
 use crate::domain::time::human;
@@ -38,6 +40,8 @@ use crate::engine::redaction::stream;
 use crate::machine::Outcome;
 use crate::machine::effect::Effect;
 use crate::model::Model;
+use crate::store::Reader;
+use crate::store::recall;
 use crate::tools::Executed;
 use crate::tools::Reins;
 use crate::tools::Toolbox;
@@ -46,6 +50,7 @@ use crate::tools::Toolbox;
 pub struct Tasks {
     model: Arc<dyn Model>,
     tools: Toolbox,
+    reader: Arc<dyn Reader>,
     deltas: broadcast::Sender<Delta>,
     set: JoinSet<Outcome>,
     flying: Vec<Flying>,
@@ -59,18 +64,18 @@ struct Flying {
 }
 
 impl Tasks {
-    /// No task yet.
-    /// What is streamed goes to `shown`, without secrets.
+    /// No task yet. What is streamed goes to `shown`, without secrets; what was put away is read with `reader`.
     pub fn new(
         model: Arc<dyn Model>,
         tools: Toolbox,
         shown: broadcast::Sender<Delta>,
         redactor: &Arc<Redactor>,
+        reader: Arc<dyn Reader>,
     ) -> Self {
         let (deltas, raw) = broadcast::channel(limits::DELTAS);
         tokio::spawn(stream::pass_on(redactor.clone(), raw, shown));
         let tools = tools.behind(redactor.clone());
-        Tasks { model, tools, deltas, set: JoinSet::new(), flying: Vec::new() }
+        Tasks { model, tools, reader, deltas, set: JoinSet::new(), flying: Vec::new() }
     }
 
     /// Starts a piece of work.
@@ -81,12 +86,19 @@ impl Tasks {
                 let ids: Vec<CallId> = calls.iter().map(|call| call.id).collect();
                 self.spawn(prepare(tools, calls), move || Outcome::Prepared(ids.into_iter().map(unprepared).collect()));
             }
-            Effect::CallModel(request) => {
+            Effect::CallModel(mut request) => {
                 let cancel = self.fly(EffectClass::Read);
                 let (model, deltas, call) = (self.model.clone(), self.deltas.clone(), request.call);
                 let broken = move || Outcome::Model { call, result: Err(broke()) };
                 match request.purpose {
-                    Purpose::Turn | Purpose::Summary => self.spawn(ask(model, *request, deltas, cancel), broken),
+                    Purpose::Turn | Purpose::Summary => {
+                        let reader = self.reader.clone();
+                        let asked = async move {
+                            request.talk = told(reader.as_ref(), request.talk).await;
+                            ask(model, *request, deltas, cancel).await
+                        };
+                        self.spawn(asked, broken);
+                    }
                     Purpose::Judge(_) => self.spawn(ask_judge(model, *request, deltas, cancel), broken),
                 }
             }
@@ -114,6 +126,12 @@ impl Tasks {
                 let tools = self.tools.clone();
                 let probe = async move { Outcome::Probed { call, probe: tools.probe(&facts).await } };
                 self.spawn(probe, move || Outcome::Probed { call, probe: Probe::Unknown });
+            }
+            Effect::ReadBack { call, place } => {
+                let reader = self.reader.clone();
+                let read = async move { Outcome::ReadBack { call, text: recall::text(reader.as_ref(), &place).await } };
+                let broken = Err("reading it broke down; this is a bug of tiller".to_string());
+                self.spawn(read, move || Outcome::ReadBack { call, text: broken });
             }
             Effect::EndWork { grace } => self.end_work(grace),
         }
@@ -192,6 +210,21 @@ async fn prepare(tools: Toolbox, calls: Vec<ToolCall>) -> Outcome {
 fn unprepared(call: CallId) -> (CallId, Facts) {
     let text = "what the call would touch could not be found out; nothing was run; this is a bug of tiller".to_string();
     (call, Facts { problem: Some(Problem::new(ProblemKind::Impossible, text)), ..Facts::default() })
+}
+
+/// The talk with the texts of what was put away, for the model that looks for its place in it.
+async fn told(reader: &dyn Reader, talk: Transcript) -> Transcript {
+    if talk.outlines().is_empty() {
+        return talk;
+    }
+    let outlines: Vec<Outline> = talk.outlines().iter().cloned().collect();
+    match recall::whole(reader, &outlines).await {
+        Ok(before) => before.into_iter().chain(talk.entries().cloned()).collect(),
+        Err(why) => {
+            tracing::warn!(why, "a scripted model is not told all that was said");
+            talk
+        }
+    }
 }
 
 async fn ask(

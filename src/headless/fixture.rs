@@ -204,6 +204,9 @@ impl Desk {
             }
             Effect::RunCheck { index, .. } => Some(Outcome::Check { index, passed: true, detail: String::new() }),
             Effect::Probe { call, .. } => Some(Outcome::Probed { call, probe: Probe::Unknown }),
+            Effect::ReadBack { call, .. } => {
+                Some(Outcome::ReadBack { call, text: Err("nothing is read here".to_string()) })
+            }
             Effect::EndWork { .. } => None,
         })
     }

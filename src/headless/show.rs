@@ -115,7 +115,7 @@ fn facts(run: &Run, today: Option<Today>) -> String {
 fn deeds(run: &Run) -> String {
     let mut tools: BTreeMap<CallId, &str> = BTreeMap::new();
     let mut text = String::new();
-    for entry in run.transcript.entries() {
+    for entry in run.transcript.all() {
         match &entry.message {
             Message::Assistant { uses, .. } => tools.extend(uses.iter().map(|one| (one.id, one.tool.as_str()))),
             Message::ToolResult { call, title: about, kind, .. } => {

@@ -44,6 +44,7 @@ use crate::policy::permission::Judgement;
 use crate::policy::planning;
 use crate::policy::progress;
 use crate::policy::pruning;
+use crate::policy::pruning::Found;
 use crate::policy::reply;
 use crate::policy::retry;
 use crate::policy::spending;
@@ -265,8 +266,12 @@ fn answer_without_running(run: &Run) -> Option<Vec<Event>> {
             Err(error) => vec![invalid(call, error)],
         }),
         (CallState::Proposed, control::READ_REF) => {
-            let page = claim::read::<pruning::ReadRef>(&call.arguments).and_then(|asked| pruning::read(run, &asked));
-            Some(vec![page.map_or_else(|error| invalid(call, error), |text| done(call, text))])
+            let found = claim::read::<pruning::ReadRef>(&call.arguments).and_then(|asked| pruning::read(run, &asked));
+            match found {
+                Ok(Found::Page(text)) => Some(vec![done(call, text)]),
+                Ok(Found::PutAway(_)) => None,
+                Err(error) => Some(vec![invalid(call, error)]),
+            }
         }
         (CallState::Proposed, control::ASK_OPERATOR) => {
             claim::question(&call.arguments).err().map(|error| vec![invalid(call, error)])

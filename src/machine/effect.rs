@@ -1,5 +1,5 @@
-//! Which record asks for which work. An effect is a `…Started` event that has just become durable; preparing and
-//! probing change nothing and are simply asked again after a crash.
+//! Which record asks for which work. An effect is a `…Started` event that has just become durable; preparing, probing
+//! and reading back change nothing and are simply asked again after a crash.
 
 use crate::domain::approval::Decision;
 use crate::domain::command::Cancel;
@@ -11,6 +11,7 @@ use crate::domain::event::Record;
 use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::domain::model::ModelRequest;
+use crate::domain::outline::TextPlace;
 use crate::domain::run::Run;
 use crate::domain::terms::Check;
 use crate::domain::time::Span;
@@ -20,6 +21,7 @@ use crate::domain::tool::Facts;
 use crate::domain::tool::Permit;
 use crate::domain::tool::ToolCall;
 use crate::policy::context;
+use crate::policy::pruning;
 
 /// Work for the driver.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +46,13 @@ pub enum Effect {
         /// What it was to touch.
         facts: Box<Facts>,
     },
+    /// Read a text of the conversation that was put away, for the call that asks for it.
+    ReadBack {
+        /// The call.
+        call: CallId,
+        /// Where the text stands.
+        place: Box<TextPlace>,
+    },
     /// End all that is under way. Calls with outside effects get so long to finish by themselves.
     EndWork {
         /// So long.
@@ -57,9 +66,8 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         Event::ModelCallStarted { .. } => {
             context::in_flight(run).map(|request| Effect::CallModel(Box::new(request))).into_iter().collect()
         }
-        Event::ModelCallFinished { .. }
-        | Event::ApprovalInvalidated { .. }
-        | Event::ApprovalDecided { decision: Decision::Edit(_), .. } => prepare(run),
+        Event::ModelCallFinished { .. } => prepare(run).into_iter().chain(reads_back(run)).collect(),
+        Event::ApprovalInvalidated { .. } | Event::ApprovalDecided { decision: Decision::Edit(_), .. } => prepare(run),
         Event::ToolCallStarted { call, .. } => {
             let permit = run.calls.get(call).and_then(Permit::of);
             permit.map(|permit| Effect::RunTool(Box::new(permit))).into_iter().collect()
@@ -71,7 +79,7 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         Event::ControlRequested { control, .. } => end_work(*control).into_iter().collect(),
         Event::InterjectionQueued { policy: Policy::Interrupt, .. } => vec![Effect::EndWork { grace: Span(0) }],
         Event::OwnerAcquired { owner } => match owner.mode {
-            OwnerMode::Drives => prepare(run).into_iter().chain(probes(run)).collect(),
+            OwnerMode::Drives => prepare(run).into_iter().chain(probes(run)).chain(reads_back(run)).collect(),
             OwnerMode::Records => Vec::new(),
         },
         Event::RunCreated { .. }
@@ -131,6 +139,10 @@ fn is_run(check: &Check) -> bool {
 fn prepare(run: &Run) -> Vec<Effect> {
     let calls: Vec<ToolCall> = run.unprepared().cloned().collect();
     if calls.is_empty() { Vec::new() } else { vec![Effect::Prepare(calls)] }
+}
+
+fn reads_back(run: &Run) -> impl Iterator<Item = Effect> {
+    pruning::to_read(run).map(|(call, place)| Effect::ReadBack { call, place: Box::new(place) })
 }
 
 fn probes(run: &Run) -> impl Iterator<Item = Effect> {

@@ -111,6 +111,13 @@ pub enum Outcome {
         /// What they tell.
         probe: Probe,
     },
+    /// A text of the conversation that was put away.
+    ReadBack {
+        /// The call that asked for it.
+        call: CallId,
+        /// The text, or why it can't be had, as the end of a sentence.
+        text: Result<String, String>,
+    },
 }
 
 /// What one input led to: the state after it, the records to write, the work to start once they are durable.

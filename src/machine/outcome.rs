@@ -20,10 +20,13 @@ use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::Probe;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::Outcome;
+use crate::machine::advance;
 use crate::machine::room;
 use crate::policy::charge;
+use crate::policy::claim;
 use crate::policy::compaction;
 use crate::policy::judge;
+use crate::policy::pruning;
 use crate::policy::reply;
 
 /// The events that an outcome means. `Stale` when it is of something that is not in flight any more.
@@ -48,6 +51,7 @@ pub fn record(run: &Run, outcome: &Outcome) -> Result<Vec<Event>, Refusal> {
             Ok(vec![Event::CheckInterrupted { index: *index }])
         }
         Outcome::Probed { call, probe } => probed(run, *call, *probe),
+        Outcome::ReadBack { call, text } => read_back(run, *call, text.as_deref()),
     }
 }
 
@@ -185,4 +189,17 @@ fn probed(run: &Run, id: CallId, probe: Probe) -> Result<Vec<Event>, Refusal> {
         group.push(Event::ToolCallFinished { call: id, outcome: ToolOutcome::not_run(OutcomeKind::Done, text) });
     }
     Ok(group)
+}
+
+/// Answers a call that asked for what was put away.
+fn read_back(run: &Run, id: CallId, text: Result<&str, &String>) -> Result<Vec<Event>, Refusal> {
+    let call = run.calls.get(&id).filter(|call| call.state == CallState::Proposed).ok_or(Refusal::Stale)?;
+    let outcome = match text {
+        Ok(text) => {
+            let page = claim::read(&call.arguments).and_then(|asked| pruning::page(text, &asked));
+            return Ok(vec![page.map_or_else(|error| advance::invalid(call, error), |page| advance::done(call, page))]);
+        }
+        Err(why) => ToolOutcome::not_run(OutcomeKind::Failed, format!("the text could not be read: {why}")),
+    };
+    Ok(vec![Event::ToolCallFinished { call: id, outcome }])
 }

@@ -137,7 +137,7 @@ pub fn request(run: &Run) -> Option<ModelRequest> {
         purpose: Purpose::Summary,
         system: format!("{}\nThe goal of the agent:\n{}\n", PROMPT.trim(), run.terms.goal.as_str()),
         entries: Transcript::default(),
-        talk: run.transcript.clone(),
+        talk: context::talk(run),
         closing: rendered(run, from, to)?,
         offer: Arc::new(Offer::default()),
         max_output: limits::SUMMARY_TOKENS.min(run.terms.model.max_output),

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use crate::domain::budget::Axis;
 use crate::domain::id::ModelCallId;
 use crate::domain::limits;
+use crate::domain::message::Transcript;
+use crate::domain::model::Dialect;
 use crate::domain::model::ModelRequest;
 use crate::domain::model::Purpose;
 use crate::domain::run::Run;
@@ -84,11 +86,19 @@ fn request(run: &Run, call: ModelCallId, attempt: u32, phase: Phase) -> ModelReq
         purpose: Purpose::Turn,
         system: system(run),
         entries: run.context.sent().clone(),
-        talk: run.transcript.clone(),
+        talk: talk(run),
         closing: closing(run, phase),
         temperature_percent: (run.iteration.degenerate > 0).then_some(limits::TEMPERATURE_AFTER_CIRCLE_PERCENT),
         offer: if is_wrap_up { Arc::default() } else { run.offer.clone() },
         max_output: if is_wrap_up { run.terms.model.max_output.min(limits::WRAP_UP_TOKENS) } else { most },
+    }
+}
+
+/// The whole talk, for the model that looks for its place in it; nothing for any other.
+pub fn talk(run: &Run) -> Transcript {
+    match run.terms.model.dialect {
+        Dialect::Scripted => run.transcript.clone(),
+        Dialect::Openai => Transcript::default(),
     }
 }
 

@@ -18,6 +18,7 @@ use crate::domain::terms::Check;
 use crate::domain::text::excerpt;
 use crate::domain::text::one_line;
 use crate::domain::text::tail;
+use crate::policy::context;
 
 const SYSTEM: &str = include_str!("../../assets/prompts/judge.md");
 /// What is repeated of an answer that can't be read, in characters.
@@ -71,7 +72,7 @@ pub fn request(run: &Run, index: usize, call: ModelCallId) -> ModelRequest {
         purpose: Purpose::Judge(index),
         system: SYSTEM.to_string(),
         entries: Transcript::default(),
-        talk: run.transcript.clone(),
+        talk: context::talk(run),
         closing,
         offer: Arc::default(),
         max_output: run.terms.model.max_output.min(limits::JUDGE_TOKENS),
@@ -79,7 +80,7 @@ pub fn request(run: &Run, index: usize, call: ModelCallId) -> ModelRequest {
     }
 }
 
-/// The end of the talk as text.
+/// The end of the talk as text: of what is sent, so that what was summarised is the summary.
 fn talk(run: &Run) -> String {
     let line = |message: &Message| match message {
         Message::Operator { text, .. } => format!("[operator] {text}"),
@@ -101,6 +102,11 @@ fn talk(run: &Run) -> String {
         if bytes > limits::JUDGE_TALK_BYTES {
             break;
         }
+    }
+    if bytes <= limits::JUDGE_TALK_BYTES
+        && let Some(before) = &run.context.compacted
+    {
+        lines.push(format!("[iterations 1 to {}, summarised] {}", before.to, before.text));
     }
     lines.reverse();
     tail(&lines.join("\n"), limits::JUDGE_TALK_BYTES).to_string()

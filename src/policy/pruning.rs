@@ -12,9 +12,13 @@ use crate::domain::limits;
 use crate::domain::message::Message;
 use crate::domain::message::ToolUse;
 use crate::domain::model::Offer;
+use crate::domain::outline::TextPlace;
 use crate::domain::run::Run;
 use crate::domain::text::head;
+use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
+use crate::domain::tool::ToolCall;
+use crate::policy::claim;
 
 /// What can be left out in iteration `n`, if all of the last `kept` iterations before it stays.
 pub fn candidates(context: &Context, offer: &Offer, n: u32, kept: u32) -> Vec<Elided> {
@@ -63,13 +67,43 @@ pub struct ReadRef {
     pub page: Option<usize>,
 }
 
+/// What a reference comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found {
+    /// This page.
+    Page(String),
+    /// The text was put away, and has to be read first.
+    PutAway(TextPlace),
+}
+
 /// The page of a text of the run's own conversation that a reference names. The error is for the model.
-pub fn read(run: &Run, asked: &ReadRef) -> Result<String, String> {
-    let text = find(run, &asked.wanted).ok_or_else(|| {
-        format!("there is no ref {:?} in this conversation; refs are written as ref 0123456789abcdef", {
-            head(&asked.wanted, 64)
-        })
-    })?;
+pub fn read(run: &Run, asked: &ReadRef) -> Result<Found, String> {
+    if let Some(text) = find(run, &asked.wanted) {
+        return page(text, asked).map(Found::Page);
+    }
+    let outlines = || run.transcript.outlines().iter().rev();
+    if let Some(place) = outlines().find_map(|outline| outline.find(&asked.wanted)) {
+        return Ok(Found::PutAway(place));
+    }
+    let is_it = |text: &&String| reference(text) == asked.wanted;
+    if let Some(text) = outlines().find_map(|outline| outline.kept().find(is_it)) {
+        return page(text, asked).map(Found::Page);
+    }
+    let wanted = head(&asked.wanted, 64);
+    Err(format!("there is no ref {wanted:?} in this conversation; refs are written as ref 0123456789abcdef"))
+}
+
+/// The calls whose references name what was put away, each with where the text stands.
+pub fn to_read(run: &Run) -> impl Iterator<Item = (CallId, TextPlace)> {
+    let asks = |call: &&ToolCall| call.state == CallState::Proposed && call.tool == control::READ_REF;
+    run.ordered_calls().filter(asks).filter_map(|call| match read(run, &claim::read(&call.arguments).ok()?) {
+        Ok(Found::PutAway(place)) => Some((call.id, place)),
+        Ok(Found::Page(_)) | Err(_) => None,
+    })
+}
+
+/// The page that is asked for of the text that the reference names. The error is for the model.
+pub fn page(text: &str, asked: &ReadRef) -> Result<String, String> {
     let pages = pages(text);
     let number = asked.page.unwrap_or(1);
     let page = number.checked_sub(1).and_then(|place| pages.get(place));
@@ -80,7 +114,7 @@ pub fn read(run: &Run, asked: &ReadRef) -> Result<String, String> {
     }
 }
 
-/// The newest text of this name: of a result, of arguments, of the operator.
+/// The newest text of this name among those that are whole: of a result, of arguments, of the operator.
 fn find<'a>(run: &'a Run, wanted: &str) -> Option<&'a str> {
     let is_it = |text: &&str| reference(text) == wanted;
     run.transcript.entries().rev().find_map(|entry| match &entry.message {

@@ -14,11 +14,14 @@ use crate::domain::event::Record;
 use crate::domain::id::ClientId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
+use crate::domain::message::Entry;
 use crate::domain::model::Delta;
 use crate::domain::model::DeltaSource;
+use crate::domain::outline::Outline;
 use crate::engine::handle::Handle;
 use crate::store::Reader;
 use crate::store::StoreError;
+use crate::store::recall;
 
 /// What a room receives.
 #[derive(Debug)]
@@ -133,5 +136,10 @@ impl Sender {
     /// Sends a command. The answer comes after it is durable; a refusal changes nothing.
     pub async fn submit(&self, command: Command) -> Result<Seq, Refusal> {
         self.handle.submit(command, self.id.clone()).await
+    }
+
+    /// Entries that were put away, with all their texts. Errors, as the end of a sentence, when one can't be read.
+    pub async fn recall(&self, outlines: &[Outline]) -> Result<Vec<Arc<Entry>>, String> {
+        recall::whole(self.handle.reader().as_ref(), outlines).await
     }
 }

@@ -8,6 +8,7 @@ pub mod ledger;
 pub mod look;
 pub mod memory;
 pub mod place;
+pub mod recall;
 pub mod remove;
 pub mod repair;
 pub mod sled;

@@ -12,10 +12,10 @@ use crate::domain::event::Event;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
 use crate::domain::id::InterjectionId;
-use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::model::Delta;
+use crate::domain::outline::Outline;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
 use crate::domain::time::Timestamp;
@@ -30,7 +30,11 @@ use crate::tui::lineage::Doubt;
 use crate::tui::lineage::Step;
 use crate::tui::live::Live;
 use crate::tui::popup::Asks;
+use crate::tui::past::Past;
 use crate::tui::popup::Popup;
+use crate::tui::reread::Iterations;
+use crate::tui::reread::Read;
+use crate::tui::reread::Reread;
 use crate::tui::scroll::Scroll;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
@@ -70,21 +74,6 @@ pub struct Alerts {
     pub desktop: bool,
 }
 
-/// What the records say that went by before the screen was there, and the run does not keep: checks and stalls gone by,
-/// and what the operator sent before. It is read while the first frames are shown.
-#[derive(Clone, Debug, Default)]
-pub struct Past {
-    chronicle: Chronicle,
-    said: Vec<String>,
-}
-
-impl Past {
-    /// What these records say, which are a journal from its first record on.
-    pub fn read(id: &RunId, records: &[Record]) -> Past {
-        Past { chronicle: Chronicle::read(id, records), said: said(records) }
-    }
-}
-
 /// Names a command that was sent, so that its answer finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(pub u64);
@@ -106,6 +95,8 @@ pub enum Msg {
     Records(Vec<Record>),
     /// What the records from before the screen say.
     Past(Box<Past>),
+    /// The texts of an iteration that was put away.
+    Read(u32, Read),
     /// A scrap of streamed text.
     Delta(Delta),
     /// What all runs together spent.
@@ -129,6 +120,8 @@ pub enum Msg {
 pub enum Out {
     /// Send this command and bring its answer.
     Submit(Ticket, Command),
+    /// Read the texts of this iteration, of which these are the outlines.
+    Read(u32, Vec<Outline>),
     /// Park the run and go; asked a second time: go at once.
     Leave,
     /// Show the list of runs; the run is left as it is.
@@ -152,6 +145,8 @@ pub struct Seen {
     pub body: Option<View>,
     /// Where the activity was scrolled to.
     pub activity: Option<View>,
+    /// Which iterations it showed.
+    pub iterations: Option<Iterations>,
     /// Where the plan was scrolled to.
     pub plan: Option<View>,
     /// Where the popup was scrolled to.
@@ -244,6 +239,8 @@ pub struct App {
     pub live: Live,
     /// Notes about the past.
     pub chronicle: Chronicle,
+    /// Iterations that were put away, as they were read again.
+    pub reread: Reread,
     /// When the agent is told what is being written.
     pub policy: Policy,
     /// Commands on their way.
@@ -260,18 +257,6 @@ pub struct App {
     next_ticket: u64,
     /// Whether anything but streamed text changed since the last frame.
     pub(crate) is_urgent: bool,
-}
-
-/// What the operator said, as the records tell.
-fn said(past: &[Record]) -> Vec<String> {
-    let mut said = Vec::new();
-    for record in past {
-        if let Event::InterjectionQueued { text, .. } | Event::QuestionAnswered { text, .. } = &record.event {
-            said.push(text.clone());
-        }
-    }
-    let surplus = said.len().saturating_sub(limits::DRAFTS_MAX);
-    said.split_off(surplus)
 }
 
 impl App {
@@ -294,6 +279,7 @@ impl App {
             seen: Seen::default(),
             live: Live::default(),
             chronicle: Chronicle::begin(&run),
+            reread: Reread::default(),
             policy: Policy::Next,
             sent: Vec::new(),
             notice: None,
@@ -337,7 +323,7 @@ impl App {
             Msg::Past(past) => {
                 let Past { chronicle, said } = *past;
                 self.chronicle.follow(chronicle);
-                self.composer.remember(said);
+                self.composer.remember(said.into());
                 Vec::new()
             }
             Msg::Delta(delta) => {
@@ -359,9 +345,13 @@ impl App {
                 Vec::new()
             }
             Msg::Tick => Vec::new(),
+            Msg::Read(iteration, read) => {
+                self.take_read(iteration, read);
+                Vec::new()
+            }
             Msg::Drawn(seen) => {
                 self.drawn(*seen);
-                Vec::new()
+                self.read_more()
             }
         }
     }
@@ -514,6 +504,9 @@ impl App {
                 continue;
             }
             let talk = self.run.transcript.len();
+            if let Event::ContextCompacted { to, .. } = &record.event {
+                self.keep_shown(*to);
+            }
             if let Err(broken) = self.run.apply(record) {
                 self.halted = Some(title(&format!("the screen can't follow: {broken}; leave and resume"), 400));
                 break;

@@ -14,7 +14,6 @@ use crate::domain::event::Event;
 use crate::domain::event::Finding;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
-use crate::domain::id::RunId;
 use crate::domain::leave::changes;
 use crate::domain::limits;
 use crate::domain::model::FailureClass;
@@ -56,14 +55,6 @@ pub struct Chronicle {
 type Said = (&'static str, Role, String);
 
 impl Chronicle {
-    /// What a journal says from its first record on. A record that does not fit ends it: the run says so elsewhere.
-    pub fn read(id: &RunId, past: &[Record]) -> Chronicle {
-        let mut chronicle = Chronicle::default();
-        // What does not fit is said by the one who folded it to drive it.
-        let _ = Run::fold_each(id, past, |record, run, talk| chronicle.take(record, run, talk));
-        chronicle
-    }
-
     /// Knows nothing of what went by but where the run stands.
     pub fn begin(run: &Run) -> Chronicle {
         let mut chronicle = Chronicle::default();

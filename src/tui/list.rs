@@ -123,7 +123,9 @@ pub async fn runs(list: impl Fn() -> Vec<Listed>, options: ListOptions) -> io::R
                 screen.resume()?;
                 Asked::Nothing
             }
-            Some(Heard::Terminal(_) | Heard::Answer(..) | Heard::Past(_) | Heard::Run(_)) => Asked::Nothing,
+            Some(Heard::Terminal(_) | Heard::Answer(..) | Heard::Past(_) | Heard::Read(..) | Heard::Run(_)) => {
+                Asked::Nothing
+            }
             None => {
                 listed.refresh(list());
                 Asked::Nothing

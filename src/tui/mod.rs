@@ -13,7 +13,9 @@ pub mod leave;
 pub mod lineage;
 pub mod list;
 pub mod live;
+pub mod past;
 pub mod popup;
+pub mod reread;
 pub mod rows;
 pub mod scroll;
 pub mod sources;
@@ -45,9 +47,9 @@ use crate::tui::app::Moment;
 use crate::tui::app::Msg;
 use crate::tui::app::Options;
 use crate::tui::app::Out;
-use crate::tui::app::Past;
 use crate::tui::app::Seen;
 use crate::tui::lineage::Step;
+use crate::tui::past::Past;
 use crate::tui::sources::Heard;
 use crate::tui::sources::Sources;
 use crate::tui::terminal::Screen;
@@ -147,7 +149,7 @@ impl<Keep: FnMut(&str)> Room<Keep> {
         let mut is_changed = true;
         loop {
             if is_changed && self.is_due() {
-                self.draw(screen);
+                self.draw(screen)?;
                 is_changed = false;
             }
             if let Some(exit) = self.has_left() {
@@ -178,10 +180,10 @@ impl<Keep: FnMut(&str)> Room<Keep> {
         self.app.is_urgent || self.frame.is_none_or(|drawn| drawn.elapsed() >= frame_time())
     }
 
-    fn draw(&mut self, screen: &mut Screen) {
+    fn draw(&mut self, screen: &mut Screen) -> io::Result<()> {
         if self.is_blind {
             self.app.is_urgent = false;
-            return;
+            return Ok(());
         }
         let mut seen = Seen::default();
         let call = self.app.call.take().filter(|_| self.is_in_front != Some(true));
@@ -192,11 +194,11 @@ impl<Keep: FnMut(&str)> Room<Keep> {
         match is_drawn {
             Ok(()) => {
                 self.frame = Some(Instant::now());
-                let now = moment(&self.clock);
-                self.app.update(Msg::Drawn(Box::new(seen)), now);
+                self.tell(Msg::Drawn(Box::new(seen)), screen)?;
             }
             Err(_) => self.lose_terminal(),
         }
+        Ok(())
     }
 
     fn lose_terminal(&mut self) {
@@ -261,6 +263,7 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             Heard::Answer(Some(ticket), Ok(seq)) => Msg::Accepted(ticket, seq),
             Heard::Answer(Some(ticket), Err(refusal)) => Msg::Refused(ticket, refusal),
             Heard::Past(past) => Msg::Past(past),
+            Heard::Read(iteration, read) => Msg::Read(iteration, read),
             Heard::Run(Update::Records(records)) => Msg::Records(records),
             Heard::Run(Update::Delta(delta)) => Msg::Delta(delta),
             Heard::Run(Update::Today(today)) => Msg::Today(today),
@@ -280,6 +283,7 @@ impl<Keep: FnMut(&str)> Room<Keep> {
         for out in self.app.update(msg, now) {
             match out {
                 Out::Submit(ticket, command) => self.sources.submit(Some(ticket), command),
+                Out::Read(iteration, outlines) => self.sources.read(iteration, outlines),
                 Out::Leave => self.leave(),
                 Out::OpenRuns => self.go(Way::List),
                 Out::Look(step) => self.go(Way::Look(step)),

@@ -34,6 +34,7 @@ use crate::domain::visible::title;
 use crate::domain::visible::transcript;
 use crate::tui::app::App;
 use crate::tui::lineage;
+use crate::tui::reread::told;
 use crate::tui::text::age;
 use crate::tui::text::count;
 use crate::tui::text::dollars;
@@ -88,12 +89,35 @@ pub struct Row {
     pub right_role: Role,
     /// How it is laid out.
     pub form: Form,
+    /// Whether it is, or stands for, one of the texts that may be put away.
+    pub is_text: bool,
 }
+
+/// What stands for a text that is not read.
+const UNREAD: &str = "…";
 
 impl Row {
     fn new(indent: usize, mark: &'static str, text: impl Into<String>, role: Role, form: Form) -> Row {
         let right = String::new();
-        Row { indent, mark, mark_role: role, text: text.into(), role, right, right_role: Role::Dim, form }
+        Row {
+            indent,
+            mark,
+            mark_role: role,
+            text: text.into(),
+            role,
+            right,
+            right_role: Role::Dim,
+            form,
+            is_text: false,
+        }
+    }
+
+    fn text(self) -> Row {
+        Row { is_text: true, ..self }
+    }
+
+    fn unread(indent: usize) -> Row {
+        Row::new(indent, "", UNREAD, Role::Dim, Form::Line).text()
     }
 
     /// The row as one text.
@@ -118,31 +142,38 @@ pub fn of(app: &App, block: usize, detail: Detail) -> Vec<Row> {
 }
 
 fn iteration(app: &App, n: u32, detail: Detail) -> Vec<Row> {
-    let talk = &app.run.transcript;
-    let start = first_of(app, n);
-    let end = first_of(app, n + 1);
-    let entries = || (start..end).filter_map(|place| talk.get(place).map(|entry| (place, &entry.message)));
-    let results: BTreeMap<CallId, Ended<'_>> = entries()
-        .filter_map(|(_, message)| match message {
+    let told = told(&app.run, app.reread.of(n), n);
+    let results: BTreeMap<CallId, Ended<'_>> = told
+        .iter()
+        .filter_map(|one| match one.message {
             Message::ToolResult { call, title, kind, text, bytes, took } => {
+                let text = Some(text.as_str()).filter(|_| !one.lacks(0));
                 Some((*call, Ended { title, kind: *kind, text, bytes: *bytes, took: *took }))
             }
             Message::Operator { .. } | Message::Engine { .. } | Message::Assistant { .. } => None,
         })
         .collect();
     let mut rows = vec![heading(app, n)];
+    if let Some(Err(why)) = app.reread.of(n) {
+        let text = format!("its texts can't be shown: {}", title(why, limits::NOTE_MAX_BYTES));
+        rows.push(Row::new(4, "!", text, Role::Warning, Form::Prose).text());
+    }
     let mut notes = app.chronicle.of(n).peekable();
-    for (place, message) in entries() {
-        while let Some(note) = notes.next_if(|note| note.before <= place) {
+    for one in &told {
+        while let Some(note) = notes.next_if(|note| note.before <= one.place) {
             rows.extend(noted(note.mark, note.role, &note.text));
         }
-        match message {
+        match one.message {
             Message::Operator { text, .. } => rows.extend(noted("›", Role::Operator, &transcript(text))),
             Message::Engine { text } => rows.extend(noted("·", Role::Dim, &transcript(text))),
             Message::Assistant { text, uses, .. } => {
-                said(&mut rows, text, detail);
-                for one in uses {
-                    rows.extend(call(app, one, results.get(&one.id), detail));
+                match one.lacks(0) {
+                    true => rows.push(Row::unread(4)),
+                    false => said(&mut rows, text, detail),
+                }
+                for (slot, asked) in (1..).zip(uses) {
+                    let arguments = Some(asked.arguments.as_str()).filter(|_| !one.lacks(slot));
+                    rows.extend(call(app, asked, arguments, results.get(&asked.id), detail));
                 }
             }
             Message::ToolResult { .. } => {}
@@ -156,20 +187,6 @@ fn iteration(app: &App, n: u32, detail: Detail) -> Vec<Row> {
     }
     rows.push(Row::new(0, "", "", Role::Text, Form::Line));
     rows
-}
-
-/// The place in the conversation of the first entry that belongs to iteration `n` or a later one.
-fn first_of(app: &App, n: u32) -> usize {
-    let talk = &app.run.transcript;
-    let (mut low, mut high) = (0, talk.len());
-    while low < high {
-        let middle = low + (high - low) / 2;
-        match talk.get(middle).is_some_and(|entry| entry.iteration < n) {
-            true => low = middle + 1,
-            false => high = middle,
-        }
-    }
-    low
 }
 
 fn heading(app: &App, n: u32) -> Row {
@@ -221,7 +238,7 @@ fn said(rows: &mut Vec<Row>, text: &str, detail: Detail) {
         Detail::Folded => fold(&lines, SAID_LINES, 2),
         Detail::Whole => lines.into_iter().map(str::to_string).collect(),
     };
-    rows.extend(lines.into_iter().map(|line| Row::new(4, "", line, Role::Text, Form::Prose)));
+    rows.extend(lines.into_iter().map(|line| Row::new(4, "", line, Role::Text, Form::Prose).text()));
 }
 
 /// The first and the last lines, and between them how many are hidden.
@@ -241,12 +258,13 @@ fn fold(lines: &[&str], first: usize, last: usize) -> Vec<String> {
 struct Ended<'a> {
     title: &'a str,
     kind: OutcomeKind,
-    text: &'a str,
+    /// Nothing while it is not read.
+    text: Option<&'a str>,
     bytes: u64,
     took: Span,
 }
 
-fn call(app: &App, one: &ToolUse, result: Option<&Ended<'_>>, detail: Detail) -> Vec<Row> {
+fn call(app: &App, one: &ToolUse, arguments: Option<&str>, result: Option<&Ended<'_>>, detail: Detail) -> Vec<Row> {
     let state = app.run.calls.get(&one.id);
     let (mark, role, right) = match (result, state) {
         (Some(ended), _) => outcome(app, one, ended),
@@ -254,10 +272,10 @@ fn call(app: &App, one: &ToolUse, result: Option<&Ended<'_>>, detail: Detail) ->
         (None, None) => ("·", Role::Dim, String::new()),
     };
     let about = match (result, state) {
-        _ if control::is_control(&one.tool) => about_control(one),
+        _ if control::is_control(&one.tool) => arguments.map_or(UNREAD.to_string(), |text| about_control(one, text)),
         (Some(ended), _) => ended.title.to_string(),
         (None, Some(call)) if call.facts.is_some() => call.title(),
-        (None, Some(_) | None) => head_of(&one.arguments),
+        (None, Some(_) | None) => arguments.map_or(UNREAD.to_string(), head_of),
     };
     let text = format!("{}  {}", title(&one.tool, 64), title(&about, limits::TODO_TITLE_MAX_CHARS));
     let mut row = Row::new(4, mark, text, Role::Text, Form::Line);
@@ -266,11 +284,11 @@ fn call(app: &App, one: &ToolUse, result: Option<&Ended<'_>>, detail: Detail) ->
     row.right_role = role;
     let mut rows = vec![row];
     if detail == Detail::Whole {
-        let arguments = transcript(&one.arguments);
+        let arguments = arguments.map(transcript).unwrap_or(UNREAD.to_string());
         rows.extend(arguments.lines().map(|line| Row::new(6, "", line, Role::Dim, Form::Line)));
     }
     match result {
-        Some(ended) => rows.extend(output(&one.tool, ended.kind, ended.text, detail)),
+        Some(ended) => rows.extend(output(&one.tool, ended, detail)),
         None => rows.extend(live_output(app, one.id)),
     }
     rows
@@ -346,10 +364,10 @@ fn standing_of(app: &App, call: &ToolCall) -> (&'static str, Role, String) {
 }
 
 /// What a control call is about, in words rather than JSON.
-fn about_control(one: &ToolUse) -> String {
+fn about_control(one: &ToolUse, arguments: &str) -> String {
     // Longer arguments are cut rather than read in every frame.
-    let is_short = one.arguments.len() <= FOLDED_BYTES;
-    let value: Value = if is_short { serde_json::from_str(&one.arguments).unwrap_or_default() } else { Value::Null };
+    let is_short = arguments.len() <= FOLDED_BYTES;
+    let value: Value = if is_short { serde_json::from_str(arguments).unwrap_or_default() } else { Value::Null };
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_string);
     let todos = value.get("todos").and_then(Value::as_array).map(|todos| plural(todos.len(), "todo"));
     let about = match one.tool.as_str() {
@@ -363,7 +381,7 @@ fn about_control(one: &ToolUse) -> String {
         control::READ_REF => text("ref"),
         _ => None,
     };
-    about.unwrap_or_else(|| head_of(&one.arguments))
+    about.unwrap_or_else(|| head_of(arguments))
 }
 
 /// The head of arguments that can be long.
@@ -371,9 +389,14 @@ fn head_of(arguments: &str) -> String {
     one_line(head(arguments, 1_024), 80)
 }
 
-fn output(tool: &str, kind: OutcomeKind, text: &str, detail: Detail) -> Vec<Row> {
+fn output(tool: &str, ended: &Ended<'_>, detail: Detail) -> Vec<Row> {
+    let kind = ended.kind;
     let says_nothing_new = detail == Detail::Folded && control::is_control(tool) && kind == OutcomeKind::Done;
-    if says_nothing_new || text.trim().is_empty() {
+    if says_nothing_new {
+        return Vec::new();
+    }
+    let Some(text) = ended.text else { return vec![Row::unread(6)] };
+    if text.trim().is_empty() {
         return Vec::new();
     }
     let role = if kind.is_error() { Role::Warning } else { Role::Dim };
@@ -384,7 +407,7 @@ fn output(tool: &str, kind: OutcomeKind, text: &str, detail: Detail) -> Vec<Row>
         (Detail::Folded, true) => fold(&lines, 1, limits::FOLD_LINES),
         (Detail::Folded, false) => fold(&lines, limits::FOLD_LINES - 1, 1),
     };
-    let row = |line: String| Row::new(6, "", transcript(&line), role, Form::Line);
+    let row = |line: String| Row::new(6, "", transcript(&line), role, Form::Line).text();
     lines.into_iter().map(row).collect()
 }
 

@@ -51,6 +51,8 @@ pub struct Laid {
     pub first: usize,
     /// The row of that block.
     pub row: usize,
+    /// The block of the last of them.
+    pub last: usize,
     /// Whether the last row of all is visible.
     pub is_at_end: bool,
     /// Whether the first row of all is visible.
@@ -168,7 +170,9 @@ impl<F: FnMut(usize) -> Vec<Line<'static>>> Blocks<F> {
         let mut lines: Vec<Line<'static>> = Vec::with_capacity(height);
         let (first, row) = top;
         let mut is_at_end = true;
+        let mut last = first;
         for block in first..self.count {
+            last = block;
             let skipped = if block == first { row } else { 0 };
             let rows = self.lines(block);
             let room = height - lines.len();
@@ -180,7 +184,7 @@ impl<F: FnMut(usize) -> Vec<Line<'static>>> Blocks<F> {
             }
         }
         let is_at_start = row == 0 && (0..first).all(|block| self.lines(block).is_empty());
-        Laid { lines, first, row, is_at_end, is_at_start, is_following }
+        Laid { lines, first, row, last, is_at_end, is_at_start, is_following }
     }
 }
 

@@ -17,11 +17,13 @@ use crate::domain::command::Command;
 use crate::domain::command::Refusal;
 use crate::domain::id::Seq;
 use crate::domain::limits;
+use crate::domain::outline::Outline;
 use crate::protocol::client::Client;
 use crate::protocol::client::Sender;
 use crate::protocol::client::Update;
-use crate::tui::app::Past;
 use crate::tui::app::Ticket;
+use crate::tui::past::Past;
+use crate::tui::reread::Read;
 
 /// Something that the screen hears.
 #[derive(Debug)]
@@ -38,6 +40,8 @@ pub enum Heard {
     Answer(Option<Ticket>, Result<Seq, Refusal>),
     /// What went by before the screen was read.
     Past(Box<Past>),
+    /// The texts of an iteration that was put away.
+    Read(u32, Read),
     /// The run says something.
     Run(Update),
 }
@@ -128,16 +132,21 @@ pub struct Sources {
     is_gone: bool,
     answers: mpsc::Receiver<(Option<Ticket>, Result<Seq, Refusal>)>,
     answer: mpsc::Sender<(Option<Ticket>, Result<Seq, Refusal>)>,
+    texts: mpsc::Receiver<(u32, Read)>,
+    text: mpsc::Sender<(u32, Read)>,
 }
 
 impl Sources {
     /// Listens to a run, of which what went by before is still being read.
     pub fn new(client: Client, past: oneshot::Receiver<Past>) -> io::Result<Sources> {
         let (answer, answers) = mpsc::channel(limits::INBOX);
+        // One iteration is read at a time.
+        let (text, texts) = mpsc::channel(1);
         let sender = client.sender();
         let (signals, keys) = (Signals::listen()?, Keys::listen());
         let past = Some(past);
-        Ok(Sources { signals, keys, client, past, sender, is_closed: false, is_gone: false, answers, answer })
+        let (is_closed, is_gone) = (false, false);
+        Ok(Sources { signals, keys, client, past, sender, is_closed, is_gone, answers, answer, texts, text })
     }
 
     /// What comes next. May be dropped and called again.
@@ -147,6 +156,7 @@ impl Sources {
             heard = self.signals.next() => heard,
             heard = self.keys.next(), if !self.is_gone => heard,
             Some((ticket, answer)) = self.answers.recv() => Heard::Answer(ticket, answer),
+            Some((iteration, read)) = self.texts.recv() => Heard::Read(iteration, read),
             past = read(&mut self.past) => Heard::Past(Box::new(past)),
             update = self.client.next(), if !self.is_closed => Heard::Run(update),
         };
@@ -164,6 +174,16 @@ impl Sources {
             heard = self.next() => Some(heard),
             () = std::future::ready(()) => None,
         }
+    }
+
+    /// Reads the texts of an iteration in a task of its own; they are heard later.
+    pub fn read(&self, iteration: u32, outlines: Vec<Outline>) {
+        let (sender, text) = (self.sender.clone(), self.text.clone());
+        tokio::spawn(async move {
+            let read = sender.recall(&outlines).await;
+            // Nobody listens any more once the screen is closed.
+            let _ = text.send((iteration, read)).await;
+        });
     }
 
     /// Sends a command in a task of its own; the answer is heard later.

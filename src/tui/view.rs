@@ -121,7 +121,7 @@ fn draw_tiny(frame: &mut Frame<'_>, area: Rect) {
 
 fn draw_small(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     match app.waiting.is_empty() {
-        true => seen.activity = activity::draw(frame, area, app),
+        true => activity::draw(frame, area, app, seen),
         false => waiting::draw(frame, area, app, seen),
     }
 }
@@ -132,7 +132,7 @@ fn draw_column(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
         Focus::Spend => spend::draw(frame, area, app),
         Focus::Waiting | Focus::Activity if app.zoomed => draw_zoomed(frame, area, app, seen),
         Focus::Waiting => draw_work(frame, area, app, seen, area.height),
-        Focus::Composer | Focus::Activity if app.waiting.is_empty() => seen.activity = activity::draw(frame, area, app),
+        Focus::Composer | Focus::Activity if app.waiting.is_empty() => activity::draw(frame, area, app, seen),
         Focus::Composer | Focus::Activity => draw_work(frame, area, app, seen, area.height.saturating_sub(6)),
     }
 }
@@ -154,7 +154,7 @@ fn draw_wide(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
 fn draw_zoomed(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     match app.focus {
         Focus::Plan => seen.plan = plan::draw(frame, area, app),
-        Focus::Activity | Focus::Composer => seen.activity = activity::draw(frame, area, app),
+        Focus::Activity | Focus::Composer => activity::draw(frame, area, app, seen),
         Focus::Waiting => waiting::draw(frame, area, app, seen),
         Focus::Spend => spend::draw(frame, area, app),
     }
@@ -167,7 +167,7 @@ fn draw_work(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen, most
     let rows = if area.height - wanted < 5 { area.height } else { wanted };
     let [upper, lower] = Layout::vertical([Constraint::Min(0), Constraint::Length(rows)]).areas(area);
     if upper.height > 0 {
-        seen.activity = activity::draw(frame, upper, app);
+        activity::draw(frame, upper, app, seen);
     }
     waiting::draw(frame, lower, app, seen);
 }

@@ -12,6 +12,7 @@ mod steady;
 use std::alloc::System;
 use std::fs::File;
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -28,7 +29,9 @@ use tiller::domain::event::Record;
 use tiller::domain::id::ClientId;
 use tiller::domain::id::InterjectionId;
 use tiller::domain::id::Seq;
+use tiller::domain::message::entry_bytes;
 use tiller::domain::run::Run;
+use tiller::domain::snapshot::Snapshot;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
 use tiller::store::Journal;
@@ -65,8 +68,9 @@ fn main() {
     }
     let batches = lives(&mut sheet, iterations);
     folds(&mut sheet, &batches.concat());
-    runtime.block_on(opens(&mut sheet, &batches, 1_000));
-    runtime.block_on(opens(&mut sheet, &batches, u32::MAX));
+    let short = runtime.block_on(opens(&mut sheet, &batches, 1_000));
+    let long = runtime.block_on(opens(&mut sheet, &batches, u32::MAX));
+    grows(&mut sheet, &short, &long);
     if !sheet.met {
         std::process::exit(1);
     }
@@ -176,8 +180,39 @@ fn folds(sheet: &mut Sheet, records: &[Record]) {
     drop(folded.value);
 }
 
+/// What an opened run holds.
+struct Open {
+    iterations: u32,
+    /// All of it, in bytes.
+    held: usize,
+    /// The texts of the conversation since the base, which what is sent shares as far as it is the same.
+    since: usize,
+    entries: usize,
+}
+
+/// What an opened run holds beside the conversation since its base, and how that grows.
+fn grows(sheet: &mut Sheet, short: &Open, long: &Open) {
+    for open in [short, long] {
+        let measured = format!("{} KiB, {} of it since the base", open.held >> 10, open.since >> 10);
+        let what = format!("memory of it at {} iterations, {} entries whole", open.iterations, open.entries);
+        sheet.line(&what, measured, "", true);
+    }
+    let index = |open: &Open| open.held.saturating_sub(open.since);
+    let more = index(long).saturating_sub(index(short)) / usize::try_from(long.iterations - short.iterations).unwrap();
+    sheet.line("what each further iteration adds to the rest", format!("{more} bytes"), "at most 1,024", more <= 1_024);
+}
+
+/// Bytes of the conversation since the base: what is whole, and what is sent otherwise than it was said.
+fn since_base(run: &Run) -> usize {
+    let mut bytes = run.transcript.bytes();
+    for (said, sent) in run.transcript.entries().zip(run.context.entries()) {
+        bytes += if Arc::ptr_eq(said, sent) { 0 } else { entry_bytes(sent) };
+    }
+    bytes
+}
+
 /// Opens a run of so many iterations: whole, and as a process does that goes on with it.
-async fn opens(sheet: &mut Sheet, batches: &[Vec<Record>], iterations: u32) {
+async fn opens(sheet: &mut Sheet, batches: &[Vec<Record>], iterations: u32) -> Open {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let home = home(dir.path());
     let mut journal = home.create(&steady::id(), &batches[0]).await.unwrap();
@@ -212,9 +247,16 @@ async fn opens(sheet: &mut Sheet, batches: &[Vec<Record>], iterations: u32) {
         assert_eq!(again, run);
         journal.close().await;
     }
+    let stored = serde_json::to_vec(&Snapshot::of(&run)).unwrap();
+    let events: Vec<Record> = batches.concat();
+    let event = |seq: Seq| events.get(usize::try_from(seq.0).unwrap() - 1).map(|record| record.event.clone());
+    let restored =
+        measure(|| serde_json::from_slice::<Snapshot>(&stored).unwrap().restore(&steady::id(), event).unwrap());
+    let held = restored.held;
     let what = format!("reading all of a run of {} iterations, and folding it", run.iteration.n);
     sheet.line(&what, format!("{:.0?} and {:.0?}", median(whole), median(folded)), "", true);
     let time = median(resumed);
     let what = format!("opening it, with {snapshots} snapshots made meanwhile");
     sheet.line(&what, format!("{time:.0?}"), "at most 300 ms", time <= Duration::from_millis(300));
+    Open { iterations: run.iteration.n, held, since: since_base(&run), entries: run.transcript.entries().count() }
 }

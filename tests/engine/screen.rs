@@ -78,7 +78,9 @@ impl Show {
                     self.app.update(Msg::Accepted(ticket, seq), moment);
                 }
                 Out::Leave => drop(self.client.submit(Command::Leave).await.unwrap()),
-                Out::OpenRuns | Out::Suspend | Out::Redraw => panic!("{out:?}"),
+                Out::Read(..) | Out::OpenRuns | Out::Look(_) | Out::Do(_) | Out::Suspend | Out::Redraw => {
+                    panic!("{out:?}")
+                }
             }
         }
     }

@@ -90,7 +90,7 @@ fn results(calls: &BTreeMap<CallId, Told>, run: &Run) -> Result<(), String> {
         }
     }
     let mut words = BTreeSet::new();
-    for entry in run.transcript.entries() {
+    for entry in run.transcript.all() {
         if let Message::Operator { id, .. } = &entry.message
             && !words.insert(*id)
         {

@@ -70,7 +70,7 @@ impl End {
         let mut told = vec![format!("{:?}", self.run.status), format!("{:?}", self.world.marks)];
         told.extend(self.run.plan.todos.iter().map(|todo| format!("{} {:?}", todo.title, todo.status)));
         let mut results = Vec::new();
-        for entry in self.run.transcript.entries() {
+        for entry in self.run.transcript.all() {
             let line = match &entry.message {
                 // Reads that run side by side end in any order.
                 Message::ToolResult { call, .. } if asked.contains(call) => {

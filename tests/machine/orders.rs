@@ -52,7 +52,7 @@ fn happenings(stage: &Stage) -> Vec<(&'static str, Input)> {
 /// What was found out of c2 after it drifted: another file than the one that was shown.
 fn found_anew(run: &Run) -> Input {
     let unprepared = vec![run.calls[&CallId(2)].clone()];
-    let stage = Stage { run: run.clone(), journal: Vec::new(), now: NOW, unprepared };
+    let stage = Stage { run: run.clone(), journal: Vec::new(), now: NOW, unprepared, unread: None };
     reading::input(&stage, "prepared c2=changed")
 }
 

@@ -11,6 +11,7 @@
 //! - `done|failed|timedout|cancelled cN TEXT` (`last` for the last call that runs, `{N WORD}` for N bytes of text), `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `prepared [cN=outside|impossible|changed|refused|invalid|secret]`: what the calls would touch.
 //! - `done|failed|timedout|cancelled cN TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
+//! - `back [lost]`: the text that was put away and is being read back.
 //! - `unready PROBLEM`: a resume that something stands against.
 //! - `prepared [cN=outside|impossible|changed]`: what the calls would touch.
 //! - `done|failed|timedout|cancelled cN [class=CLASS] TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
@@ -241,6 +242,12 @@ pub fn input(stage: &Stage, line: &str) -> Input {
                 _ => Probe::Unknown,
             };
             Input::Outcome(Outcome::Probed { call, probe })
+        }
+        "back" => {
+            let (call, place) = stage.unread.as_ref().unwrap();
+            let record = &stage.journal[usize::try_from(place.record().0).unwrap() - 1];
+            let text = if rest == "lost" { Err("it is gone".to_string()) } else { place.text(record.event.clone()) };
+            Input::Outcome(Outcome::ReadBack { call: *call, text })
         }
         _ => Input::Command(command(stage, word, rest), ClientId("op".to_string())),
     }

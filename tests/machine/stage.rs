@@ -3,9 +3,11 @@
 
 use tiller::domain::event::OwnerMode;
 use tiller::domain::event::Record;
+use tiller::domain::id::CallId;
 use tiller::domain::id::RunId;
 use tiller::domain::message::Message;
 use tiller::domain::model::ModelRequest;
+use tiller::domain::outline::TextPlace;
 use tiller::domain::run::Run;
 use tiller::domain::time::Now;
 use tiller::domain::time::Span;
@@ -26,6 +28,8 @@ pub struct Stage {
     pub now: Now,
     /// The calls of the last request to find out a reach.
     pub unprepared: Vec<ToolCall>,
+    /// The call of the last request to read back a text, and where that stands.
+    pub unread: Option<(CallId, TextPlace)>,
 }
 
 impl Stage {
@@ -33,7 +37,7 @@ impl Stage {
         let now = Now { at: Timestamp(1_000), active: Span(0) };
         let first = create(reading::terms(terms), now);
         let run = Run::begin(RunId::from_entropy([7; 12]), &first).unwrap();
-        Stage { run, journal: vec![first], now, unprepared: Vec::new() }
+        Stage { run, journal: vec![first], now, unprepared: Vec::new(), unread: None }
     }
 
     /// One input, and what follows, a line for each record and each effect.
@@ -79,8 +83,10 @@ impl Stage {
         self.journal.extend(turned.records);
         self.run = turned.run;
         for effect in turned.effects {
-            if let Effect::Prepare(calls) = effect {
-                self.unprepared = calls;
+            match effect {
+                Effect::Prepare(calls) => self.unprepared = calls,
+                Effect::ReadBack { call, place } => self.unread = Some((call, *place)),
+                _ => {}
             }
         }
         let folded = Run::fold(&self.run.id, &self.journal).unwrap();
@@ -126,7 +132,7 @@ impl Stage {
                 let percent = context::in_flight(run).and_then(|request| request.temperature_percent);
                 vec![percent.map_or("the provider's".to_string(), |percent| format!("{percent} hundredths"))]
             }
-            "talk" => run.transcript.entries().map(|entry| telling::message(&entry.message)).collect(),
+            "talk" => run.transcript.all().map(|entry| telling::message(&entry.message)).collect(),
             "request" => self.request().entries.entries().map(|entry| telling::message(&entry.message)).collect(),
             "opening" => match self.request().entries.get(0).map(|entry| &entry.message) {
                 Some(Message::Engine { text }) => text.lines().map(|line| format!("| {line}")).collect(),

@@ -135,6 +135,7 @@ pub fn effect(effect: &Effect) -> String {
         Effect::RunTool(permit) => format!("! run {}", permit.call().id),
         Effect::RunCheck { index, check } => format!("! check {index} `{}`", check.title()),
         Effect::Probe { call, .. } => format!("! probe {call}"),
+        Effect::ReadBack { call, place } => format!("! read back record {} for {call}", place.record()),
         Effect::EndWork { grace } => format!("! end work in {} ms", grace.0),
     }
 }

@@ -332,6 +332,8 @@ pub struct Show {
     terminal: Terminal<TestBackend>,
     pub ms: u64,
     pub outs: Vec<Out>,
+    /// Whether texts that were put away are not given back unless a test does it.
+    pub holds_texts: bool,
 }
 
 impl Show {
@@ -342,7 +344,7 @@ impl Show {
         let moment = Moment { ms: 0, at: story.now };
         let app = App::new(run, moment, Options::default());
         let terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
-        let mut show = Show { app, story, terminal, ms: later_ms, outs: Vec::new() };
+        let mut show = Show { app, story, terminal, ms: later_ms, outs: Vec::new(), holds_texts: false };
         let rest = show.story.records[1..].to_vec();
         show.tell(Msg::Records(rest));
         show
@@ -353,7 +355,7 @@ impl Show {
         let moment = Moment { ms: 0, at: story.now };
         let app = App::new(story.run.clone(), moment, Options::default());
         let terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
-        Show { app, story, terminal, ms: later_ms, outs: Vec::new() }
+        Show { app, story, terminal, ms: later_ms, outs: Vec::new(), holds_texts: false }
     }
 
     fn moment(&self) -> Moment {
@@ -405,12 +407,27 @@ impl Show {
         self.frame()
     }
 
-    /// A frame now.
+    /// A frame now, with all texts that it asks for.
     pub fn frame(&mut self) -> String {
-        let mut seen = Seen::default();
-        self.terminal.draw(|frame| seen = view::draw(frame, &self.app)).unwrap();
-        self.tell(Msg::Drawn(Box::new(seen)));
-        text_of(&self.terminal)
+        loop {
+            let mut seen = Seen::default();
+            self.terminal.draw(|frame| seen = view::draw(frame, &self.app)).unwrap();
+            self.tell(Msg::Drawn(Box::new(seen)));
+            if self.holds_texts || !self.give_text() {
+                return text_of(&self.terminal);
+            }
+        }
+    }
+
+    /// Gives the texts that were asked for; whether there were any.
+    pub fn give_text(&mut self) -> bool {
+        let Some(place) = self.outs.iter().position(|out| matches!(out, Out::Read(..))) else { return false };
+        let Out::Read(n, outlines) = self.outs.remove(place) else { return false };
+        let record = |seq: Seq| self.story.records.get(usize::try_from(seq.0).unwrap() - 1);
+        let whole = outlines.iter().map(|one| one.whole(|seq| record(seq).map(|record| record.event.clone())));
+        let read = whole.collect();
+        self.tell(Msg::Read(n, read));
+        true
     }
 }
 

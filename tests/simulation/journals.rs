@@ -73,7 +73,7 @@ fn tell(run: &Run, records: &[Record]) -> String {
             .position(|record| matches!(&record.event, Event::ToolCallFinished { call, .. } if *call == wanted))
     };
     let mut talk: Vec<(Option<usize>, String)> = Vec::new();
-    for entry in run.transcript.entries() {
+    for entry in run.transcript.all() {
         let came = if let Message::ToolResult { call, .. } = &entry.message { came(*call) } else { None };
         let before = talk.iter().rposition(|(other, _)| came.is_none() || *other <= came);
         let line = format!("{} {}\n", entry.iteration, message(&entry.message));

@@ -500,6 +500,11 @@ impl Life {
                 Outcome::Check { index, passed, detail: format!("right: {passed}") }
             }
             Effect::Probe { call, facts } => Outcome::Probed { call, probe: self.world.probe(&facts) },
+            Effect::ReadBack { call, place } => {
+                let record = usize::try_from(place.record().0).ok().and_then(|seq| self.journal.get(seq - 1));
+                let text = record.ok_or("it is missing".to_string()).and_then(|one| place.text(one.event.clone()));
+                Outcome::ReadBack { call, text }
+            }
             Effect::EndWork { .. } => unreachable!("ending is no work"),
         }
     }
@@ -637,7 +642,9 @@ fn ended(flying: Flying) -> Flying {
             Outcome::Tool { call: permit.call().id, outcome }
         }
         Effect::RunCheck { index, .. } => Outcome::CheckEnded { index },
-        other @ (Effect::Prepare(_) | Effect::Probe { .. } | Effect::EndWork { .. }) => return Flying::Asked(other),
+        other @ (Effect::Prepare(_) | Effect::Probe { .. } | Effect::ReadBack { .. } | Effect::EndWork { .. }) => {
+            return Flying::Asked(other);
+        }
     };
     Flying::Happened(Box::new(outcome))
 }

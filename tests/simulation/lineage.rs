@@ -26,6 +26,13 @@ use tiller::domain::tool::EffectClass;
 use tiller::machine;
 use tiller::machine::Input;
 use tiller::machine::turn;
+use tiller::tui::app::App;
+use tiller::tui::app::Moment;
+use tiller::tui::app::Msg;
+use tiller::tui::app::Options;
+use tiller::tui::chronicle::Chronicle;
+use tiller::tui::chronicle::Note;
+use tiller::tui::past::Reading;
 
 use crate::golden::golden;
 use crate::golden::names;
@@ -147,11 +154,38 @@ fn going_back_again_and_again_is_exact() {
         let visible: Vec<u32> = lineage::boundaries(&journal).iter().map(|(n, _)| *n).collect();
         assert_eq!(visible, (1..=*to).collect::<Vec<_>>());
     }
+    assert_eq!(told(&id, &journal), whole(&id, &journal), "what a screen is told of it");
     // What was hidden is gone from view: it can't be gone back to.
     let run = Run::fold(&id, &journal).unwrap();
     let refused = machine::lineage::rewind(&run, &journal, 3, &client(), later(&run)).unwrap_err();
     let sentence = "iteration 3 is not a closed one of this run; nothing changed; the nearest is 1";
     assert_eq!(refused.to_string(), sentence);
+}
+
+/// The notes of a screen that read a journal in pages: once, and once more because it is gone back in.
+fn told(id: &RunId, journal: &[Record]) -> Vec<Note> {
+    let mut reading = Reading::new(id);
+    journal.chunks(7).for_each(|page| reading.take(page));
+    let Err(mut again) = reading.end() else { panic!("the states that it goes back to were not known") };
+    journal.chunks(7).for_each(|page| again.take(page));
+    let Ok(past) = again.end() else { panic!("all that it goes back to was known") };
+    let run = Run::fold(id, journal).unwrap();
+    let mut app = App::new(run, Moment::default(), Options::default());
+    app.update(Msg::Past(Box::new(past)), Moment::default());
+    notes(&app.chronicle)
+}
+
+/// The same of one that has all of it at once.
+fn whole(id: &RunId, journal: &[Record]) -> Vec<Note> {
+    let mut chronicle = Chronicle::default();
+    Run::fold_each(id, journal, |record, run, talk| chronicle.take(record, run, talk)).unwrap();
+    notes(&chronicle)
+}
+
+fn notes(chronicle: &Chronicle) -> Vec<Note> {
+    let notes: Vec<Note> = (0..100).flat_map(|n| chronicle.of(n).cloned()).collect();
+    assert!(notes.len() > 3, "{notes:?}");
+    notes
 }
 
 #[test]

@@ -10,7 +10,9 @@ use ratatui::widgets::Paragraph;
 
 use crate::tui::app::App;
 use crate::tui::app::Focus;
+use crate::tui::app::Seen;
 use crate::tui::app::View;
+use crate::tui::reread::Iterations;
 use crate::tui::rows;
 use crate::tui::rows::Detail;
 use crate::tui::rows::Form;
@@ -30,7 +32,7 @@ use crate::tui::view::two_sided;
 use crate::tui::waiting::Body;
 
 /// Draws the pane, and says where it stands.
-pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App) -> Option<View> {
+pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     let is_following = app.activity_scroll == Scroll::END;
     let right = if is_following { "" } else { "scrolled back · G follows" };
     let inside = area.inner(Margin::new(1, 1));
@@ -49,7 +51,15 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App) -> Option<View> {
     }
     let inner = pane(frame, area, app, Focus::Activity, name, right);
     frame.render_widget(Paragraph::new(laid.lines), inner);
-    Some(view)
+    seen.activity = Some(view);
+    let number = |block: usize| u32::try_from(block + 1).unwrap_or(u32::MAX).min(app.run.iteration.n);
+    seen.iterations = Some(Iterations { first: number(laid.first), last: number(laid.last), width });
+}
+
+/// Of each row of a block, whether it is no text that was put away or is shown in its place: so many there always are.
+pub(crate) fn firm_rows(app: &App, block: usize, width: usize) -> Vec<bool> {
+    let lines = |row: &Row| std::iter::repeat_n(!row.is_text, lay_row(row, width, app.palette).len());
+    rows::of(app, block, Detail::Folded).iter().flat_map(lines).collect()
 }
 
 /// The whole of the iteration that the pane shows first, or of the last one while it follows: a title, and all there

@@ -1,0 +1,90 @@
+//! What went by before the screen was there and the run does not keep, read page by page while the first frames are
+//! shown: it never holds more than a page of records and the run that they fold to.
+
+use std::collections::BTreeSet;
+use std::collections::VecDeque;
+
+use crate::domain::event::Event;
+use crate::domain::event::Record;
+use crate::domain::id::RunId;
+use crate::domain::id::Seq;
+use crate::domain::limits;
+use crate::domain::lineage::Folding;
+use crate::domain::lineage::gone_back_to;
+use crate::domain::run::Run;
+use crate::tui::chronicle::Chronicle;
+
+/// What the records say that went by before the screen was there, and the run does not keep: checks and stalls gone by,
+/// and what the operator sent before.
+#[derive(Clone, Debug, Default)]
+pub struct Past {
+    pub(crate) chronicle: Chronicle,
+    pub(crate) said: VecDeque<String>,
+}
+
+/// A journal that is being read from its first record on.
+pub struct Reading {
+    id: RunId,
+    past: Past,
+    fold: Fold,
+    /// The records that rewinds of this journal go back to, as far as is known.
+    known: BTreeSet<Seq>,
+    met: BTreeSet<Seq>,
+}
+
+/// How far the records are folded.
+enum Fold {
+    Begins,
+    Goes(Box<Folding>),
+    /// A record did not fit. Who folded the journal to drive it says so elsewhere.
+    Ended,
+}
+
+impl Reading {
+    /// Nothing is read yet.
+    pub fn new(id: &RunId) -> Reading {
+        Reading::knowing(id.clone(), BTreeSet::new())
+    }
+
+    fn knowing(id: RunId, known: BTreeSet<Seq>) -> Reading {
+        Reading { id, past: Past::default(), fold: Fold::Begins, known, met: BTreeSet::new() }
+    }
+
+    /// Takes in the next records.
+    pub fn take(&mut self, records: &[Record]) {
+        for record in records {
+            self.met.extend(gone_back_to(&record.event));
+            if let Event::InterjectionQueued { text, .. } | Event::QuestionAnswered { text, .. } = &record.event {
+                self.past.said.push_back(text.clone());
+                if self.past.said.len() > limits::DRAFTS_MAX {
+                    self.past.said.pop_front();
+                }
+            }
+            self.fold(record);
+        }
+    }
+
+    fn fold(&mut self, record: &Record) {
+        let chronicle = &mut self.past.chronicle;
+        let goes_on = match &mut self.fold {
+            Fold::Begins => {
+                let begun = Run::begin(self.id.clone(), record);
+                begun.map(|run| self.fold = Fold::Goes(Box::new(Folding::from(run, self.known.clone()))))
+            }
+            Fold::Goes(folding) => folding.take(record, &mut |record, run, talk| chronicle.take(record, run, talk)),
+            Fold::Ended => Ok(()),
+        };
+        if goes_on.is_err() {
+            self.fold = Fold::Ended;
+        }
+    }
+
+    /// What all of it says; or, where it goes back to states that were not kept, a reading that keeps them and has to
+    /// be given the whole journal again.
+    pub fn end(self) -> Result<Past, Box<Reading>> {
+        match self.met.is_subset(&self.known) {
+            true => Ok(self.past),
+            false => Err(Box::new(Reading::knowing(self.id, self.met))),
+        }
+    }
+}
