@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod real;
+mod wire;
 
 #[path = "bad_input/credentials.rs"]
 mod credentials;
