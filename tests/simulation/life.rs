@@ -322,6 +322,9 @@ impl Life {
                     checker.check(&self.journal, &self.run, &self.world)?;
                     return self.fold().map(|_| self.boundary);
                 }
+                None if self.hangs() => {
+                    return Err("it runs, nothing is under way, and it waits for nothing".to_string());
+                }
                 None => match self.next_input() {
                     Ok(input) => input,
                     Err(Killed) => {
@@ -352,6 +355,13 @@ impl Life {
         let is = can_be && self.retries > 0 && self.chance.percent(25);
         self.retries -= u32::from(is);
         is
+    }
+
+    /// Whether only a word of the operator could move a run that does not wait for one.
+    fn hangs(&self) -> bool {
+        let is_sound = self.sabotage == Sabotage::None;
+        let waits = !self.in_flight.is_empty() || self.run.deadline().is_some();
+        is_sound && self.run.is_running() && self.run.is_driven() && !waits
     }
 
     /// One input, in the order of the driver: append, adopt, publish, start.

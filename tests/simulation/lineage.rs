@@ -181,7 +181,7 @@ fn a_rewind_that_does_not_fit_is_no_record() {
 /// What was before the fork is its parent's: going back there would take up the parent's goal, limits and folder.
 #[test]
 fn a_fork_is_gone_back_in_no_further_than_to_its_beginning() {
-    let (_, records) = golden("rehearsal");
+    let (_, records) = golden("1-first-rehearsal");
     let (n, _) = lineage::boundaries(&records)[2];
     let (beginning, _) = machine::lineage::beginning(&records, Some(n)).unwrap();
     let (parent, child) = (RunId::from_entropy([1; 12]), RunId::from_entropy([2; 12]));
@@ -209,7 +209,7 @@ fn a_fork_is_gone_back_in_no_further_than_to_its_beginning() {
 /// A price that the operator told is a fact. To go on without one is leave: it outlives a rewind, and no fork has it.
 #[test]
 fn what_was_said_about_the_price_stays_said() {
-    let (id, mut records) = golden("life-4");
+    let (id, mut records) = golden("1-first-life-4");
     let Event::RunCreated { terms } = &mut records[0].event else { panic!("{:?}", records[0]) };
     terms.model.price = None;
     let told = Price { input: 1, cache_read: 1, cache_write: 1, output: 1 };
