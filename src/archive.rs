@@ -22,6 +22,7 @@ use crate::headless::audit::Payloads;
 use crate::headless::exit;
 use crate::headless::output;
 use crate::headless::show;
+use crate::keeping;
 use crate::launch;
 use crate::launch::Ground;
 use crate::store::look::Survey;
@@ -41,6 +42,7 @@ pub fn carry_out(ground: &Ground, what: Archive) -> anyhow::Result<u8> {
             output::put(&if json { audit::json(&lines) } else { audit::text(&lines) });
             Ok(complain(&id, &survey))
         }
+        Archive::Remove { run, yes } => keeping::remove(ground, &run, yes),
         Archive::Repair { run } => mend(ground, &run),
     }
 }
@@ -83,14 +85,18 @@ pub fn show_rest(ground: &Ground, id: &RunId, form: Form, why: &anyhow::Error) -
     output::put_aside(&format!("tiller: {}\n", transcript(&format!("{why:#}"))));
     let survey = ground.home.survey(id)?;
     if let Ok(run) = Run::fold(id, &survey.records) {
+        let mut further = ways_on(id, &survey);
+        if survey.newer.is_none() {
+            further.insert(0, format!("tiller repair {}   # tries to mend it", id.short()));
+        }
         output::put(&match form {
             Form::Text => {
-                let shown = show::run(&run, None, &jiff::tz::TimeZone::system());
-                format!("as it stood at record {}; only to look at\n{shown}", run.seq)
+                let shown = show::rest(&run);
+                let further: String = further.iter().map(|line| format!("  {line}\n")).collect();
+                format!("as it stood at record {}; only to look at\n{shown}what helps, to type:\n{further}", run.seq)
             }
-            Form::Json => show::run_json(&run, None),
+            Form::Json => show::rest_json(&run, &further),
         });
-        output::put_aside(&format!("tiller: {}\n", ways_on(id, &survey)));
     }
     Ok(exit::FAILED)
 }
@@ -135,25 +141,21 @@ fn mend(ground: &Ground, prefix: &str) -> anyhow::Result<u8> {
         }
         Repair::Lost(survey) => {
             let code = complain(&id, &survey);
-            output::put_aside(&format!("nothing was changed; {}\n", ways_on(&id, &survey)));
+            let further: String = ways_on(&id, &survey).iter().map(|line| format!("  {line}\n")).collect();
+            let head = if further.is_empty() { "; its files are kept as they are" } else { "; what helps, to type:" };
+            output::put_aside(&format!("nothing was changed{head}\n{further}"));
             Ok(code)
         }
     }
 }
 
-/// What can still be done with a run of which records are lost.
-fn ways_on(id: &RunId, survey: &Survey) -> String {
+/// What can still be done with a run of which records are lost, as lines to type.
+fn ways_on(id: &RunId, survey: &Survey) -> Vec<String> {
     let short = id.short();
     let closed = Run::fold(id, &survey.records).ok().and_then(|run| run.history.last().map(|closed| closed.n));
-    match (closed, survey.records.is_empty()) {
-        (Some(n), _) => {
-            format!(
-                "`tiller fork {short} {n}` goes on from iteration {n} in a new run; `tiller export {short}` saves what can be read"
-            )
-        }
-        (None, false) => format!("`tiller export {short}` saves what can be read"),
-        (None, true) => "its files are kept as they are".to_string(),
-    }
+    let fork = closed.map(|n| format!("tiller fork {short} {n}   # goes on from iteration {n} in a new run"));
+    let export = (!survey.records.is_empty()).then(|| format!("tiller export {short}   # saves what can be read"));
+    fork.into_iter().chain(export).collect()
 }
 
 fn hint(id: &RunId) -> String {

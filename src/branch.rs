@@ -8,6 +8,7 @@ use crate::cli::lineage::Branch;
 use crate::domain::budget::Limit;
 use crate::domain::event::OwnerMode;
 use crate::domain::id::ClientId;
+use crate::domain::run::Run;
 use crate::domain::summary::Summary;
 use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
@@ -38,7 +39,8 @@ pub async fn carry_out(ground: &Ground, what: Branch) -> anyhow::Result<u8> {
             output::put(&format!("recorded · attempt {} · {}", run.attempt, show::parting(&run)));
         }
         Branch::Rewind { run, iteration, restore } => {
-            let mut standing = rewind(ground, &run, iteration).await?;
+            let (mut standing, told) = rewind(ground, &run, iteration, &client()).await?;
+            output::put(&told);
             if restore {
                 restoring::carry_out(ground, &mut standing, &client()).await?;
                 ground.home.write_summary(&Summary::of(&standing.run))?;
@@ -49,7 +51,10 @@ pub async fn carry_out(ground: &Ground, what: Branch) -> anyhow::Result<u8> {
             standing.journal.close().await;
             output::put(&show::parting(&standing.run));
         }
-        Branch::Fork { run, iteration, goal } => fork(ground, &run, iteration, goal)?,
+        Branch::Fork { run, iteration, goal } => {
+            let (run, told) = fork(ground, &run, iteration, goal, &client())?;
+            output::put(&format!("{told}\n{}", show::parting(&run)));
+        }
     }
     Ok(0)
 }
@@ -58,7 +63,14 @@ fn client() -> ClientId {
     ClientId("command line".to_string())
 }
 
-async fn rewind(ground: &Ground, prefix: &str, iteration: u32) -> anyhow::Result<Standing> {
+/// Goes back to the end of an iteration. Gives the run, still held, and what is to be told of it, what was not undone
+/// with it. Errors when it is held, or refuses.
+pub async fn rewind(
+    ground: &Ground,
+    prefix: &str,
+    iteration: u32,
+    client: &ClientId,
+) -> anyhow::Result<(Standing, String)> {
     let id = ground.home.find(prefix)?;
     let opened = ground.home.open(&id).await?;
     let (mut journal, mut records) = (opened.journal, opened.records);
@@ -68,7 +80,7 @@ async fn rewind(ground: &Ground, prefix: &str, iteration: u32) -> anyhow::Result
     let turned = turn(&run, &taken, ground.still(&run))?;
     records.extend(turned.records);
     let now = ground.still(&turned.run);
-    let Rewound { run, records: written, behind } = lineage::rewind(&turned.run, &records, iteration, &client(), now)?;
+    let Rewound { run, records: written, behind } = lineage::rewind(&turned.run, &records, iteration, client, now)?;
     records.extend(written);
     let batch = records.get(stored..).unwrap_or_default().to_vec();
     fault::batch(Side::Before, &batch);
@@ -78,15 +90,23 @@ async fn rewind(ground: &Ground, prefix: &str, iteration: u32) -> anyhow::Result
         journal.keep(run.clone()).await;
     }
     ground.home.write_summary(&Summary::of(&run))?;
-    output::put(&format!(
+    let told = format!(
         "run {} is back at the end of iteration {iteration}; what came after it is hidden, not removed\n{}",
         id.short(),
         show::behind(&behind)
-    ));
-    Ok(Standing { run, journal, records, behind })
+    );
+    Ok((Standing { run, journal, records, behind }, told))
 }
 
-fn fork(ground: &Ground, prefix: &str, asked: Option<u32>, goal: Option<Goal>) -> anyhow::Result<()> {
+/// Branches off after an iteration, the last closed one if none is named. Gives the new run, which nobody holds, and what
+/// is to be told of it. Errors when the parent is held or can't be read.
+pub fn fork(
+    ground: &Ground,
+    prefix: &str,
+    asked: Option<u32>,
+    goal: Option<Goal>,
+    client: &ClientId,
+) -> anyhow::Result<(Run, String)> {
     let parent = ground.home.find(prefix)?;
     let survey = ground.home.survey(&parent)?;
     let (beginning, iteration) = lineage::beginning(&survey.records, asked)?;
@@ -107,7 +127,7 @@ fn fork(ground: &Ground, prefix: &str, asked: Option<u32>, goal: Option<Goal>) -
     }
     let is_rehearsal = terms.rehearsal;
     let now = Now { at: ground.clock.now(), ..Now::default() };
-    let (run, record) = lineage::fork(past, &parent, iteration, terms, &client(), now)?;
+    let (run, record) = lineage::fork(past, &parent, iteration, terms, client, now)?;
     let own = std::slice::from_ref(&record);
     fault::batch(Side::Before, own);
     ground.home.branch(&run, lines, &record)?;
@@ -115,11 +135,10 @@ fn fork(ground: &Ground, prefix: &str, asked: Option<u32>, goal: Option<Goal>) -
     if is_rehearsal {
         rehearsal::copy(&from, &to)?;
     }
-    output::put(&format!(
+    let told = format!(
         "run {child} branches off from run {} after its iteration {iteration}; its limits count anew, nothing is \
-         allowed in advance, and files are as they are now\n{}",
+         allowed in advance, and files are as they are now",
         parent.short(),
-        show::parting(&run)
-    ));
-    Ok(())
+    );
+    Ok((run, told))
 }

@@ -31,6 +31,8 @@ use crate::domain::deadline::Deadline;
 use crate::domain::limits;
 use crate::domain::terms::Check;
 use crate::domain::trust::Trust;
+use crate::policy::keeping::Keep;
+use crate::tui::app::Alerts;
 
 pub(crate) mod checks;
 pub mod keys;
@@ -314,6 +316,27 @@ impl Settings {
                 Limit::At(limits::DAILY_COST.0)
             }
         }
+    }
+
+    /// The program that is told what happens, with its arguments; empty when there is none.
+    pub fn notify_command(&self) -> &[String] {
+        self.list(&["notify", "command"])
+    }
+
+    /// How the screen calls for the operator.
+    pub fn alerts(&self) -> Alerts {
+        let is_on = |name: &str| self.text(&["notify", name]) == Some("true");
+        Alerts { bell: is_on("bell"), desktop: is_on("desktop") }
+    }
+
+    /// How long, and how many, runs that have ended are kept.
+    pub fn keep(&self) -> Keep {
+        let limit = |name: &str| match self.get(&["keep", name]).map(|setting| &setting.value) {
+            Some(Value::Limit(limit)) => Some(*limit),
+            Some(Value::Text(_) | Value::List(_) | Value::Number(_) | Value::Checks(_)) | None => None,
+        };
+        let usual = Keep::default();
+        Keep { days: limit("days").unwrap_or(usual.days), runs: limit("runs").unwrap_or(usual.runs) }
     }
 
     /// The checks of a run; where there are none and it is wanted, one that asks the operator.

@@ -23,6 +23,7 @@ use crate::domain::visible::transcript;
 use crate::engine::clock::Clock;
 use crate::engine::clock::SystemClock;
 use crate::headless::lines::limit_phrase;
+use crate::keeping;
 use crate::launch;
 use crate::launch::Ground;
 use crate::machine;
@@ -66,6 +67,7 @@ pub async fn examine(places: &Places, settings: Result<&Settings, &ConfigError>)
         all.extend(model(places, settings));
         all.push(checks(settings));
         all.push(daily(places, settings));
+        all.push(kept(places, settings));
     }
     all.extend([store(places).await, runs(places), guard(), sandbox(), terminal()]);
     all
@@ -160,6 +162,15 @@ fn daily(places: &Places, settings: &Settings) -> Finding {
     }
 }
 
+/// What is removed next, since that is for good.
+fn kept(places: &Places, settings: &Settings) -> Finding {
+    let home = Home::new(places.state.clone(), launch::owner(OwnerMode::Records));
+    match home.and_then(|home| keeping::outlook(&home, settings.keep(), SystemClock::start().now())) {
+        Ok(text) => finding("kept runs", Standing::Ok, text),
+        Err(error) => finding("kept runs", Standing::Missing, error.to_string()),
+    }
+}
+
 /// Every journal is proven in a copy: a summary beside a store says nothing about the store.
 fn runs(places: &Places) -> Finding {
     let home = Home::new(places.state.clone(), launch::owner(OwnerMode::Records));
@@ -167,7 +178,7 @@ fn runs(places: &Places) -> Finding {
         Err(error) => return finding("runs", Standing::Missing, error.to_string()),
         Ok(listed) => listed,
     };
-    let (mut held, mut bad) = (0, Vec::new());
+    let (mut held, mut bad, mut refused) = (0, Vec::new(), Vec::new());
     for one in &all {
         let id = match one {
             Listed::Run { summary, .. } => &summary.id,
@@ -177,6 +188,7 @@ fn runs(places: &Places) -> Finding {
             Ok(survey) if survey.is_whole() => {}
             Ok(survey) => bad.push(format!("{id}: {}", ill(&survey))),
             Err(StoreError::Locked { .. }) => held += 1,
+            Err(StoreError::Disk { why, .. }) => refused.push(format!("{id}: {why}")),
             Err(error) => bad.push(format!("{id}: {error}")),
         }
     }
@@ -184,13 +196,17 @@ fn runs(places: &Places) -> Finding {
         0 => format!("{} in all", all.len()),
         held => format!("{} in all, {held} held by other processes and not looked into", all.len()),
     };
-    match bad.as_slice() {
-        [] => finding("runs", Standing::Ok, format!("{counted}, none damaged")),
-        some => {
-            let text = format!("{counted}; damaged: {}; `tiller repair RUN` tries to mend one", some.join("; "));
-            finding("runs", Standing::Partial, text)
-        }
+    if bad.is_empty() && refused.is_empty() {
+        return finding("runs", Standing::Ok, format!("{counted}, none damaged"));
     }
+    let mut text = counted;
+    if !bad.is_empty() {
+        text += &format!("; damaged: {}; `tiller repair RUN` tries to mend one", bad.join("; "));
+    }
+    if !refused.is_empty() {
+        text += &format!("; not looked into, because the disk refuses: {}", refused.join("; "));
+    }
+    finding("runs", Standing::Partial, text)
 }
 
 fn ill(survey: &Survey) -> String {

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use async_trait::async_trait;
@@ -18,6 +19,7 @@ use crate::config::Places;
 use crate::config::Settings;
 use crate::config::models::Known;
 use crate::domain::budget::Axis;
+use crate::domain::command::Refusal;
 use crate::domain::daily::Today;
 use crate::domain::event::Owner;
 use crate::domain::event::OwnerMode;
@@ -27,6 +29,8 @@ use crate::domain::id::RUN_ID_LENGTH;
 use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
+use crate::domain::lineage;
+use crate::domain::lineage::Behind;
 use crate::domain::model::Delta;
 use crate::domain::model::Dialect;
 use crate::domain::model::FailureClass;
@@ -42,12 +46,14 @@ use crate::domain::terms::Terms;
 use crate::domain::time::Now;
 use crate::domain::time::Span;
 use crate::domain::tool::ToolSpec;
+use crate::domain::visible::transcript;
 use crate::engine::clock::Clock;
 use crate::engine::clock::SystemClock;
 use crate::engine::driver;
 use crate::engine::driver::Driven;
 use crate::engine::driver::World;
 use crate::engine::redaction::Redactor;
+use crate::headless::output;
 use crate::machine;
 use crate::model;
 use crate::model::Model;
@@ -58,15 +64,21 @@ use crate::preflight;
 use crate::protocol::client::Client;
 use crate::rehearsal;
 use crate::secrets;
+use crate::sinks;
+use crate::sinks::Patience;
+use crate::sinks::Sink;
 use crate::store::Reader;
 use crate::store::ledger::Ledger;
 use crate::store::place::Home;
 use crate::store::sled::SledJournal;
 use crate::tools::Scene;
 use crate::tools::Toolbox;
+use crate::tools::hook::Hook;
 use crate::tui::app::Past;
 
 /// The folder of a run that holds what files were before its calls.
+/// The name under which is kept what the operator's command was told.
+const SINK: &str = "command";
 const PRE_IMAGES: &str = "pre-images";
 
 /// What every run of this process shares.
@@ -96,6 +108,7 @@ pub struct Seat {
     pub id: RunId,
     driven: Driven<SledJournal>,
     summaries: JoinHandle<()>,
+    sink: Option<JoinHandle<Result<(), String>>>,
 }
 
 impl Ground {
@@ -220,8 +233,34 @@ impl Ground {
                 summary.send_replace(now.clone());
             }),
         };
+        let sink = self.sink(&run, &workspace, &world.redactor)?;
         let driven = driver::start(run, journal, world, owner(OwnerMode::Drives));
-        Ok(Seat { id, driven, summaries })
+        let sink = sink.map(|sink| sinks::start(sink, &driven.handle));
+        Ok(Seat { id, driven, summaries, sink })
+    }
+
+    /// The operator's command that is told what happens, if there is one.
+    fn sink(&self, run: &Run, workspace: &Path, redactor: &Arc<Redactor>) -> anyhow::Result<Option<Sink>> {
+        let words = self.settings.notify_command().to_vec();
+        if words.is_empty() {
+            return Ok(None);
+        }
+        let (home, id) = (self.home.clone(), run.id.clone());
+        // A run that was never told of is told from its start if nobody has driven it yet, else from here on.
+        let told = home.read_told(&id, SINK).unwrap_or(match (&run.owner, &run.lineage) {
+            (None, None) => Seq(0),
+            (None, Some(_)) => Seq(run.seq.0.saturating_sub(1)),
+            (Some(_), _) => run.seq,
+        });
+        home.write_told(&id, SINK, told)?;
+        let hook = Hook::new(words, self.scene(Some(&id), workspace)?, limits::SINK_TIMEOUT);
+        let keep = move |seq| {
+            if let Err(error) = home.write_told(&id, SINK, seq) {
+                tracing::warn!(%error, "what was told is told again");
+            }
+        };
+        let redactor = redactor.clone();
+        Ok(Some(Sink { hook, patience: Patience::default(), redactor, told, keep: Arc::new(keep) }))
     }
 
     /// Writes the newest summary whenever there is one, off the engine's task.
@@ -279,6 +318,14 @@ impl Seat {
         (run, client)
     }
 
+    /// What a step back behind the end of an iteration would not undo. Errors when that is no place to go to.
+    pub async fn behind(&self, iteration: u32) -> anyhow::Result<Behind> {
+        let upto = self.driven.handle.run().borrow().seq;
+        let records = read(self.driven.handle.reader().as_ref(), upto).await?;
+        let seq = lineage::boundary(&records, iteration).map_err(Refusal::NotABoundary)?;
+        Ok(lineage::behind(&records, seq))
+    }
+
     /// Begins to read what its records up to one say that went by, for a screen that does not wait for it.
     pub fn past(&self, upto: Seq) -> oneshot::Receiver<Past> {
         let (id, reader) = (self.id.clone(), self.driven.handle.reader());
@@ -300,16 +347,37 @@ impl Seat {
     /// Lets go of the run: what is under way is ended and recorded, and the store is free for others when this
     /// returns. Gives the run as it was left.
     pub async fn leave(self) -> anyhow::Result<Run> {
-        let Seat { id: _, driven, summaries } = self;
+        let Seat { id: _, driven, summaries, sink } = self;
         let Driven { handle, task } = driven;
         let run = handle.run();
         drop(handle);
         let journal = task.await.context("the engine broke down; resume the run, its journal is whole")?;
+        if let Some(sink) = sink {
+            finish(sink).await;
+        }
         journal.close().await;
         // It ends by itself once the engine is gone; a task that broke down has ended, too.
         let _ = summaries.await;
         Ok(run.borrow().clone())
     }
+}
+
+/// Waits a moment until all is told that happened. What is not told then is told when the run is opened again.
+async fn finish(mut sink: JoinHandle<Result<(), String>>) {
+    let given_up = match tokio::time::timeout(Duration::from_millis(limits::SINK_PATIENCE.0), &mut sink).await {
+        Ok(Ok(Ok(()))) => return,
+        Ok(Ok(Err(why))) => why,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => {
+            sink.abort();
+            "it takes too long".to_string()
+        }
+    };
+    let given_up = transcript(&given_up);
+    output::put_aside(&format!(
+        "tiller: the command of notify.command was not told all that happened: {given_up}; the rest is told when the run \
+         is opened again\n"
+    ));
 }
 
 /// Reads the records of an open journal up to one.

@@ -11,8 +11,8 @@
 //! | 3 | `store`, `model`, `tools` | the outside world |
 //! | 4 | `engine` | tasks, time and order |
 //! | 5 | `protocol` | how a room talks to a run |
-//! | 6 | `tui`, `headless` | the rooms |
-//! | 7 | `cli`, `config`, `logging`, `launch`, `rehearsal`, `order`, `archive`, `branch`, `doctor`, `rooms`, `main.rs` | the roof |
+//! | 6 | `tui`, `headless`, `sinks` | the rooms, and what is told elsewhere |
+//! | 7 | `cli`, `config`, `logging`, `launch`, `rehearsal`, `order`, `archive`, `branch`, `keeping`, `doctor`, `rooms`, `main.rs` | the roof |
 
 pub mod domain;
 pub mod policy;
@@ -24,6 +24,7 @@ pub mod engine;
 pub mod protocol;
 pub mod tui;
 pub mod headless;
+pub mod sinks;
 pub mod archive;
 pub mod branch;
 pub mod cli;
@@ -33,6 +34,7 @@ pub mod launch;
 pub mod rehearsal;
 pub mod order;
 pub mod preflight;
+pub mod keeping;
 pub mod doctor;
 pub mod rooms;
 pub mod secrets;

@@ -35,6 +35,7 @@ use tiller::headless::Style;
 use tiller::headless::exit;
 use tiller::headless::output;
 use tiller::headless::show;
+use tiller::keeping;
 use tiller::launch;
 use tiller::launch::Ground;
 use tiller::launch::Priceless;
@@ -145,21 +146,28 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
     let ground = Ground::new(places, settings, mode)?;
     let _log = log(&ground);
     match ask {
-        Ask::Open(options) => open(&ground, &options).await,
+        Ask::Open(options) => {
+            let _keeping = keeping::begin(&ground);
+            open(&ground, &options).await
+        }
         Ask::Start { goal, options } => {
-            let is_watched = options.output == Output::Fitting && launch::has_screen();
+            let is_watched = options.output != Output::Json && Style::fitting_lines() == Style::Asking;
             let priceless = if is_watched { Priceless::Asked } else { Priceless::Refused };
             let terms = ground.terms(read_goal(goal)?, options.workspace.as_deref(), priceless)?;
             let seat = ground.start(launch::new_id()?, terms).await?;
+            let _keeping = keeping::begin(&ground);
             watch(&ground, seat, options.output, None).await
         }
         Ask::Rehearse { script, output } => {
             let seat = rehearse(&ground, script.as_deref()).await?;
+            let _keeping = keeping::begin(&ground);
             watch(&ground, seat, output, None).await
         }
         Ask::Resume { which, grant, output } => {
             let id = pick(&ground, which)?;
             let seat = ground.open(&id).await?;
+            // Not before this run is held: it may be one that is not kept any more.
+            let _keeping = keeping::begin(&ground);
             let first = match grant {
                 Grant::Nothing => Command::Resume,
                 Grant::Replans => Command::GrantReplans,

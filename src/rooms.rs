@@ -1,9 +1,11 @@
 //! The roof: walks between the screens of this process, the list of runs and one run at a time. A run goes on behind
 //! the list; it is left when another is opened, because one process drives one run.
 
+use crate::branch;
 use crate::cli::Options;
 use crate::config::Resume;
 use crate::domain::command::Command;
+use crate::domain::id::ClientId;
 use crate::domain::id::RunId;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
@@ -19,6 +21,9 @@ use crate::launch::Seat;
 use crate::tui;
 use crate::tui::Exit;
 use crate::tui::app;
+use crate::tui::lineage::Doubt;
+use crate::tui::lineage::Step;
+use crate::tui::lineage::StepKind;
 use crate::tui::list;
 use crate::tui::list::Choice;
 use crate::tui::list::ListOptions;
@@ -26,7 +31,9 @@ use crate::tui::theme::Palette;
 
 /// Opens the list of runs, and whatever is chosen there. Gives the exit status.
 pub async fn browse(ground: &Ground, options: &Options) -> anyhow::Result<u8> {
-    Rooms { ground, options: options.clone(), draft: String::new(), notice: None }.walk(None).await
+    Rooms { ground, options: options.clone(), draft: String::new(), notice: None, doubt: None, said: None }
+        .walk(None)
+        .await
 }
 
 /// Shows one run on the screen, and whatever is chosen after it. `first` is asked of the run at once.
@@ -35,7 +42,9 @@ pub async fn watch(ground: &Ground, seat: Seat, first: Option<Command>) -> anyho
         // A refusal is no error here: the screen shows what the run waits for.
         let _ = seat.client().submit(command).await;
     }
-    Rooms { ground, options: Options::default(), draft: String::new(), notice: None }.walk(Some(seat)).await
+    Rooms { ground, options: Options::default(), draft: String::new(), notice: None, doubt: None, said: None }
+        .walk(Some(seat))
+        .await
 }
 
 struct Rooms<'a> {
@@ -45,6 +54,10 @@ struct Rooms<'a> {
     draft: String,
     /// Why something did not work, for the list.
     notice: Option<String>,
+    /// A step that waits for the operator's word in the next room.
+    doubt: Option<Doubt>,
+    /// What is said first in the next room.
+    said: Option<String>,
 }
 
 /// Where to go from the list.
@@ -61,6 +74,19 @@ impl Rooms<'_> {
             if let Some(shown) = &seat {
                 match self.show(shown).await {
                     Ok(Exit::Runs) => {}
+                    Ok(Exit::Look(step)) => {
+                        self.look(shown, step).await;
+                        continue;
+                    }
+                    Ok(Exit::Do(step)) => {
+                        let id = shown.id.clone();
+                        leave(seat.take()).await;
+                        let opened = self.take(&id, step).await;
+                        seat = self.told(opened);
+                        if seat.is_some() {
+                            continue;
+                        }
+                    }
                     Ok(Exit::Left(_) | Exit::Ended(_)) => return part(seat).await,
                     Err(error) => return fail(seat, error).await,
                 }
@@ -85,6 +111,45 @@ impl Rooms<'_> {
         }
     }
 
+    /// Finds out what a step would not undo, for the room to ask about it.
+    async fn look(&mut self, seat: &Seat, step: Step) {
+        let does = match step.kind {
+            StepKind::Back => "What came after it is hidden, not removed. Money and counts stay.",
+            StepKind::Fork => {
+                "A new run begins with a copy of what came up to its end, and works at once. Its limits count anew, and \
+                 nothing is allowed in advance."
+            }
+        };
+        match seat.behind(step.iteration).await {
+            Ok(behind) => {
+                let text = show::behind(&behind);
+                let none = "Nothing that came after it changed anything.".to_string();
+                let undone = if text.is_empty() { vec![none] } else { text.lines().map(String::from).collect() };
+                let told = undone.into_iter().chain([does.to_string()]).collect();
+                self.doubt = Some(Doubt { step, told });
+            }
+            Err(error) => self.said = Some(format!("{error:#}")),
+        }
+    }
+
+    /// Goes back in a run that nobody holds, or branches off from it, and opens what that leads to.
+    async fn take(&mut self, id: &RunId, step: Step) -> anyhow::Result<Seat> {
+        let by = ClientId("operator".to_string());
+        let (id, told) = match step.kind {
+            StepKind::Back => {
+                let (standing, told) = branch::rewind(self.ground, id.as_str(), step.iteration, &by).await?;
+                standing.journal.close().await;
+                (id.clone(), told)
+            }
+            StepKind::Fork => {
+                let (run, told) = branch::fork(self.ground, id.as_str(), Some(step.iteration), None, &by)?;
+                (run.id, told)
+            }
+        };
+        self.said = told.lines().next().map(String::from);
+        self.ground.open(&id).await
+    }
+
     /// A run that was cut off goes on at once, where the configuration says so.
     async fn go_on_by_itself(&self, seat: Option<&Seat>) -> anyhow::Result<()> {
         let Some(seat) = seat.filter(|_| self.ground.settings.resume() == Resume::Auto) else { return Ok(()) };
@@ -102,12 +167,18 @@ impl Rooms<'_> {
         result.ok()
     }
 
-    async fn show(&self, seat: &Seat) -> anyhow::Result<Exit> {
+    async fn show(&mut self, seat: &Seat) -> anyhow::Result<Exit> {
         let (run, client) = seat.look();
         let past = seat.past(run.seq);
         let home = self.ground.home.clone();
         let id = seat.id.clone();
-        let options = app::Options { palette: palette(), draft: home.read_draft(&id) };
+        let options = app::Options {
+            palette: palette(),
+            draft: home.read_draft(&id),
+            alerts: self.ground.settings.alerts(),
+            doubt: self.doubt.take(),
+            said: self.said.take(),
+        };
         let keep = move |draft: &str| {
             if let Err(error) = home.write_draft(&id, draft) {
                 tracing::warn!(%error, "the draft could not be kept");

@@ -18,6 +18,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("protocol", &["domain", "policy", "machine", "store", "model", "tools", "engine"]),
     ("tui", &["domain", "policy", "machine", "store", "model", "tools", "engine", "protocol"]),
     ("headless", &["domain", "policy", "machine", "store", "model", "tools", "engine", "protocol"]),
+    ("sinks", &["domain", "policy", "machine", "store", "model", "tools", "engine", "protocol"]),
 ];
 
 /// The roof: it knows everyone, and nobody knows it.
@@ -32,6 +33,7 @@ const ROOF: &[&str] = &[
     "rehearsal",
     "order",
     "archive",
+    "keeping",
     "branch",
     "doctor",
     "rooms",

@@ -106,9 +106,12 @@ fn s_65_what_is_lost_is_named_and_the_rest_can_be_read() {
     let mended = stage.ask(&["repair", &id]);
     mended.check(20, &lost);
     mended.check(20, &["nothing was changed", "tiller fork 222222 ", "tiller export 222222"]);
-    stage
-        .ask(&["show", &id])
-        .check(20, &["record 200 is missing", "as it stood at record 199; only to look at", "[spend]"]);
+    let shown = stage.ask(&["show", &id]);
+    shown.check(20, &["record 200 is missing", "as it stood at record 199; only to look at", "[spend]"]);
+    shown.check(20, &["what helps, to type:\n  tiller repair 222222 ", "tiller fork 222222 ", "tiller export 222222"]);
+    assert!(!shown.out.contains("tiller resume") && !shown.out.contains("what to do"), "{shown}");
+    let json: serde_json::Value = serde_json::from_str(&stage.ask(&["show", &id, "--json"]).out).unwrap();
+    assert!(json["further"][0].as_str().unwrap().starts_with("tiller repair "), "{json}");
     let told = stage.ask(&["export", &id]);
     told.check(20, &lost);
     assert_eq!(told.out.lines().count(), 200);

@@ -19,6 +19,8 @@ use tiller::domain::budget::Axis;
 use tiller::domain::budget::Limit;
 use tiller::domain::budget::Limits;
 use tiller::domain::money::Price;
+use tiller::policy::keeping::Keep;
+use tiller::tui::app::Alerts;
 
 fn options(words: &[&str]) -> Options {
     let line = ["tiller", "run", "goal"].iter().chain(words).map(OsString::from);
@@ -78,6 +80,19 @@ fn nothing_is_needed() {
     assert_eq!(daily("budget.daily = '7.50'").unwrap(), Limit::At(7_500_000));
     assert_eq!(daily("budget.daily = 'unlimited'").unwrap(), Limit::Unlimited);
     assert!(daily("budget.daily = '0'").is_err());
+    let keep = |text: &str| merge(text, &[], &[]).map(|settings| settings.keep());
+    assert_eq!(settings.keep(), Keep { days: Limit::At(90), runs: Limit::At(500) });
+    let written = keep("[keep]\ndays = 7\nruns = 'unlimited'").unwrap();
+    assert_eq!(written, Keep { days: Limit::At(7), runs: Limit::Unlimited });
+    assert!(keep("keep.days = 0").is_err() && keep("keep.runs = -1").is_err());
+    assert_eq!((settings.alerts(), settings.notify_command()), (Alerts::default(), [].as_slice()));
+    let told = merge("[notify]\nbell = true\ncommand = ['notify-send', 'tiller']", &[], &[]).unwrap();
+    assert_eq!(told.alerts(), Alerts { bell: true, desktop: false });
+    assert_eq!(told.notify_command(), ["notify-send", "tiller"]);
+    for wrong in ["['']", "['./x']", "['a/b']", "[1]", "'x'"] {
+        let read = merge(&format!("notify.command = {wrong}"), &[], &[]);
+        assert!(read.is_err(), "{wrong}");
+    }
     assert_eq!((settings.checks(), settings.resume(), settings.instructions()), (vec![], Resume::Ask, ""));
     assert_eq!(
         settings.required_model().unwrap_err().to_string(),

@@ -45,6 +45,18 @@ pub enum Archive {
         #[arg(long, conflicts_with_all = ["json", "payloads"])]
         verify: bool,
     },
+    /// Remove a run that has ended, for good: its journal and all that is kept with it
+    #[command(after_help = "Example: tiller export k7f --out k7f.jsonl && tiller remove k7f\n\
+                            A line about it stays in removed.jsonl, in the state folder. The folder it worked in stays as \
+                            it is. You are asked first, or say --yes.")]
+    Remove {
+        /// The beginning of its name
+        #[arg(value_parser = run_prefix)]
+        run: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
     /// Mend the store of a run that does not open; what was found is kept
     Repair {
         /// The beginning of its name

@@ -32,6 +32,8 @@ pub enum Holds {
     Variables,
     /// A base URL.
     Address,
+    /// A program and its arguments.
+    Words,
     /// `ask` or `auto`.
     Resume,
     /// A trust mode.
@@ -44,6 +46,8 @@ pub enum Holds {
     Deadline,
     /// A limit on the cost of all runs.
     Daily,
+    /// So many, or as many as there are.
+    Count,
     /// A number of tokens.
     Tokens,
     /// Dollars per million tokens.
@@ -60,13 +64,14 @@ impl Holds {
             Holds::Variable => "the name of an environment variable in capitals, \"OPENAI_API_KEY\"",
             Holds::Variables => "a list of names of environment variables, [\"CARGO_HOME\"]",
             Holds::Address => "a base URL in quotes, \"https://host/v1\"",
+            Holds::Words => "a list of a program and its arguments, [\"/usr/local/bin/tell-me\"]",
             Holds::Resume => "\"ask\" or \"auto\"",
             Holds::Trust => "\"plan\", \"ask\", \"auto_edit\" or \"full_trust\"",
             Holds::Switch => "true or false",
             Holds::Limit(Axis::Cost) | Holds::Daily => "dollars in quotes, \"5.00\", or \"unlimited\"",
             Holds::Limit(Axis::Active) => "a time in quotes, \"2h\" or \"30m\", or \"unlimited\"",
             Holds::Deadline | Holds::Limit(Axis::Deadline) => "a time in quotes, \"3h\" or \"90m\", or \"none\"",
-            Holds::Limit(Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens) => {
+            Holds::Limit(Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens) | Holds::Count => {
                 "a whole number from 1, or \"unlimited\""
             }
             Holds::Tokens => "a whole number from 1",
@@ -136,6 +141,36 @@ pub const KEYS: &[Key] = &[
         Holds::Variables,
         "[]",
         "Environment variables that the agent's commands see besides the few that they always see.",
+    ),
+    key(
+        &["notify", "bell"],
+        Holds::Switch,
+        "false",
+        "Whether the screen rings the terminal's bell when the run calls for you and the window is not in front.",
+    ),
+    key(
+        &["notify", "desktop"],
+        Holds::Switch,
+        "false",
+        "Whether the screen has the terminal show a notification then (OSC 9); this works over ssh, too.",
+    ),
+    key(
+        &["notify", "command"],
+        Holds::Words,
+        "[]",
+        "A program that is told what happens, a line of JSON on its input each time. See docs/ENGINE.md, 11.2.",
+    ),
+    key(
+        &["keep", "days"],
+        Holds::Count,
+        "90",
+        "For how many days a run that has ended is kept after it was last touched. Then it is removed for good.",
+    ),
+    key(
+        &["keep", "runs"],
+        Holds::Count,
+        "500",
+        "How many runs that have ended are kept. Beyond, those that were not touched for longest are removed for good.",
     ),
     key(
         &["providers", NAME, "base_url"],

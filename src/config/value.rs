@@ -43,7 +43,12 @@ pub(crate) fn from_toml(holds: Holds, value: &Spanned<DeValue<'_>>) -> Result<Va
                 items.iter().map(|item| item.get_ref().as_str().map(ToString::to_string)).collect();
             texts.map_or_else(|| expected("a list with something else in it"), variables)
         }
-        (Holds::Checks | Holds::Variables, other) => expected(kind(other)),
+        (Holds::Words, DeValue::Array(items)) => {
+            let texts: Option<Vec<String>> =
+                items.iter().map(|item| item.get_ref().as_str().map(ToString::to_string)).collect();
+            texts.map_or_else(|| expected("a list with something else in it"), words)
+        }
+        (Holds::Checks | Holds::Variables | Holds::Words, other) => expected(kind(other)),
         (Holds::Switch, DeValue::Boolean(on)) => Ok(Value::Text(on.to_string())),
         (Holds::Switch, other) => expected(kind(other)),
         (_, DeValue::String(text)) => from_text(holds, text),
@@ -51,7 +56,7 @@ pub(crate) fn from_toml(holds: Holds, value: &Spanned<DeValue<'_>>) -> Result<Va
             Err(format!("money is written in quotes, so that it is exact; write \"{}\"", number.as_str()))
         }
         (Holds::Deadline | Holds::Limit(Axis::Active), other) => expected(kind(other)),
-        (Holds::Limit(_) | Holds::Daily | Holds::Tokens | Holds::Dollars, DeValue::Integer(number)) => {
+        (Holds::Limit(_) | Holds::Daily | Holds::Count | Holds::Tokens | Holds::Dollars, DeValue::Integer(number)) => {
             match i64::from_str_radix(number.as_str(), number.radix()) {
                 Ok(number) => from_text(holds, &number.to_string()),
                 Err(_) => expected("a number that is too large"),
@@ -84,6 +89,7 @@ pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
         Holds::Text => Ok(Value::Text(text.to_string())),
         Holds::Checks => checks::of(vec![Check::Command(text.to_string())]),
         Holds::Variables => variables(vec![text.to_string()]),
+        Holds::Words => words(vec![text.to_string()]),
         Holds::Variable if is_variable(text) => Ok(Value::Text(text.to_string())),
         // What stands here may be the key itself: it is never repeated.
         Holds::Variable => Err(format!(
@@ -102,12 +108,26 @@ pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
             Deadline::After(_) | Deadline::None => Ok(Value::Text(text.to_string())),
             Deadline::At(_) => Err(format!("{}; a moment is for one run: --deadline", expected())),
         },
+        Holds::Count => Axis::Loops.parse_limit(text).map(Value::Limit),
         Holds::Daily => Axis::Cost.parse_limit(text).map(Value::Limit),
         Holds::Tokens => match text.parse() {
             Ok(tokens) if tokens > 0 => Ok(Value::Number(tokens)),
             Ok(_) | Err(_) => Err(expected()),
         },
         Holds::Dollars => MicroUsd::parse_dollars(text).map(|price| Value::Number(price.0)).ok_or_else(expected),
+    }
+}
+
+/// A program is found by its whole path or on the search path: never beside where tiller happens to be started.
+fn words(words: Vec<String>) -> Result<Value, String> {
+    let is_found =
+        words.first().is_none_or(|program| program.starts_with('/') || (!program.is_empty() && !program.contains('/')));
+    if !is_found {
+        return Err("the program is named by its whole path, from / on, or by a name alone".to_string());
+    }
+    match words.iter().all(|word| word.len() <= limits::PATH_MAX_BYTES && !word.contains('\0')) {
+        true => Ok(Value::List(words)),
+        false => Err(format!("a word of it is longer than {} bytes", limits::PATH_MAX_BYTES)),
     }
 }
 

@@ -269,8 +269,14 @@ pub const SCRIPT_MAX_BYTES: u64 = 1024 * 1024;
 /// Longest single wait that a script may ask for: longer than any timeout that it could test.
 pub const SCRIPT_WAIT_MAX: Span = Span::seconds(600);
 
-/// Largest value in the store: sled keeps larger pages in files that it does not sync (docs/JOURNAL.md).
-pub const VALUE_MAX_BYTES: usize = 4 * 1024;
+/// Largest value in the store. sled writes up to 17 values as one page, and keeps a page of more than 127 KiB in a file
+/// that it does not sync (docs/JOURNAL.md).
+pub const VALUE_MAX_BYTES: usize = 7 * 1024;
+/// Length of the pieces of what is longer. Part of the format: a stub does not say how many pieces it has.
+pub const PIECE_BYTES: usize = 4 * 1024;
+/// Longest batch that is written without a transaction: with all that sled writes for it still shorter than one of its
+/// segments (docs/JOURNAL.md, "A batch").
+pub const PLAIN_BATCH_BYTES: usize = 32 * 1024;
 /// Longest record, in bytes, pieces counted together.
 pub const RECORD_MAX_BYTES: usize = 16 * 1024 * 1024;
 /// Largest file that is read from beside a store, in bytes: a summary, an owner, a draft, whose JSON can be six times
@@ -300,6 +306,24 @@ pub const RECORDS_PER_COMMIT: usize = 256;
 pub const SURVEY_RECORDS: u64 = 1_000_000;
 /// Damaged stores of one run that are kept beside its mended one: each repair keeps what it found.
 pub const KEPT_STORES: u32 = 1_000;
+/// Days for which a run that has ended is kept, where nothing else is configured.
+pub const KEPT_DAYS: u64 = 90;
+/// Runs that have ended and are kept, where nothing else is configured.
+pub const KEPT_RUNS: u64 = 500;
+/// The file with a line for each removed run, in bytes: some ten thousand lines, then a new one is begun.
+pub const REMOVED_MAX_BYTES: u64 = 4 * 1024 * 1024;
+/// The longest that a process waits at its end for the removal of the run that it is at.
+pub const REMOVAL_PATIENCE: Span = Span::seconds(2);
+/// The time that a command of the operator's has for being told something.
+pub const SINK_TIMEOUT: Span = Span::seconds(10);
+/// Before a sink that failed is tried again, the first time; each further wait is twice as long.
+pub const SINK_WAIT: Span = Span::seconds(1);
+/// The longest of these waits.
+pub const SINK_WAIT_MAX: Span = Span::seconds(5 * 60);
+/// Failures in a row after which a sink is given up in this process: after some 13 minutes.
+pub const SINK_FAILURES: u32 = 11;
+/// How long leaving a run waits until what happened at its end is told.
+pub const SINK_PATIENCE: Span = Span::seconds(3);
 /// Longest file that is imported, in bytes: some thousand iterations of the longest results.
 pub const IMPORT_MAX_BYTES: u64 = 1024 * 1024 * 1024;
 /// Commits that fail are tried so often before the run parks for storage.

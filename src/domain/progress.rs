@@ -157,6 +157,11 @@ impl Progress {
         self.faults.get(tool).is_some_and(|count| *count >= limits::TOOL_FAULTS)
     }
 
+    /// The tools that are not used any more.
+    pub fn disabled(&self) -> impl Iterator<Item = &str> {
+        self.faults.keys().map(String::as_str).filter(|tool| self.is_disabled(tool))
+    }
+
     /// Empties the windows that a replan, an interjection or the operator's resume of a stall empties: N, W and C. The
     /// others go on, and end when the model does something else.
     pub fn reset_windows(&mut self) {

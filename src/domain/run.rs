@@ -479,7 +479,7 @@ impl Run {
     }
 
     /// When the driver must look at the run again without an input.
-    pub fn deadline(&self) -> Option<Timestamp> {
+    pub fn wakes_at(&self) -> Option<Timestamp> {
         match &self.status {
             // A deadline ends a wait; where something is under way, that ends first.
             Status::Running => self.retry_at.map(|at| match self.pool.limits().deadline {

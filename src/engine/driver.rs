@@ -222,7 +222,7 @@ impl<J: Journal> Driver<J> {
                     None => return self.part().await,
                 },
                 outcome = self.tasks.next() => (Input::Outcome(outcome), None),
-                () = wait_until(&self.clock, self.run.deadline()) => (Input::Tick, None),
+                () = wait_until(&self.clock, self.run.wakes_at()) => (Input::Tick, None),
             };
             self.take(input, answer).await?;
         }

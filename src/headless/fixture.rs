@@ -113,8 +113,15 @@ pub(crate) struct Desk {
 impl Desk {
     /// An engine with a new run.
     pub(crate) fn new(replies: Vec<Reply>) -> Desk {
+        Desk::with(replies, |_| {})
+    }
+
+    /// One whose terms are changed before it begins.
+    pub(crate) fn with(replies: Vec<Reply>, change: impl FnOnce(&mut Terms)) -> Desk {
         let id = RunId::from_entropy([7; RUN_ID_LENGTH]);
-        let record = create(terms(), NOW);
+        let mut terms = terms();
+        change(&mut terms);
+        let record = create(terms, NOW);
         let run = Run::begin(id, &record).unwrap();
         Desk { run, records: Arc::new(Mutex::new(vec![record])), replies: replies.into() }
     }

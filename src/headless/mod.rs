@@ -21,16 +21,17 @@ use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::status::Status;
+use crate::headless::asking::Asking;
 use crate::headless::input::Typed;
 use crate::headless::input::typed;
 use crate::headless::output::Printer;
 use crate::headless::prompt::Meaning;
-use crate::headless::prompt::Prompt;
 use crate::headless::prompt::read_unasked;
 use crate::headless::text::title;
 use crate::protocol::client::Client;
 use crate::protocol::client::Update;
 
+pub mod asking;
 pub mod audit;
 pub mod exit;
 #[cfg(test)]
@@ -197,7 +198,7 @@ struct Room {
     run: Option<Run>,
     style: Style,
     zone: TimeZone,
-    prompt: Option<Prompt>,
+    asking: Option<Asking>,
     /// The newest record that a command was answered with; until it is here, the replica is behind.
     acknowledged: Seq,
     /// Whether lines may still be typed.
@@ -218,8 +219,8 @@ impl Room {
             Style::Json => String::new(),
         };
         let hears = style == Style::Asking;
-        let (prompt, acknowledged, left_by, note) = (None, Seq(0), None, String::new());
-        Room { id, run, style, zone, prompt, acknowledged, hears, left_by, text, note }
+        let (asking, acknowledged, left_by, note) = (None, Seq(0), None, String::new());
+        Room { id, run, style, zone, asking, acknowledged, hears, left_by, text, note }
     }
 
     fn take(&mut self, records: &[Record]) -> Result<(), HeadlessError> {
@@ -250,12 +251,18 @@ impl Room {
         }
     }
 
-    async fn submit(&mut self, client: &Client, command: Command) {
-        match client.submit(command).await {
+    /// Sends a command; says whether it was accepted.
+    async fn submit(&mut self, client: &Client, command: Command) -> bool {
+        let answer = client.submit(command).await;
+        self.asking = None;
+        match answer {
             Ok(seq) => self.acknowledged = self.acknowledged.max(seq),
-            Err(refusal) => self.tell(&format!("[refused] {}\n", title(&refusal.to_string()))),
+            Err(refusal) => {
+                self.tell(&format!("[refused] {}\n", title(&refusal.to_string())));
+                return false;
+            }
         }
-        self.prompt = None;
+        true
     }
 
     /// Asks for what waits, unless it is asked for already.
@@ -264,21 +271,26 @@ impl Room {
         if !self.hears || self.left_by.is_some() || run.seq < self.acknowledged {
             return;
         }
-        if self.prompt.as_ref().is_some_and(|prompt| prompt.holds(run)) {
+        if self.asking.as_ref().is_some_and(|asking| asking.holds(run)) {
             return;
         }
-        let (prompt, text) = Prompt::of(run, Instant::now()).unzip();
-        self.prompt = prompt;
+        let (asking, text) = Asking::of(run, Instant::now()).unzip();
+        self.asking = asking;
         self.text += &text.unwrap_or_default();
     }
 
     async fn hear(&mut self, client: &Client, typed: &Typed) {
-        let meaning = match &mut self.prompt {
-            Some(prompt) => prompt.read(&typed.line, typed.at, Instant::now()),
+        let meaning = match &mut self.asking {
+            Some(asking) => asking.read(&typed.line, typed.at, Instant::now()),
             None => read_unasked(&typed.line),
         };
         match meaning {
-            Meaning::Command(command) => self.submit(client, command).await,
+            Meaning::Command(command) => drop(self.submit(client, command).await),
+            Meaning::Both(first, second) => {
+                if self.submit(client, first).await {
+                    self.submit(client, second).await;
+                }
+            }
             Meaning::Reply(text) => self.tell(&text),
             Meaning::Nothing => {}
         }
@@ -315,8 +327,8 @@ impl Room {
             Status::Completed(_) | Status::Failed(_) | Status::Cancelled => true,
             Status::Queued | Status::Running => false,
             Status::Parked(_) if self.is_leaving() => true,
-            Status::Parked(_) if run.deadline().is_some() => false,
-            Status::Parked(_) => self.prompt.is_none() || !self.hears,
+            Status::Parked(_) if run.wakes_at().is_some() => false,
+            Status::Parked(_) => self.asking.is_none() || !self.hears,
         }
     }
 
@@ -346,7 +358,9 @@ mod tests {
     use super::*;
     use crate::domain::approval::Decision;
     use crate::domain::model::FailureClass;
+    use crate::domain::money::MicroUsd;
     use crate::domain::run::Waits;
+    use crate::domain::terms::Check;
     use crate::domain::time::Span;
     use crate::headless::fixture::Desk;
     use crate::headless::fixture::Paper;
@@ -400,6 +414,27 @@ mod tests {
 
     fn work() -> Desk {
         Desk::new(vec![plans(), asks_for("run_command", "make all"), finishes()])
+    }
+
+    #[tokio::test]
+    async fn a_claim_is_confirmed_by_a_line() {
+        let checks = vec![Check::OperatorConfirm(String::new())];
+        let desk = Desk::with(vec![plans(), finishes()], |terms| terms.checks = checks);
+        let stage = Stage::open(desk, Style::Asking, Paper::default(), None);
+        stage.types("is it so?", "y well done", late()).await;
+        let (run, out, _) = stage.ends().await;
+        assert_eq!(exit::exit_code(&run.status), 0, "{out}");
+        assert!(out.contains("asked of you: Is the goal reached?\n"), "{out}");
+    }
+
+    #[tokio::test]
+    async fn a_price_is_given_by_a_line() {
+        let desk = Desk::with(vec![plans(), finishes()], |terms| terms.model.price = None);
+        let stage = Stage::open(desk, Style::Asking, Paper::default(), None);
+        stage.types("[price] nobody knows", "0.25 2.00", late()).await;
+        let (run, out, _) = stage.ends().await;
+        assert_eq!(exit::exit_code(&run.status), 0, "{out}");
+        assert!(run.pool.spent() > MicroUsd(0));
     }
 
     #[tokio::test]

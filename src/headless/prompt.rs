@@ -1,4 +1,4 @@
-//! What is asked of a person line by line, and what a typed line means as an answer. Pure: the run, the line and the
+//! What is asked of a person about a call, and what a typed line means as an answer. Pure: the run, the line and the
 //! moments in, a command or a text out.
 //!
 //! A decision holds for the call that was printed, in full, before the line was typed: an early line decides nothing,
@@ -41,6 +41,8 @@ pub struct Prompt {
 pub enum Meaning {
     /// A command for the run.
     Command(Command),
+    /// Two, the second once the first is accepted.
+    Both(Command, Command),
     /// Nothing yet; this is said to the person.
     Reply(String),
     /// Nothing at all.
@@ -142,7 +144,8 @@ pub fn read_unasked(line: &str) -> Meaning {
     }
 }
 
-fn said(line: &str) -> Command {
+/// A line as words for the agent.
+pub(crate) fn said(line: &str) -> Command {
     Command::Interject { text: line.to_string(), policy: Policy::Next }
 }
 
@@ -231,7 +234,7 @@ mod tests {
                 Meaning::Command(Command::Resolve { call: CallId(2), resolution }) => format!("{resolution:?}"),
                 Meaning::Command(Command::Answer { call: CallId(2), text }) => format!("answer {text}"),
                 Meaning::Command(Command::Interject { text, .. }) => format!("say {text}"),
-                Meaning::Command(other) => panic!("{other:?}"),
+                Meaning::Command(other) | Meaning::Both(other, _) => panic!("{other:?}"),
                 Meaning::Reply(text) => text.lines().next().unwrap_or_default().to_string(),
                 Meaning::Nothing => "nothing".to_string(),
             };

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::domain::budget::Axis;
 use crate::domain::daily::Today;
 use crate::domain::id::CallId;
+use crate::domain::limits;
 use crate::domain::lineage::Behind;
 use crate::domain::lineage::Lineage;
 use crate::domain::message::Message;
@@ -47,6 +48,32 @@ pub fn run(run: &Run, today: Option<Today>, zone: &TimeZone) -> String {
     if let Some(way_on) = run.status.way_on() {
         text += &format!("  {}\n", way_on.replace("RUN", run.id.short()));
     }
+    text += &facts(run, today);
+    for (id, amount) in run.pool.doubtful() {
+        text += &format!("  {id} {amount}; if you know better: tiller correct {} {id} DOLLARS\n", run.id.short());
+    }
+    for (call, waits) in run.waiting() {
+        text += &head(call, waits, call.digest().as_ref());
+        text += &whole(call, waits);
+    }
+    text + &to_type(run)
+}
+
+/// What can be read of a run that can't be opened: how it stood, and nothing that could only be done if it could.
+pub fn rest(run: &Run) -> String {
+    let head = created(run, &run.terms);
+    format!(
+        "{head}[stood] {}, iteration {}\n{}{}",
+        run.status.phrase(),
+        run.iteration.n,
+        plan_lines(&run.plan),
+        facts(run, None)
+    )
+}
+
+/// What is known of a run besides its head, its status and its plan.
+fn facts(run: &Run, today: Option<Today>) -> String {
+    let mut text = String::new();
     if let Some(line) = &run.lineage {
         let Lineage { parent, iteration, cost, .. } = line;
         text += &format!("[fork] of run {parent} after its iteration {iteration}, which had cost {cost} by then\n");
@@ -63,9 +90,6 @@ pub fn run(run: &Run, today: Option<Today>, zone: &TimeZone) -> String {
             "  {} of it can't be verified: calls that were cut off count at their worst case\n",
             run.pool.unverified()
         );
-        for (id, amount) in run.pool.doubtful() {
-            text += &format!("    {id} {amount}; if you know better: tiller correct {} {id} DOLLARS\n", run.id.short());
-        }
     }
     text += &lacking(&run.lacks);
     if let Some(trouble) = &run.trouble {
@@ -77,12 +101,14 @@ pub fn run(run: &Run, today: Option<Today>, zone: &TimeZone) -> String {
     for said in &run.interjections {
         text += &format!("[you] {}, not told yet: {}\n{}", said.id, said.policy.phrase(), block(&said.text));
     }
-    text += &deeds(run);
-    for (call, waits) in run.waiting() {
-        text += &head(call, waits, call.digest().as_ref());
-        text += &whole(call, waits);
+    for tool in run.progress.disabled() {
+        text += &format!(
+            "[tool] {} broke {} times and is not used any more in this run\n",
+            title(tool),
+            limits::TOOL_FAULTS
+        );
     }
-    text + &to_type(run)
+    text + &deeds(run)
 }
 
 /// What was done, or refused: every call that could change something and has ended, and the last claim.
@@ -182,6 +208,19 @@ fn to_type(run: &Run) -> String {
 
 /// A run in full, as one JSON object.
 pub fn run_json(run: &Run, today: Option<Today>) -> String {
+    format!("{}\n", whole_json(run, today))
+}
+
+/// What can be read of a run that can't be opened, as one JSON object, with the lines that help.
+pub fn rest_json(run: &Run, further: &[String]) -> String {
+    let mut all = whole_json(run, None);
+    all["remedy"] = Value::Null;
+    all["waiting"] = json!([]);
+    all["further"] = json!(further);
+    format!("{all}\n")
+}
+
+fn whole_json(run: &Run, today: Option<Today>) -> Value {
     let axes: serde_json::Map<String, Value> = Axis::ALL
         .iter()
         .map(|axis| {
@@ -194,7 +233,7 @@ pub fn run_json(run: &Run, today: Option<Today>) -> String {
         Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => None,
     };
     let waiting: Vec<Value> = run.waiting().into_iter().map(|(call, waits)| waiting_json(run, call, waits)).collect();
-    let whole = json!({
+    json!({
         "summary": Summary::of(run),
         "goal": run.terms.goal.as_str(),
         "reason": reason,
@@ -207,9 +246,9 @@ pub fn run_json(run: &Run, today: Option<Today>) -> String {
         "doubtful": run.pool.doubtful().map(|(id, amount)| json!({"call": id.to_string(), "amount": amount})).collect::<Vec<_>>(),
         "today": today.map(|Today { spent, limit }| json!({"spent": spent, "limit": limit})),
         "waiting": waiting,
+        "disabled": run.progress.disabled().collect::<Vec<_>>(),
         "further": further(run),
-    });
-    format!("{whole}\n")
+    })
 }
 
 fn waiting_json(run: &Run, call: &ToolCall, waits: Waits) -> Value {
@@ -317,6 +356,18 @@ mod tests {
         let today = Today { spent: MicroUsd(3_000_000), limit: Limit::At(20_000_000) };
         let line = "  all runs together: $3.00 of $20.00 in 24 hours\n";
         assert_eq!(run(&shown, Some(today), &TimeZone::UTC).replace(line, ""), expected);
+    }
+
+    #[test]
+    fn a_tool_that_is_not_used_any_more_is_named() {
+        let mut shown = waiting();
+        shown.progress.faults.insert("list_dir".to_string(), limits::TOOL_FAULTS);
+        shown.progress.faults.insert("shell".to_string(), 1);
+        let text = run(&shown, None, &TimeZone::UTC);
+        assert!(text.contains("[tool] list_dir broke 3 times and is not used any more in this run\n"), "{text}");
+        assert!(!text.contains("[tool] shell"), "{text}");
+        let json: Value = serde_json::from_str(&run_json(&shown, None)).unwrap();
+        assert_eq!(json.pointer("/disabled"), Some(&json!(["list_dir"])));
     }
 
     #[test]

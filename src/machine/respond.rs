@@ -113,7 +113,7 @@ pub(crate) fn status(status: Status, by: Option<&ClientId>) -> Event {
 /// A time was reached: a run that waited for its provider goes on.
 fn tick(run: &Run, now: Now) -> Vec<Event> {
     let waited = matches!(run.status, Status::Parked(_)) && run.is_driven();
-    let reached = run.deadline().is_some_and(|at| at <= now.at);
+    let reached = run.wakes_at().is_some_and(|at| at <= now.at);
     if waited && reached { vec![status(Status::Running, None)] } else { Vec::new() }
 }
 

@@ -141,7 +141,7 @@ fn closing(run: &Run, phase: Phase) -> String {
         );
     }
     parts.extend(nudge(run));
-    parts.extend(run.progress.faults.keys().filter(|tool| run.progress.is_disabled(tool)).map(|tool| {
+    parts.extend(run.progress.disabled().map(|tool| {
         format!(
             "The tool {tool} broke {} times and is not used any more in this run. Do without it.",
             limits::TOOL_FAULTS

@@ -15,6 +15,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use tempfile::NamedTempFile;
+
 use crate::store::StoreError;
 
 const DIR_MODE: u32 = 0o700;
@@ -37,10 +39,25 @@ pub(crate) fn create_new(path: &Path) -> io::Result<File> {
 /// Replaces a file by rename, so that readers see all of the old or all of the new. Not synced: for files that can be
 /// made anew.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    persist(write_beside(path, bytes)?, path)
+}
+
+/// The same, for what can't be made anew: after a power cut it is the old or the new, never empty.
+pub(crate) fn replace_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let file = write_beside(path, bytes)?;
+    file.as_file().sync_data()?;
+    persist(file, path)
+}
+
+fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let dir = path.parent().ok_or_else(|| io::Error::other("it has no directory"))?;
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    let mut file = NamedTempFile::new_in(dir)?;
     file.as_file().set_permissions(Permissions::from_mode(FILE_MODE))?;
     file.write_all(bytes)?;
+    Ok(file)
+}
+
+fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
@@ -62,6 +79,44 @@ pub(crate) fn require_file(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a file"))
+}
+
+/// Which file it is, as long as it is open somewhere: its device and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity(u64, u64);
+
+/// What a file is, but for its times.
+pub(crate) struct Glance {
+    pub(crate) identity: Identity,
+    /// Its length.
+    pub(crate) bytes: u64,
+}
+
+/// Looks at a file without asking for its times. Linux notes that somebody knows them, and from then on each write
+/// brings new ones, which the next sync has to write as well: asked after every sync, that costs half a sync more.
+#[cfg(target_os = "linux")]
+pub(crate) fn glance(path: &Path) -> io::Result<Glance> {
+    let wanted = rustix::fs::StatxFlags::INO | rustix::fs::StatxFlags::SIZE;
+    match rustix::fs::statx(rustix::fs::CWD, path, rustix::fs::AtFlags::empty(), wanted) {
+        Ok(facts) => {
+            let device = u64::from(facts.stx_dev_major) << 32 | u64::from(facts.stx_dev_minor);
+            Ok(Glance { identity: Identity(device, facts.stx_ino), bytes: facts.stx_size })
+        }
+        // An old system, or a container that does not know the call.
+        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => look(path),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Looks at a file.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn glance(path: &Path) -> io::Result<Glance> {
+    look(path)
+}
+
+fn look(path: &Path) -> io::Result<Glance> {
+    let facts = path.metadata()?;
+    Ok(Glance { identity: Identity(facts.dev(), facts.ino()), bytes: facts.len() })
 }
 
 /// Makes the names in a directory durable.

@@ -8,6 +8,7 @@ pub mod ledger;
 pub mod look;
 pub mod memory;
 pub mod place;
+pub mod remove;
 pub mod repair;
 pub mod sled;
 pub mod transfer;
@@ -18,9 +19,11 @@ mod codec;
 mod database;
 mod files;
 mod owner;
+mod room;
 mod snaps;
 mod trees;
 mod upcast;
+mod values;
 
 use std::path::PathBuf;
 

@@ -1,9 +1,10 @@
 //! The state directory and the runs in it: create, open, find, list; and the small files beside a store.
 //!
-//! `<state>/runs/<run id>/` holds `store/` (sled), `anchor`, `owner.json`, `summary.json` and `draft.json`. Directories
+//! `<state>/runs/<run id>/` holds `store/` (sled), `anchor`, `owner.json`, `summary.json`, `draft.json` and `sinks.json`. Directories
 //! are 0700, our files 0600; sled's own files have the mode that the umask leaves, inside a directory that nobody else
 //! can enter. This file must not call sled, and must not decide anything by a summary.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use crate::domain::summary::Listed;
 use crate::domain::summary::Summary;
 use crate::domain::text::head;
 use crate::domain::time::Span;
+use crate::domain::time::Timestamp;
 use crate::store::StoreError;
 use crate::store::codec;
 use crate::store::codec::Mark;
@@ -25,6 +27,8 @@ use crate::store::files;
 use crate::store::look;
 use crate::store::look::Survey;
 use crate::store::owner;
+use crate::store::remove;
+use crate::store::remove::Removal;
 use crate::store::repair;
 use crate::store::repair::Repair;
 use crate::store::sled::SledJournal;
@@ -36,6 +40,7 @@ use crate::store::trees::explain;
 
 const SUMMARY: &str = "summary.json";
 const DRAFT: &str = "draft.json";
+const SINKS: &str = "sinks.json";
 
 /// The state directory, and on whose behalf runs are opened. Everything but `create` and `open` blocks for as long as
 /// a few small files take to read; `list` and `latest` may open stores.
@@ -175,6 +180,34 @@ impl Home {
         Ok(newest)
     }
 
+    /// The runs that have ended and that nobody holds, and when each was touched last. As `list`.
+    pub fn ended(&self) -> Result<Vec<(RunId, Timestamp)>, StoreError> {
+        let ended = |one: Listed| match one {
+            Listed::Run { summary, held_by: None } if summary.status.is_end() => Some(*summary),
+            Listed::Run { .. } | Listed::Damaged { .. } => None,
+        };
+        // Opening a run, or importing one, changes its directory.
+        let touched = |id: &RunId| self.run_dir(id).metadata()?.modified();
+        let at = |id: &RunId| jiff::Timestamp::try_from(touched(id).ok()?).ok()?.as_millisecond().try_into().ok();
+        let with_time = |summary: Summary| {
+            let touched = at(&summary.id).map_or(summary.updated, |at| summary.updated.max(Timestamp(at)));
+            (summary.id, touched)
+        };
+        Ok(self.list()?.into_iter().filter_map(ended).map(with_time).collect())
+    }
+
+    /// Removes a run that nobody holds, if it `may` be, asked while it is held. Errors with `NotFound`, `Locked`,
+    /// `Damaged`, `TooNew` or `Disk`; then it is there as it was. Blocks.
+    pub fn remove(&self, id: &RunId, may: impl FnOnce(&Run) -> bool + Send) -> Result<Removal, StoreError> {
+        let site = self.known_site(id)?;
+        on_store_thread(|| remove::remove(&site, may)).unwrap_or_else(|| Err(StoreError::Closed(id.clone())))
+    }
+
+    /// Deletes what removals that were cut off left. Blocks.
+    pub fn sweep(&self) -> Result<(), StoreError> {
+        remove::sweep(&self.runs).map_err(|error| disk("deleting what is left of removed runs".to_string(), &error))
+    }
+
     /// The directory of a run, whether there is one or not.
     pub fn run_dir(&self, id: &RunId) -> PathBuf {
         self.runs.join(id.as_str())
@@ -206,6 +239,19 @@ impl Home {
             json.and_then(|json| files::replace(&path, &json))
         };
         written.map_err(|error| disk(format!("keeping the draft of run {id}"), &error))
+    }
+
+    /// The last record that a sink was told of; nothing when it was never told of this run.
+    pub fn read_told(&self, id: &RunId, sink: &str) -> Option<Seq> {
+        let bytes = files::read(&self.run_dir(id).join(SINKS), limits::SIDE_FILE_MAX_BYTES).ok()?;
+        serde_json::from_slice::<BTreeMap<String, Seq>>(&bytes).ok()?.get(sink).copied()
+    }
+
+    /// Keeps the last record that a sink was told of.
+    pub fn write_told(&self, id: &RunId, sink: &str, told: Seq) -> Result<(), StoreError> {
+        let json = serde_json::to_vec(&BTreeMap::from([(sink, told)])).map_err(std::io::Error::from);
+        json.and_then(|json| files::replace_synced(&self.run_dir(id).join(SINKS), &json))
+            .map_err(|error| disk(format!("keeping what was told of run {id}"), &error))
     }
 
     fn site(&self, id: &RunId) -> Site {

@@ -8,6 +8,7 @@ mod edit_file;
 mod environment;
 mod family;
 pub mod guard;
+pub mod hook;
 mod list_dir;
 mod names;
 pub mod orphans;

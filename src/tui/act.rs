@@ -24,6 +24,7 @@ use crate::tui::app::View;
 use crate::tui::composer::Composer;
 use crate::tui::keymap;
 use crate::tui::keymap::Place;
+use crate::tui::lineage::StepKind;
 use crate::tui::popup::Asks;
 use crate::tui::popup::Popup;
 use crate::tui::scroll::Anchor;
@@ -191,7 +192,9 @@ impl App {
             Action::Pause => return self.submit(Command::Pause(Pause::AfterTool), None),
             Action::PauseLater => return self.submit(Command::Pause(Pause::AfterIteration), None),
             Action::AskTrust => self.ask_trust(),
-            Action::Resume => return self.submit(Command::Resume, None),
+            Action::Resume => return self.resume(),
+            Action::AskBack => self.ask_step(StepKind::Back),
+            Action::AskFork => self.ask_step(StepKind::Fork),
             Action::GrantReplans => return self.submit(Command::GrantReplans, None),
             Action::RefuseClaim if self.run.confirming().is_some() => {
                 self.popups.push(Popup::Words { asks: Asks::WrongClaim, line: Composer::default() });

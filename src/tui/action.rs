@@ -71,6 +71,10 @@ pub enum Action {
     Resume,
     /// Resume a stalled run and grant it new replans.
     GrantReplans,
+    /// Ask for the iteration to go back to.
+    AskBack,
+    /// Ask for the iteration to branch off after.
+    AskFork,
     /// Say that the claim is right.
     ConfirmClaim,
     /// Say that the claim is wrong, and why.

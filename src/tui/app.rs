@@ -21,11 +21,15 @@ use crate::domain::run::Waits;
 use crate::domain::time::Timestamp;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
+use crate::policy::notice;
 use crate::tui::chronicle::Chronicle;
 use crate::tui::composer::Composer;
 use crate::tui::guard::Guard;
 use crate::tui::guard::Shown;
+use crate::tui::lineage::Doubt;
+use crate::tui::lineage::Step;
 use crate::tui::live::Live;
+use crate::tui::popup::Asks;
 use crate::tui::popup::Popup;
 use crate::tui::scroll::Scroll;
 use crate::tui::theme::Palette;
@@ -49,6 +53,21 @@ pub struct Options {
     pub palette: Palette,
     /// What was being written when the run was left.
     pub draft: String,
+    /// How the operator is called while the window is not in front.
+    pub alerts: Alerts,
+    /// A step that the operator asked for and that waits for their word.
+    pub doubt: Option<Doubt>,
+    /// What is said at first.
+    pub said: Option<String>,
+}
+
+/// How the operator is called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Alerts {
+    /// By the terminal's bell.
+    pub bell: bool,
+    /// By a notification that the terminal shows.
+    pub desktop: bool,
 }
 
 /// What the records say that went by before the screen was there, and the run does not keep: checks and stalls gone by,
@@ -114,6 +133,10 @@ pub enum Out {
     Leave,
     /// Show the list of runs; the run is left as it is.
     OpenRuns,
+    /// Find out what a step would not undo, and ask.
+    Look(Step),
+    /// Do it.
+    Do(Step),
     /// Suspend to the shell.
     Suspend,
     /// Clear the terminal and draw everything anew.
@@ -193,6 +216,8 @@ pub struct App {
     pub now: Moment,
     /// The colours.
     pub palette: Palette,
+    /// Why the operator is called, until a frame was drawn.
+    pub call: Option<String>,
     /// What has the keys.
     pub focus: Focus,
     /// Whether the focused pane has the screen for itself.
@@ -278,9 +303,15 @@ impl App {
             last_stop_ms: None,
             next_ticket: 1,
             is_urgent: true,
+            call: None,
             run,
         };
         app.refresh_waiting();
+        let asked = options.doubt.map(|doubt| Popup::Words { asks: Asks::Sure(doubt), line: Composer::default() });
+        app.popups.extend(asked);
+        if let Some(said) = options.said {
+            app.say(said, Role::Text);
+        }
         if !app.composer.is_empty() {
             app.answering = app.open_question();
         }
@@ -490,6 +521,10 @@ impl App {
             if matches!(record.event, Event::StatusChanged { .. }) {
                 // What was said about the status before is not true any more.
                 self.notice = None;
+            }
+            let notice = notice::of(record, &self.run).filter(|notice| notice.calls);
+            if let Some(notice) = notice.filter(|_| self.call.is_none()) {
+                self.call = Some(title(&notice.sentence, limits::TODO_TITLE_MAX_CHARS));
             }
             self.live.settle(record);
             self.chronicle.take(record, &self.run, talk);

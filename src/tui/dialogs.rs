@@ -65,6 +65,8 @@ impl App {
             },
             Some(Popup::Words { asks: Asks::Edit(call, digest), line }) => self.submit_edit(call, digest, line),
             Some(Popup::Words { asks: Asks::Trust, line }) => self.submit_trust(line),
+            Some(Popup::Words { asks: Asks::Iteration(kind), line }) => self.submit_iteration(kind, line),
+            Some(Popup::Words { asks: Asks::Sure(doubt), line }) => self.submit_sure(doubt, &line),
             Some(Popup::Words { asks: Asks::Price, line }) => match pricing::parse(&line.text()) {
                 Ok(price) => self.submit(Command::Price { price }, Some(Command::Resume)),
                 Err(how) => {
@@ -79,7 +81,9 @@ impl App {
                     Asks::Deny(call, digest) => Command::Decide { call, digest, decision: Decision::Deny(text) },
                     Asks::WrongClaim => Command::Confirm { confirmed: false, text },
                     Asks::Happened(call) => Command::Resolve { call, resolution: Resolution::Happened(text) },
-                    Asks::Plan | Asks::Edit(..) | Asks::Trust | Asks::Price => return Vec::new(),
+                    Asks::Plan | Asks::Edit(..) | Asks::Trust | Asks::Price | Asks::Iteration(_) | Asks::Sure(_) => {
+                        return Vec::new();
+                    }
                 };
                 self.guard.decided(self.now.ms);
                 self.submit(command, None)

@@ -280,6 +280,8 @@ impl List {
             | Action::AskTrust
             | Action::Resume
             | Action::GrantReplans
+            | Action::AskBack
+            | Action::AskFork
             | Action::ConfirmClaim
             | Action::RefuseClaim
             | Action::AcceptWork

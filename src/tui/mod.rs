@@ -10,6 +10,7 @@ pub mod dialogs;
 pub mod guard;
 pub mod keymap;
 pub mod leave;
+pub mod lineage;
 pub mod list;
 pub mod live;
 pub mod popup;
@@ -38,6 +39,7 @@ use crate::engine::clock::Clock;
 use crate::engine::clock::SystemClock;
 use crate::protocol::client::Client;
 use crate::protocol::client::Update;
+use crate::tui::app::Alerts;
 use crate::tui::app::App;
 use crate::tui::app::Moment;
 use crate::tui::app::Msg;
@@ -45,6 +47,7 @@ use crate::tui::app::Options;
 use crate::tui::app::Out;
 use crate::tui::app::Past;
 use crate::tui::app::Seen;
+use crate::tui::lineage::Step;
 use crate::tui::sources::Heard;
 use crate::tui::sources::Sources;
 use crate::tui::terminal::Screen;
@@ -63,6 +66,10 @@ pub enum Exit {
     Ended(Status),
     /// The operator wants the list of runs; the run was left as it is.
     Runs,
+    /// The operator wants to go back or branch off, and must be shown first what that does not undo.
+    Look(Step),
+    /// They were, and said yes.
+    Do(Step),
 }
 
 /// Shows a run until the operator leaves it. `run` is its state at the record that `client` has seen last.
@@ -78,6 +85,7 @@ pub async fn run(
     let mut screen = Screen::open()?;
     let sources = Sources::new(client, past)?;
     let clock = SystemClock::start();
+    let alerts = options.alerts;
     let app = App::new(run, moment(&clock), options);
     Room {
         app,
@@ -86,6 +94,8 @@ pub async fn run(
         keep_draft,
         kept: (String::new(), Instant::now()),
         frame: None,
+        alerts,
+        is_in_front: None,
         leaving: None,
         is_blind: false,
     }
@@ -107,6 +117,10 @@ struct Room<Keep> {
     kept: (String, Instant),
     /// When the last frame was drawn; nothing while one must be.
     frame: Option<Instant>,
+    /// How the operator is called.
+    alerts: Alerts,
+    /// Whether the window is in front; nothing where the terminal has not said.
+    is_in_front: Option<bool>,
     leaving: Option<Leaving>,
     /// The terminal is gone: nothing is drawn any more.
     is_blind: bool,
@@ -124,6 +138,8 @@ struct Leaving {
 enum Way {
     Out,
     List,
+    Look(Step),
+    Do(Step),
 }
 
 impl<Keep: FnMut(&str)> Room<Keep> {
@@ -168,8 +184,10 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             return;
         }
         let mut seen = Seen::default();
+        let call = self.app.call.take().filter(|_| self.is_in_front != Some(true));
         let is_drawn = screen
             .set_title(self.app.window_title())
+            .and_then(|()| call.map_or(Ok(()), |text| screen.call(self.alerts, &text)))
             .and_then(|()| screen.draw(|frame| seen = view::draw(frame, &self.app)));
         match is_drawn {
             Ok(()) => {
@@ -208,7 +226,15 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             Heard::Terminal(Event::Key(key)) => Msg::Key(key),
             Heard::Terminal(Event::Paste(text)) => Msg::Paste(text),
             Heard::Terminal(Event::Resize(_, _)) => Msg::Resize,
-            Heard::Terminal(Event::FocusGained | Event::FocusLost | Event::Mouse(_)) => Msg::Focus,
+            Heard::Terminal(Event::FocusGained) => {
+                self.is_in_front = Some(true);
+                Msg::Focus
+            }
+            Heard::Terminal(Event::FocusLost) => {
+                self.is_in_front = Some(false);
+                Msg::Focus
+            }
+            Heard::Terminal(Event::Mouse(_)) => Msg::Focus,
             Heard::Continued => {
                 // A terminal that goes away continues the program, too, so that it hears of it.
                 if screen.resume().is_err() {
@@ -255,10 +281,9 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             match out {
                 Out::Submit(ticket, command) => self.sources.submit(Some(ticket), command),
                 Out::Leave => self.leave(),
-                Out::OpenRuns => {
-                    let at_once = Leaving { until: Instant::now(), is_answered: true, way: Way::List };
-                    self.leaving = Some(at_once);
-                }
+                Out::OpenRuns => self.go(Way::List),
+                Out::Look(step) => self.go(Way::Look(step)),
+                Out::Do(step) => self.go(Way::Do(step)),
                 Out::Suspend => {
                     screen.suspend()?;
                     let now = moment(&self.clock);
@@ -268,6 +293,11 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             }
         }
         Ok(())
+    }
+
+    /// Goes at once, and leaves the run as it is.
+    fn go(&mut self, way: Way) {
+        self.leaving = Some(Leaving { until: Instant::now(), is_answered: true, way });
     }
 
     /// Parks the run and goes; asked a second time, goes at once.
@@ -293,6 +323,8 @@ impl<Keep: FnMut(&str)> Room<Keep> {
         }
         Some(match leaving.way {
             Way::List => Exit::Runs,
+            Way::Look(step) => Exit::Look(step),
+            Way::Do(step) => Exit::Do(step),
             Way::Out if run.is_ended() => Exit::Ended(run.status.clone()),
             Way::Out => Exit::Left(run.status.clone()),
         })

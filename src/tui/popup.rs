@@ -10,6 +10,8 @@ use crate::domain::time::Timestamp;
 use crate::domain::tool::Digest;
 use crate::tui::composer::Composer;
 use crate::tui::keymap::Place;
+use crate::tui::lineage::Doubt;
+use crate::tui::lineage::StepKind;
 use crate::tui::scroll::Scroll;
 use crate::tui::waiting::Body;
 
@@ -71,6 +73,10 @@ pub enum Asks {
     Price,
     /// A change of the plan.
     Plan,
+    /// The iteration to go back to, or to branch off after.
+    Iteration(StepKind),
+    /// The word that has it done.
+    Sure(Doubt),
 }
 
 /// Reads a new limit, which must leave something to use. Errors in a sentence.

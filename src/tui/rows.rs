@@ -33,6 +33,7 @@ use crate::domain::tool::ToolCall;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
 use crate::tui::app::App;
+use crate::tui::lineage;
 use crate::tui::text::age;
 use crate::tui::text::count;
 use crate::tui::text::dollars;
@@ -551,10 +552,11 @@ fn end(app: &App) -> Vec<Row> {
     );
     rows.push(Row::new(4, "", sum, Role::Dim, Form::Prose));
     rows.extend(fired(app));
+    let ended = format!("what was done stays in the folder; {}", lineage::ways_on());
     let next = match &run.status {
         Status::Completed(_) => "what changed is in the folder: look at it before you keep it",
-        Status::Failed(_) => "what was done stays in the folder; start a new run to go on",
-        Status::Queued | Status::Running | Status::Parked(_) | Status::Cancelled => "what was done stays in the folder",
+        Status::Failed(_) | Status::Cancelled => &ended,
+        Status::Queued | Status::Running | Status::Parked(_) => "what was done stays in the folder",
     };
     rows.push(Row::new(4, "", next, Role::Dim, Form::Prose));
     rows

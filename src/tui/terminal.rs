@@ -19,6 +19,7 @@ use crossterm::event::KeyboardEnhancementFlags;
 use crossterm::event::PopKeyboardEnhancementFlags;
 use crossterm::event::PushKeyboardEnhancementFlags;
 use crossterm::queue;
+use crossterm::style::Print;
 use crossterm::terminal::BeginSynchronizedUpdate;
 use crossterm::terminal::EndSynchronizedUpdate;
 use crossterm::terminal::EnterAlternateScreen;
@@ -36,6 +37,8 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Position;
 use ratatui::layout::Rect;
+
+use crate::tui::app::Alerts;
 
 /// The thread whose panics are caught by the store and are no end of the program.
 const STORE_THREAD: &str = "tiller-store";
@@ -97,6 +100,17 @@ impl Screen {
         if title != self.title {
             queue!(self.terminal.backend_mut(), SetTitle(&title))?;
             self.title = title;
+        }
+        Ok(())
+    }
+
+    /// Calls the operator, with the next frame; the text must be sanitised.
+    pub fn call(&mut self, alerts: Alerts, text: &str) -> io::Result<()> {
+        if alerts.bell {
+            queue!(self.terminal.backend_mut(), Print('\x07'))?;
+        }
+        if alerts.desktop {
+            queue!(self.terminal.backend_mut(), Print(format!("\x1b]9;tiller: {text}\x07")))?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ pub mod activity;
 pub mod footer;
 pub mod header;
 pub mod leave;
+pub mod lineage;
 pub mod plan;
 pub mod popups;
 pub mod spend;

@@ -155,7 +155,7 @@ impl Stage {
             "calls" => {
                 run.calls.values().map(|call| format!("{} {} {:?}", call.id, call.arguments, call.edited)).collect()
             }
-            "deadline" => vec![run.deadline().map_or("none".to_string(), |at| format!("at {}", at.0))],
+            "wakes" => vec![run.wakes_at().map_or("none".to_string(), |at| format!("at {}", at.0))],
             "status" => vec![run.status.phrase()],
             "windows" => vec![telling::windows(run)],
             other => panic!("? {other}"),

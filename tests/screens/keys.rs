@@ -61,7 +61,7 @@ fn focused(story: Story) -> Show {
 fn commands(show: &Show) -> Vec<Command> {
     let command = |out: &Out| match out {
         Out::Submit(_, command) => Some(command.clone()),
-        Out::Leave | Out::OpenRuns | Out::Suspend | Out::Redraw => None,
+        Out::Leave | Out::OpenRuns | Out::Look(_) | Out::Do(_) | Out::Suspend | Out::Redraw => None,
     };
     show.outs.iter().filter_map(command).collect()
 }

@@ -360,7 +360,7 @@ impl Life {
     /// Whether only a word of the operator could move a run that does not wait for one.
     fn hangs(&self) -> bool {
         let is_sound = self.sabotage == Sabotage::None;
-        let waits = !self.in_flight.is_empty() || self.run.deadline().is_some();
+        let waits = !self.in_flight.is_empty() || self.run.wakes_at().is_some();
         is_sound && self.run.is_running() && self.run.is_driven() && !waits
     }
 
@@ -476,8 +476,8 @@ impl Life {
             };
             return Ok(Input::Outcome(outcome));
         }
-        if let Some(deadline) = self.run.deadline().filter(|_| self.chance.percent(70)) {
-            self.at = self.at.max(deadline.0);
+        if let Some(wakes) = self.run.wakes_at().filter(|_| self.chance.percent(70)) {
+            self.at = self.at.max(wakes.0);
             return Ok(Input::Tick);
         }
         Ok(command(self.operator.tend(&self.run, &mut self.chance)))

@@ -41,6 +41,86 @@ fn keys_typed_ahead_decide_nothing() {
 }
 
 #[test]
+fn the_operator_is_called_while_the_window_is_not_in_front() {
+    let stage = Stage::new();
+    stage.write("config/tiller/tiller.toml", "[notify]\nbell = true\ndesktop = true\n");
+    let mut pty = start(&stage, &shell("echo done >> trace.txt"));
+    pty.wait_for("the run waits");
+    // The first bell ends the window title, which changes at the same time.
+    let called = || pty.has_written("\x07\x07\x1b]9;tiller: c2 (shell echo done >> trace.txt) waits for a decision");
+    until("the operator is called", || called().then_some(()));
+    pty.type_in("\x1b[I\x07");
+    decide(&pty, "shell  echo done", "y");
+    pty.wait_for("completed: claimed");
+    assert!(!pty.has_written("\x1b]9;tiller: the run is completed"), "the window is in front");
+    assert_eq!(leave(&mut pty), 0);
+}
+
+#[test]
+fn nobody_is_called_unasked() {
+    let stage = Stage::new();
+    let mut pty = start(&stage, &shell("echo done >> trace.txt"));
+    pty.wait_for("the run waits");
+    assert_eq!(leave(&mut pty), 10);
+    assert!(!pty.has_written("\x1b]9;") && !pty.has_written("\x07\x07"));
+}
+
+/// What can't be undone is shown first, and only a typed word has it done.
+#[test]
+fn going_back_and_branching_off() {
+    let stage = Stage::new();
+    let mut pty = start(&stage, &shell("echo done >> trace.txt"));
+    pty.wait_for("the run waits");
+    pty.type_in(CTRL_G);
+    decide(&pty, "shell  echo done", "y");
+    pty.wait_for("completed: claimed");
+    pty.type_in("\tB");
+    pty.wait_for("a completed run is never opened again; branch off from it");
+    pty.type_in("F");
+    pty.wait_for("After which iteration?");
+    pty.type_in("9\r");
+    pty.wait_for("give the number of a closed iteration, 3 at most");
+    pty.type_in("\x7f1\r");
+    pty.wait_for("Branch off · iteration 1");
+    pty.wait_for("[not undone] these happened after it");
+    pty.wait_for("c2 shell echo done");
+    pty.type_in("y\r");
+    pty.wait_for("type yes to have it done");
+    assert_eq!(stage.ids().len(), 1);
+    pty.type_in("yes\r");
+    pty.wait_for("branches off from run");
+    until("the new run is there", || (stage.ids().len() == 2).then_some(()));
+    pty.wait_for("the run waits");
+    pty.type_in("\tB");
+    pty.wait_for("To the end of which iteration?");
+    pty.type_in("\r");
+    pty.wait_for("Nothing that came after it changed anything.");
+    pty.type_in("yes\r");
+    pty.wait_for("is back at the end of iteration 1");
+    pty.wait_for("parked: paused");
+    assert_eq!(leave(&mut pty), 14);
+    assert_eq!(std::fs::read_to_string(stage.path("work/trace.txt")).unwrap(), "done\n");
+    let fork = stage.runs().into_iter().find(|run| run["summary"]["iterations"] == 1).unwrap();
+    let id = fork["summary"]["id"].as_str().unwrap().to_string();
+    stage.ask(&["audit", &id, "--verify"]).check(0, &[]);
+}
+
+#[test]
+fn a_cancelled_run_is_taken_up_again() {
+    let stage = Stage::new();
+    stage.ask(&["run", "do it", "--plain", "--model", &stage.model(&shell("echo done >> trace.txt"))]).check(10, &[]);
+    let id = stage.ids()[0].clone();
+    stage.ask(&["cancel", &id]).check(0, &[]);
+    let mut pty = Pty::tiller(&stage, (120, 36), &["resume", &id]);
+    pty.wait_for("R takes it up again, B goes back");
+    pty.type_in("\tR");
+    pty.wait("it goes on", |screen| !screen.contains("takes it up again"));
+    pty.wait_for("completed: claimed");
+    assert_eq!(leave(&mut pty), 0);
+    stage.ask(&["show", &id]).check(0, &["[retry] this is attempt 2"]);
+}
+
+#[test]
 fn pasted_keys_decide_nothing() {
     let stage = Stage::new();
     let mut pty = start(&stage, &shell("echo done >> trace.txt"));

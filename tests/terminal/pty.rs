@@ -116,6 +116,11 @@ impl Pty {
         self.seen.lock().unwrap().bytes.len()
     }
 
+    /// Whether the program has written these bytes.
+    pub(crate) fn has_written(&self, text: &str) -> bool {
+        self.seen.lock().unwrap().bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    }
+
     /// Waits until the screen shows what is looked for.
     pub(crate) fn wait(&self, what: &str, is_there: impl Fn(&str) -> bool) {
         let start = Instant::now();

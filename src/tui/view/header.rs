@@ -142,11 +142,12 @@ fn more(app: &App) -> String {
 }
 
 fn pace(app: &App, width: usize) -> Vec<Piece<'static>> {
-    // Not every iteration counts towards the limit, so the number and what is left are told apart.
+    // Not every iteration counts towards the limit, so the number and what is left are told apart. Of an
+    // ended run nothing is left to be used.
     let n = app.run.iteration.n;
     let left = match app.run.pool.limits().on(Axis::Loops).left(app.run.pool.used(Axis::Loops)) {
-        Some(left) => format!(", {left} left"),
-        None => String::new(),
+        Some(left) if !app.run.is_ended() => format!(", {left} left"),
+        Some(_) | None => String::new(),
     };
     let active = elapsed(active(app));
     let text = match width {

@@ -43,7 +43,14 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
             FIELD_ROWS,
             "allows it so · Esc: nothing is decided",
         ),
-        Asks::Trust | Asks::Deny(..) | Asks::Happened(_) | Asks::Plan | Asks::Price | Asks::WrongClaim => (
+        Asks::Trust
+        | Asks::Deny(..)
+        | Asks::Happened(_)
+        | Asks::Plan
+        | Asks::Price
+        | Asks::WrongClaim
+        | Asks::Iteration(_)
+        | Asks::Sure(_) => (
             format!("Trust: {} now", app.run.trust),
             modes(),
             "plan, ask, auto_edit or full_trust…",

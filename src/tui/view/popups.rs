@@ -40,6 +40,7 @@ use crate::tui::view::cut;
 use crate::tui::view::footer::Field;
 use crate::tui::view::footer::draw_field;
 use crate::tui::view::leave;
+use crate::tui::view::lineage;
 use crate::tui::view::piece;
 use crate::tui::view::waiting::Keys;
 use crate::tui::view::waiting::body_view;
@@ -127,6 +128,8 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
         ),
         Asks::Edit(..) | Asks::Trust => return leave::draw(frame, area, app, asks, line),
         Asks::Plan => return draw_plan_words(frame, area, app, line),
+        Asks::Iteration(kind) => return lineage::draw_iteration(frame, area, app, *kind, line),
+        Asks::Sure(doubt) => return lineage::draw_sure(frame, area, app, doubt, line),
         Asks::WrongClaim => (
             "The claim is wrong".to_string(),
             "The model is told that you say no, and these words:",
@@ -158,7 +161,14 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
             }
             format!("{key} sets the price and resumes · Esc: nothing is changed")
         }
-        Asks::Deny(..) | Asks::Edit(..) | Asks::Trust | Asks::Plan | Asks::WrongClaim | Asks::Happened(_) => {
+        Asks::Deny(..)
+        | Asks::Edit(..)
+        | Asks::Trust
+        | Asks::Plan
+        | Asks::WrongClaim
+        | Asks::Happened(_)
+        | Asks::Iteration(_)
+        | Asks::Sure(_) => {
             format!("{key} sends, also without words · Esc: nothing is decided")
         }
     };

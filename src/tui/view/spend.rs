@@ -247,6 +247,9 @@ fn unverified(app: &App) -> Vec<Vec<Piece<'static>>> {
 /// How far away the deadline is, where there is one. It passes on also while the run waits.
 fn deadline(app: &App) -> Option<Piece<'static>> {
     let Limit::At(at) = app.run.pool.limits().deadline else { return None };
+    if app.run.is_ended() {
+        return None;
+    }
     let left = Timestamp(at).since(app.now.at);
     let percent = of(app.now.at.since(app.run.created).0, at.saturating_sub(app.run.created.0));
     let role = if percent >= WARN_PERCENT { level(percent) } else { Role::Dim };

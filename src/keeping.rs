@@ -1,0 +1,136 @@
+//! Runs that have ended, removed after a time or on request (docs/ENGINE.md §10.5).
+//!
+//! It must not touch a run that is held, that has not ended, or that is damaged.
+
+use std::io::BufRead;
+use std::io::IsTerminal;
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::domain::budget::Axis;
+use crate::domain::id::RunId;
+use crate::domain::limits;
+use crate::domain::run::Run;
+use crate::domain::time::Timestamp;
+use crate::domain::visible::transcript;
+use crate::headless::lines::limit_phrase;
+use crate::headless::output;
+use crate::launch::Ground;
+use crate::policy::keeping;
+use crate::policy::keeping::Ended;
+use crate::policy::keeping::Keep;
+use crate::store::StoreError;
+use crate::store::place::Home;
+use crate::store::remove::Removal;
+
+/// The removal in the background. Dropping it has it stop after the run that it is at, and waits a moment for that.
+#[derive(Debug)]
+pub struct Keeping {
+    is_over: Arc<AtomicBool>,
+    /// Nothing is ever sent: it closes when the thread ends.
+    ended: mpsc::Receiver<()>,
+}
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        let _ = self.ended.recv_timeout(Duration::from_millis(limits::REMOVAL_PATIENCE.0));
+    }
+}
+
+/// Removes what is not kept any more, on a thread of its own. Whenever the process ends, each run is whole or on its
+/// way out.
+pub fn begin(ground: &Ground) -> Keeping {
+    let (home, keep, now) = (ground.home.clone(), ground.settings.keep(), ground.clock.now());
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (alive, ended) = mpsc::channel();
+    let told = is_over.clone();
+    let work = move || {
+        tidy(&home, keep, now, &told);
+        drop(alive);
+    };
+    if let Err(error) = std::thread::Builder::new().name("keeping".to_string()).spawn(work) {
+        tracing::warn!(%error, "old runs are not removed this time");
+    }
+    Keeping { is_over, ended }
+}
+
+/// Removes what is not kept any more, until it `is_over`. What can't be removed is logged and stays. Blocks.
+pub fn tidy(home: &Home, keep: Keep, now: Timestamp, is_over: &AtomicBool) {
+    if let Err(error) = home.sweep() {
+        tracing::warn!(%error, "what is left of removed runs stays for now");
+    }
+    let due = match due(home, keep, now) {
+        Ok(due) => due,
+        Err(error) => return tracing::warn!(%error, "old runs are not removed this time"),
+    };
+    for id in due {
+        match home.remove(&id, Run::is_ended) {
+            Ok(Removal::Done(_)) => {
+                tracing::info!(run = %id, "a run that had ended was removed; it is not kept any more");
+                // Not before, so that each start gets on by one run at least.
+                if is_over.load(Ordering::SeqCst) {
+                    return;
+                }
+            }
+            Ok(Removal::Kept(_)) => tracing::info!(run = %id, "a run was not removed: it goes on"),
+            Err(error) => tracing::warn!(run = %id, %error, "a run that had ended was not removed"),
+        }
+    }
+}
+
+/// The runs that the next start removes, oldest first.
+fn due(home: &Home, keep: Keep, now: Timestamp) -> Result<Vec<RunId>, StoreError> {
+    let ended = home.ended()?.into_iter().map(|(id, touched)| Ended { id, touched }).collect();
+    Ok(keeping::due(ended, keep, now))
+}
+
+/// What is kept, and what would be removed next, in a sentence.
+pub fn outlook(home: &Home, keep: Keep, now: Timestamp) -> Result<String, StoreError> {
+    let rule = format!(
+        "runs that have ended are kept for {} days untouched, at most {} of them",
+        limit_phrase(Axis::Loops, keep.days),
+        limit_phrase(Axis::Loops, keep.runs)
+    );
+    let due = due(home, keep, now)?;
+    let Some(first) = due.first() else { return Ok(format!("{rule}; none is due")) };
+    let next = format!("the next start removes {} of them, {first} first", due.len());
+    Ok(format!("{rule}; {next}; `tiller export` saves one, [keep] in tiller.toml keeps more"))
+}
+
+/// Removes one run on request, after the operator said yes. Gives the exit status.
+pub fn remove(ground: &Ground, prefix: &str, is_agreed: bool) -> anyhow::Result<u8> {
+    let id = ground.home.find(prefix)?;
+    if !is_agreed && !agrees(&id)? {
+        output::put_aside("nothing was removed\n");
+        return Ok(0);
+    }
+    match ground.home.remove(&id, Run::is_ended)? {
+        Removal::Done(summary) => {
+            tracing::info!(run = %id, "a run was removed on request");
+            output::put(&format!("run {id} is removed: {}\n", transcript(&summary.goal)));
+            Ok(0)
+        }
+        Removal::Kept(run) => anyhow::bail!(
+            "run {id} is {}; nothing was removed; end it first: tiller cancel {}",
+            run.status.phrase(),
+            id.short()
+        ),
+    }
+}
+
+/// Asks the person at the terminal. Errors where there is none.
+fn agrees(id: &RunId) -> anyhow::Result<bool> {
+    anyhow::ensure!(
+        std::io::stdin().is_terminal(),
+        "nobody is here to be asked; run {id} was not removed; say --yes if it is to go for good"
+    );
+    output::put(&format!("remove run {id} for good, with its journal and what is kept of files? yes or no: "));
+    let mut line = String::new();
+    std::io::stdin().lock().take(16).read_line(&mut line)?;
+    Ok(line.trim() == "yes")
+}

@@ -1,0 +1,98 @@
+//! A run removed for good: its last summary is kept in a line of a file, then its directory goes.
+//!
+//! It must not choose which: who calls says what must be so of the run, and it is asked while the run is held.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::io::ErrorKind;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::domain::limits;
+use crate::domain::run::Run;
+use crate::domain::summary::Summary;
+use crate::domain::time::Span;
+use crate::store::StoreError;
+use crate::store::database::Fault;
+use crate::store::files;
+use crate::store::look;
+use crate::store::trees::Site;
+use crate::store::trees::Trees;
+use crate::store::trees::explain;
+
+/// The file with a line for each run that was removed, in the state directory.
+const LINES: &str = "removed.jsonl";
+/// The same, of before the file was full.
+const OLD_LINES: &str = "removed.old.jsonl";
+/// What the name of a directory ends with that is being removed. It names no run, so nobody lists or opens it.
+const GOING: &str = "removed";
+
+/// What became of a run that was to be removed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Removal {
+    /// It is gone; this was its last summary.
+    Done(Box<Summary>),
+    /// It is not what may be removed, so it is there as it was.
+    Kept(Box<Run>),
+}
+
+/// Removes a run that nobody holds, if it `may` be. The line of its summary is durable before its directory is
+/// renamed, and that is durable before anything in it is deleted: whoever dies in between leaves the run whole, or a
+/// directory that `sweep` deletes. A run that was whole when its remover died may have its line twice.
+pub(crate) fn remove(site: &Site, may: impl FnOnce(&Run) -> bool) -> Result<Removal, StoreError> {
+    let doing = format!("removing run {}", site.run);
+    let runs = site.dir.parent().unwrap_or(&site.dir);
+    let state = runs.parent().unwrap_or(runs);
+    // In a copy, so that nothing of a damaged run is touched.
+    let survey = look::survey(site, state).map_err(|fault| explain(site, fault, &doing))?;
+    if let Some(flaw) = survey.flaws.first() {
+        return Err(explain(site, Fault::Damaged(flaw.phrase()), &doing));
+    }
+    let (trees, run) = Trees::resume(site.clone(), Span(0))?;
+    if !may(&run) {
+        drop(trees);
+        return Ok(Removal::Kept(Box::new(run)));
+    }
+    let summary = Summary::of(&run);
+    let gone = site.dir.with_extension(GOING);
+    let moved = note(state, &summary).and_then(|()| {
+        std::fs::rename(&site.dir, &gone)?;
+        files::sync_dir(runs)
+    });
+    drop(trees);
+    let removed = moved.and_then(|()| delete(&gone));
+    removed.map_err(|error| explain(site, error.into(), &doing))?;
+    Ok(Removal::Done(Box::new(summary)))
+}
+
+/// Deletes what removals that were cut off left. Another process may do the same.
+pub(crate) fn sweep(runs: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(runs)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|end| end == GOING) {
+            delete(&path)?;
+        }
+    }
+    Ok(())
+}
+
+fn delete(dir: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Writes the line of a run, durably.
+fn note(state: &Path, summary: &Summary) -> io::Result<()> {
+    let path = state.join(LINES);
+    if path.metadata().is_ok_and(|file| file.len() > limits::REMOVED_MAX_BYTES) {
+        std::fs::rename(&path, state.join(OLD_LINES))?;
+    }
+    let line = format!("{}\n", serde_json::to_string(summary)?);
+    let mut file = OpenOptions::new().append(true).create(true).mode(files::FILE_MODE).open(&path)?;
+    file.write_all(line.as_bytes())?;
+    file.sync_all()?;
+    files::sync_dir(state)
+}

@@ -1,0 +1,114 @@
+//! Going back to an iteration, branching off after one, and taking up again, from the screen. The first two are written
+//! only while nobody looks at the run: the room is left for them, once to see what they would not undo, and once more to
+//! have them done (docs/ENGINE.md §15).
+
+use crate::domain::command::Command;
+use crate::domain::status::Status;
+use crate::tui::action::Action;
+use crate::tui::app::App;
+use crate::tui::app::Out;
+use crate::tui::composer::Composer;
+use crate::tui::keymap;
+use crate::tui::popup::Asks;
+use crate::tui::popup::Popup;
+use crate::tui::theme::Role;
+
+/// What must be typed before anything is done.
+pub const SURE: &str = "yes";
+
+/// A step out of the run as it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Which way.
+    pub kind: StepKind,
+    /// To, or from, the end of this iteration.
+    pub iteration: u32,
+}
+
+/// Which way a step leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepKind {
+    /// Back to the end of an iteration, in the same run.
+    Back,
+    /// Into a new run that begins with a copy.
+    Fork,
+}
+
+impl StepKind {
+    /// What is done, as the head of a dialog.
+    pub fn title(self) -> &'static str {
+        match self {
+            StepKind::Back => "Go back",
+            StepKind::Fork => "Branch off",
+        }
+    }
+}
+
+/// A step that was looked into, and what the operator must know before it is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doubt {
+    /// The step.
+    pub step: Step,
+    /// What it does and what it does not undo, in lines that are fit for the screen.
+    pub told: Vec<String>,
+}
+
+/// The keys that lead on from a run that failed or was cancelled.
+pub fn ways_on() -> String {
+    let (again, back, fork) = (Action::Resume, Action::AskBack, Action::AskFork);
+    let [again, back, fork] = [again, back, fork].map(keymap::key_of);
+    format!("{again} takes it up again, {back} goes back, {fork} branches off")
+}
+
+impl App {
+    /// Asks for the iteration, if the run is at rest and has one to go to.
+    pub(crate) fn ask_step(&mut self, kind: StepKind) {
+        let is_at_rest = matches!(self.run.status, Status::Parked(_)) || self.run.is_ended();
+        let last = self.run.history.last().map(|closed| closed.n);
+        match (last, kind, &self.run.status) {
+            (_, StepKind::Back, Status::Completed(_)) => {
+                self.say("a completed run is never opened again; branch off from it", Role::Warning);
+            }
+            (Some(last), ..) if is_at_rest => {
+                let line = Composer::suggesting(&last.to_string());
+                self.popups.push(Popup::Words { asks: Asks::Iteration(kind), line });
+            }
+            (Some(_), ..) => self.say("the run works; pause it first", Role::Warning),
+            (None, ..) => self.say("no iteration is closed yet, so there is nothing to go to", Role::Warning),
+        }
+    }
+
+    /// Takes the number of the iteration; the room is left to see what the step would not undo.
+    pub(crate) fn submit_iteration(&mut self, kind: StepKind, line: Composer) -> Vec<Out> {
+        let asked = line.text().trim().parse::<u32>().ok();
+        match asked.filter(|n| self.run.history.iter().any(|closed| closed.n == *n)) {
+            Some(iteration) => vec![Out::Look(Step { kind, iteration })],
+            None => {
+                let last = self.run.history.last().map_or(0, |closed| closed.n);
+                self.popups.push(Popup::Words { asks: Asks::Iteration(kind), line });
+                self.say(format!("give the number of a closed iteration, {last} at most"), Role::Warning);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Takes the word that has the step done; anything else leaves all as it is.
+    pub(crate) fn submit_sure(&mut self, doubt: Doubt, line: &Composer) -> Vec<Out> {
+        if line.text().trim() == SURE {
+            return vec![Out::Do(doubt.step)];
+        }
+        self.popups.push(Popup::Words { asks: Asks::Sure(doubt), line: Composer::default() });
+        self.say(format!("type {SURE} to have it done; Esc leaves all as it is"), Role::Warning);
+        Vec::new()
+    }
+
+    /// Goes on with a parked run; one that failed or was cancelled is taken up again first.
+    pub(crate) fn resume(&mut self) -> Vec<Out> {
+        match &self.run.status {
+            Status::Failed(_) | Status::Cancelled => self.submit(Command::Retry, Some(Command::Resume)),
+            Status::Queued | Status::Running | Status::Parked(_) | Status::Completed(_) => {
+                self.submit(Command::Resume, None)
+            }
+        }
+    }
+}

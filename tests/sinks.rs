@@ -1,0 +1,214 @@
+//! What happens in a run is told to the operator's command, at least once each, in order (docs/ENGINE.md §11.2).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod real;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use real::Stage;
+use serde_json::Value;
+use tiller::domain::run::Run;
+use tiller::policy::notice;
+use tiller::store::transfer;
+
+/// A script that plans, runs a shell line, and is done.
+const SCRIPT: &str = r#"
+[[step]]
+name = "plan"
+text = "a plan"
+calls = [ { tool = "update_plan", args = { todos = [ { id = "a", title = "A", status = "done" } ] } } ]
+[[step]]
+name = "act"
+calls = [ { tool = "shell", args = { command = "touch done" } } ]
+[[step]]
+name = "claim"
+text = "done"
+calls = [ { tool = "finish", args = { summary = "it is done" } } ]
+"#;
+
+/// The records that must be told, by their types.
+const TOLD: [&str; 9] = [
+    "run_created",
+    "status_changed",
+    "recovered",
+    "preflight_failed",
+    "approval_requested",
+    "approval_decided",
+    "approval_invalidated",
+    "stall_detected",
+    "claim_judged",
+];
+
+/// A world in which a shell line is told what happens.
+fn stage(line: &str) -> Stage {
+    let stage = Stage::new();
+    let words = toml::Value::Array(["/bin/sh", "-c", line].map(|word| toml::Value::String(word.to_string())).to_vec());
+    stage.write("config/tiller/tiller.toml", &format!("[notify]\ncommand = {words}\n"));
+    stage
+}
+
+/// A line that keeps what it is told, unless there is a file `block`.
+fn keeping(stage: &Stage) {
+    let (block, told) = (stage.path("block"), stage.path("told"));
+    let line = format!("test ! -e {} && cat >> {}", block.display(), told.display());
+    let words = toml::Value::Array(["/bin/sh", "-c", &line].map(|word| toml::Value::String(word.to_string())).to_vec());
+    stage.write("config/tiller/tiller.toml", &format!("[notify]\ncommand = {words}\n"));
+}
+
+fn told(stage: &Stage) -> Vec<Value> {
+    let text = fs::read_to_string(stage.path("told")).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Asserts that each record of the only run that must be told was told.
+fn check_all(stage: &Stage) {
+    let id = stage.ids()[0].clone();
+    let export = stage.ask(&["export", &id]);
+    export.check(0, &[]);
+    let lines = export.out.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let due = lines.filter(|line| TOLD.contains(&line["event"]["type"].as_str().unwrap()));
+    let due: BTreeSet<String> = due.map(|line| format!("{id}:{}", line["seq"])).collect();
+    let told: Vec<String> = told(stage).iter().map(|line| line["id"].as_str().unwrap().to_string()).collect();
+    let all: BTreeSet<String> = told.iter().cloned().collect();
+    assert_eq!(due.difference(&all).collect::<Vec<_>>(), Vec::<&String>::new(), "not told, of {told:?}");
+}
+
+#[test]
+fn a_whole_run_is_told_in_order() {
+    let stage = Stage::new();
+    keeping(&stage);
+    stage.run(SCRIPT).check(10, &["tiller approve"]);
+    stage.allow();
+    stage.ask(&["resume", &stage.ids()[0], "--plain"]).check(0, &["[completed]"]);
+    check_all(&stage);
+    let told = told(&stage);
+    let events: Vec<&str> = told.iter().map(|line| line["event"].as_str().unwrap()).collect();
+    assert_eq!(
+        events,
+        [
+            "run_started",
+            "status_changed",
+            "approval_requested",
+            "status_changed",
+            "approval_decided",
+            "status_changed",
+            "verification",
+            "run_ended"
+        ]
+    );
+    let seqs: Vec<u64> = told.iter().map(|line| line["seq"].as_u64().unwrap()).collect();
+    assert!(seqs.is_sorted_by(|one, other| one < other), "{seqs:?}");
+    assert_eq!(told[2]["sentence"], "c2 (shell touch done) waits for a decision: it can change anything that you can");
+    assert_eq!(
+        (&told[2]["goal"], &told[2]["calls"], &told[0]["calls"]),
+        (&"do it".into(), &true.into(), &false.into())
+    );
+    let kept = stage.run_dir(told[0]["run"].as_str().unwrap()).join("sinks.json");
+    assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::read_to_string(&kept).unwrap(), format!("{{\"command\":{}}}", seqs.last().unwrap()));
+}
+
+#[test]
+fn what_was_recorded_and_not_told_is_told_after_a_kill() {
+    for point in ["after:C1:1", "after:C4b:1", "after:C8:1"] {
+        let stage = Stage::new();
+        keeping(&stage);
+        let mut command = stage.tiller(&["run", "do it", "--plain", "--model", &stage.model(SCRIPT)]);
+        let killed = real::said(command.env("TILLER_FAULT", point).spawn().unwrap());
+        assert_eq!(killed.code, -9, "{point}: {killed}");
+        let id = stage.ids()[0].clone();
+        stage.ask(&["resume", &id, "--plain"]).check(10, &["tiller approve"]);
+        check_all(&stage);
+        stage.allow();
+        stage.ask(&["resume", &id, "--plain"]).check(0, &["[completed]"]);
+        check_all(&stage);
+        if point == "after:C1:1" {
+            assert!(told(&stage).iter().any(|line| line["event"] == "recovered"));
+        }
+    }
+}
+
+#[test]
+fn a_command_that_fails_holds_up_nothing_and_is_told_later() {
+    let stage = Stage::new();
+    keeping(&stage);
+    let block = stage.write("block", "");
+    let said = stage.run(SCRIPT);
+    said.check(10, &["tiller approve", "the command of notify.command was not told all that happened"]);
+    assert_eq!(told(&stage), Vec::<Value>::new());
+    fs::remove_file(block).unwrap();
+    stage.allow();
+    stage.ask(&["resume", &stage.ids()[0], "--plain"]).check(0, &["[completed]"]);
+    check_all(&stage);
+    let ids: Vec<Value> = told(&stage).iter().map(|line| line["id"].clone()).collect();
+    assert_eq!(
+        ids.iter().map(Value::to_string).collect::<BTreeSet<_>>().len(),
+        ids.len(),
+        "told once where nothing died"
+    );
+}
+
+#[test]
+fn a_run_from_before_the_command_is_told_of_from_there_on() {
+    let stage = Stage::new();
+    stage.run(SCRIPT).check(10, &[]);
+    keeping(&stage);
+    stage.allow();
+    stage.ask(&["resume", &stage.ids()[0], "--plain"]).check(0, &[]);
+    let events: Vec<Value> = told(&stage).iter().map(|line| line["event"].clone()).collect();
+    assert_eq!(events, ["status_changed", "verification", "run_ended"]);
+    // A fork is no echo of its parent.
+    fs::remove_file(stage.path("told")).unwrap();
+    stage.ask(&["fork", &stage.ids()[0], "--goal", "now this"]).check(0, &[]);
+    let fork = stage.runs().iter().find(|run| run["summary"]["goal"] == "now this").unwrap()["summary"]["id"].clone();
+    stage.ask(&["resume", fork.as_str().unwrap(), "--plain"]);
+    let first = &told(&stage)[0];
+    assert_eq!((&first["event"], &first["run"]), (&"run_started".into(), &fork));
+    assert!(first["sentence"].as_str().unwrap().starts_with("the run branched off from run "), "{first}");
+}
+
+#[test]
+fn the_command_is_the_operators_own() {
+    let stage = stage("touch told");
+    stage.write("work/tiller.toml", "[notify]\ncommand = ['/bin/sh', '-c', 'touch stolen']\n");
+    stage.write("work/.tiller/tiller.toml", "[notify]\ncommand = ['/bin/sh', '-c', 'touch stolen']\n");
+    stage.run(SCRIPT).check(10, &[]);
+    assert!(!stage.path("work/stolen").exists() && !stage.path("work/told").exists());
+    stage.write("config/tiller/tiller.toml", "[notify]\ncommand = ['./tell']\n");
+    stage.run(SCRIPT).check(13, &["notify.command", "the program is named by its whole path"]);
+}
+
+#[test]
+fn every_kind_is_told_and_no_other() {
+    let mut events = BTreeSet::new();
+    for entry in fs::read_dir("tests/fixtures/journals").unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "jsonl") {
+            continue;
+        }
+        let carried = transfer::read(&fs::read_to_string(path).unwrap()).unwrap();
+        let mut run = None;
+        for record in &carried.records {
+            let at = match run.take() {
+                None => Run::begin(carried.run.clone(), record).unwrap(),
+                Some(before) => {
+                    let mut at: Run = before;
+                    at.apply(record).unwrap();
+                    at
+                }
+            };
+            let told = notice::of(record, &at);
+            let must = TOLD.contains(&record.event.name());
+            assert!(told.is_some() || !must, "{}", record.event.name());
+            events.extend(told.map(|notice| notice.event));
+            run = Some(at);
+        }
+    }
+    let expected =
+        ["approval_decided", "approval_requested", "recovered", "run_ended", "run_started", "status_changed"];
+    for event in expected {
+        assert!(events.contains(event), "no {event} in {events:?}");
+    }
+}
