@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod real;
+mod wire;
 
 #[path = "bad_input/credentials.rs"]
 mod credentials;
@@ -17,23 +18,5 @@ mod store;
 #[path = "bad_input/words.rs"]
 mod words;
 
-/// A script that plans and is done.
-const SHORT: &str = r#"
-[[step]]
-name = "plan"
-text = "a plan"
-calls = [ { tool = "update_plan", args = { todos = [ { id = "a", title = "A", status = "done" } ] } } ]
-[[step]]
-name = "claim"
-text = "done"
-calls = [ { tool = "finish", args = { summary = "it is done" } } ]
-"#;
-
-/// A script that plans, runs a shell line, and is done.
-fn shell(line: &str) -> String {
-    let (plan, claim) = SHORT.split_at(SHORT.rfind("[[step]]").unwrap());
-    let line = toml::Value::String(line.to_string());
-    format!(
-        "{plan}[[step]]\nname = \"act\"\ncalls = [ {{ tool = \"shell\", args = {{ command = {line} }} }} ]\n{claim}"
-    )
-}
+use real::SHORT;
+use real::shell;

@@ -6,6 +6,7 @@
 mod chance;
 mod power;
 mod real;
+mod wire;
 
 #[path = "kills/checker.rs"]
 mod checker;

@@ -3,11 +3,12 @@
 //! it comes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod wire;
+
 use std::io::ErrorKind;
 use std::io::Read;
 use std::io::Write;
 use std::net::TcpListener;
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -47,6 +48,7 @@ use tiller::model::openai::decode::Fault;
 use tokio::sync::broadcast;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use wire::read_request;
 
 // --- streams ---
 
@@ -288,7 +290,7 @@ fn serve(acts: Vec<Act>) -> Server {
     let thread = std::thread::spawn(move || {
         let (mut stream, _) = accepting.accept().unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        let request = read_request(&mut stream);
+        let request = read_request(&mut stream).unwrap().unwrap();
         for act in acts {
             match act {
                 // A client that has seen enough may be gone.
@@ -304,21 +306,6 @@ fn serve(acts: Vec<Act>) -> Server {
         request
     });
     Server { address, listener, thread }
-}
-
-fn read_request(stream: &mut TcpStream) -> String {
-    let mut request = Vec::new();
-    let mut piece = [0; 4_096];
-    loop {
-        let count = stream.read(&mut piece).unwrap();
-        request.extend_from_slice(&piece[..count]);
-        let text = String::from_utf8_lossy(&request);
-        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-        let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
-        if body.len() >= length.unwrap_or(0) {
-            return text.into_owned();
-        }
-    }
 }
 
 fn head(status: &str, headers: &str) -> Act {

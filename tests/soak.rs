@@ -4,11 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod real;
+mod wire;
 
-use std::io::Read;
 use std::io::Write;
 use std::net::TcpListener;
-use std::net::TcpStream;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -19,27 +18,13 @@ use std::time::Instant;
 use real::Stage;
 use serde_json::Value;
 use serde_json::json;
+use wire::read_request;
 
 /// Scraps of each reply.
 const SCRAPS: [u32; 2] = [5, 5];
 
 fn event(choice: &Value) -> String {
     format!("data: {}\n\n", json!({ "choices": [choice] }))
-}
-
-fn read_request(stream: &mut TcpStream) {
-    let mut request = Vec::new();
-    let mut piece = [0; 16_384];
-    loop {
-        let count = stream.read(&mut piece).unwrap();
-        request.extend_from_slice(&piece[..count]);
-        let text = String::from_utf8_lossy(&request);
-        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-        let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
-        if count == 0 || body.len() >= length.unwrap_or(0) {
-            return;
-        }
-    }
 }
 
 /// Answers each request slowly; how many there were.
@@ -60,7 +45,7 @@ fn provide(listener: TcpListener) -> Arc<AtomicU32> {
         ];
         for (calls, scraps) in replies.into_iter().zip(SCRAPS) {
             let (mut stream, _) = listener.accept().unwrap();
-            read_request(&mut stream);
+            read_request(&mut stream).unwrap();
             count.fetch_add(1, Ordering::SeqCst);
             std::thread::sleep(Duration::from_secs(119));
             let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/event-stream\r\n\r\n";

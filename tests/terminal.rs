@@ -13,6 +13,7 @@ mod rehearsal;
 mod ways_out;
 
 use pty::Pty;
+use real::shell;
 
 const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";
@@ -24,26 +25,6 @@ const F6: &str = "\x1b[17~";
 
 /// What the keys of a decision look like when they work.
 const ARMED: &str = "[y] once";
-
-const PLAN: &str = r#"
-[[step]]
-name = "plan"
-text = "a plan"
-calls = [ { tool = "update_plan", args = { todos = [ { id = "a", title = "A", status = "done" } ] } } ]
-"#;
-const CLAIM: &str = r#"
-[[step]]
-name = "claim"
-text = "done"
-calls = [ { tool = "finish", args = { summary = "it is done" } } ]
-"#;
-
-/// A script that plans, runs a shell line, and is done.
-fn shell(line: &str) -> String {
-    let line = toml::Value::String(line.to_string());
-    let act = format!("[[step]]\nname = \"act\"\ncalls = [ {{ tool = \"shell\", args = {{ command = {line} }} }} ]\n");
-    format!("{PLAN}{act}{CLAIM}")
-}
 
 /// Leaves from whatever pane; the exit status.
 fn leave(pty: &mut Pty) -> u32 {

@@ -3,6 +3,8 @@
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod running;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -13,11 +15,7 @@ use std::sync::atomic::Ordering;
 use nix::fcntl::AT_FDCWD;
 use nix::fcntl::RenameFlags;
 use nix::fcntl::renameat2;
-use tiller::domain::approval::By;
-use tiller::domain::id::CallId;
-use tiller::domain::id::ClientId;
-use tiller::domain::time::Timestamp;
-use tiller::domain::tool::CallState;
+use running::call;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::Permit;
@@ -38,23 +36,6 @@ struct Tally {
     done: usize,
     drifted: usize,
     asked: usize,
-}
-
-fn call(tool: &str, arguments: serde_json::Value, effect: EffectClass) -> ToolCall {
-    ToolCall {
-        id: CallId(1),
-        wire_id: String::new(),
-        tool: tool.to_string(),
-        arguments: arguments.to_string(),
-        effect,
-        state: CallState::Running,
-        facts: None,
-        allowed: Some(By::Operator(ClientId("test".to_string()))),
-        edited: None,
-        error: None,
-        attempts: 1,
-        since: Timestamp(0),
-    }
 }
 
 /// Prepares and executes one call, unless it would be asked as one that leaves the workspace.
@@ -107,14 +88,14 @@ async fn a_race_for_the_folder_gains_nothing() {
     });
     let (mut reads, mut searches, mut writes) = (Tally::default(), Tally::default(), Tally::default());
     for number in 0..ROUNDS {
-        let read = call("read_file", serde_json::json!({"path": "dir/file"}), EffectClass::Read);
+        let read = call("read_file", &serde_json::json!({"path": "dir/file"}), EffectClass::Read);
         assert!(!round(&toolbox, read, &mut reads).await.contains("secret"));
-        let search = call("search_files", serde_json::json!({"pattern": "secret"}), EffectClass::Read);
+        let search = call("search_files", &serde_json::json!({"pattern": "secret"}), EffectClass::Read);
         assert!(!round(&toolbox, search, &mut searches).await.contains(":secret"));
         let content = serde_json::json!({"path": "dir/file", "content": format!("harmless {number}")});
-        round(&toolbox, call("write_file", content, EffectClass::WriteFile), &mut writes).await;
+        round(&toolbox, call("write_file", &content, EffectClass::WriteFile), &mut writes).await;
         let fresh = serde_json::json!({"path": format!("dir/new/{number}"), "content": "x"});
-        round(&toolbox, call("write_file", fresh, EffectClass::WriteFile), &mut writes).await;
+        round(&toolbox, call("write_file", &fresh, EffectClass::WriteFile), &mut writes).await;
     }
     stop.store(true, Ordering::Relaxed);
     swapper.join().unwrap();

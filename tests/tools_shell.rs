@@ -3,6 +3,8 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod running;
+
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
@@ -11,19 +13,14 @@ use std::process::Stdio;
 use std::time::Duration;
 use std::time::Instant;
 
+use running::call;
 use tempfile::TempDir;
-use tiller::domain::approval::By;
-use tiller::domain::id::CallId;
-use tiller::domain::id::ClientId;
 use tiller::domain::limits;
 use tiller::domain::model::Delta;
 use tiller::domain::terms::Check;
-use tiller::domain::time::Timestamp;
-use tiller::domain::tool::CallState;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::Permit;
-use tiller::domain::tool::ToolCall;
 use tiller::domain::tool::ToolOutcome;
 use tiller::tools::Executed;
 use tiller::tools::Reins;
@@ -76,20 +73,7 @@ impl Bench {
     }
 
     async fn outcome(&self, arguments: serde_json::Value) -> ToolOutcome {
-        let mut call = ToolCall {
-            id: CallId(1),
-            wire_id: String::new(),
-            tool: "shell".to_string(),
-            arguments: arguments.to_string(),
-            effect: EffectClass::External,
-            state: CallState::Running,
-            facts: None,
-            allowed: Some(By::Operator(ClientId("test".to_string()))),
-            edited: None,
-            error: None,
-            attempts: 1,
-            since: Timestamp(0),
-        };
+        let mut call = call("shell", &arguments, EffectClass::External);
         call.facts = Some(self.toolbox.prepare(&call).await);
         match self.toolbox.execute(Permit::of(&call).unwrap(), self.reins.clone()).await {
             Executed::Ended(outcome) => outcome,

@@ -1,12 +1,12 @@
 //! Keys: missing, refused, repeated by a spiteful provider. None is ever written anywhere.
 
-use std::io::Read;
 use std::io::Write;
 use std::net::TcpListener;
 
 use crate::real::Stage;
 use crate::real::files;
 use crate::real::said;
+use crate::wire::read_request;
 
 const CANARY: &str = "sk-canary-4fQz81Lm2Xw90PtK";
 
@@ -29,7 +29,7 @@ fn answer(stage: &Stage, answers: Vec<(&'static str, String)>) {
     std::thread::spawn(move || {
         for (status, body) in answers {
             let (mut stream, _) = listener.accept().unwrap();
-            read_request(&mut stream);
+            read_request(&mut stream).unwrap();
             let kind = if body.starts_with("data:") { "text/event-stream" } else { "application/json" };
             let length = body.len();
             write!(
@@ -39,22 +39,6 @@ fn answer(stage: &Stage, answers: Vec<(&'static str, String)>) {
             .unwrap();
         }
     });
-}
-
-/// Reads a request to its end, so that the answer is not cut off.
-fn read_request(stream: &mut std::net::TcpStream) {
-    let mut bytes = Vec::new();
-    let mut part = [0; 8_192];
-    loop {
-        let count = stream.read(&mut part).unwrap();
-        bytes.extend_from_slice(&part[..count]);
-        let text = String::from_utf8_lossy(&bytes);
-        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-        let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
-        if count == 0 || body.len() >= length.unwrap_or(0) {
-            return;
-        }
-    }
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! A provider on this machine that tells a life's steps and keeps its own account of what it is owed.
 
-use std::io::Read;
 use std::io::Write;
 use std::net::TcpListener;
 use std::net::TcpStream;
@@ -14,6 +13,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::script::Step;
+use crate::wire::read_request;
 
 /// Micro-dollars a token, of input and of output: a dollar and five a million tokens.
 const PRICE: (u64, u64) = (1, 5);
@@ -76,8 +76,9 @@ impl Drop for Provider {
 }
 
 fn serve(mut stream: TcpStream, steps: &[Step], account: &Account) -> std::io::Result<()> {
-    let Some(body) = read_body(&mut stream)? else { return Ok(()) };
-    let request: Value = serde_json::from_str(&body)?;
+    let Some(request) = read_request(&mut stream)? else { return Ok(()) };
+    let body = request.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
+    let request: Value = serde_json::from_str(body)?;
     let told =
         request["messages"].as_array().map_or(0, |all| all.iter().filter(|one| one["role"] == "assistant").count());
     let nothing = Step { text: "the script ends here".to_string(), calls: Vec::new(), fails: None };
@@ -113,23 +114,4 @@ fn serve(mut stream: TcpStream, steps: &[Step], account: &Account) -> std::io::R
 fn event(stream: &mut TcpStream, data: &Value) -> std::io::Result<()> {
     write!(stream, "data: {data}\n\n")?;
     stream.flush()
-}
-
-/// The body of a request; nothing when the client went away before its end.
-fn read_body(stream: &mut TcpStream) -> std::io::Result<Option<String>> {
-    let mut bytes = Vec::new();
-    let mut part = [0; 16_384];
-    loop {
-        let count = stream.read(&mut part)?;
-        if count == 0 {
-            return Ok(None);
-        }
-        bytes.extend_from_slice(&part[..count]);
-        let text = String::from_utf8_lossy(&bytes);
-        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-        let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
-        if body.len() >= length.unwrap_or(0) {
-            return Ok(Some(body.to_string()));
-        }
-    }
 }

@@ -16,6 +16,27 @@ use tempfile::TempDir;
 /// The longest that anything here may take: the machine may be busy, and a test that hangs must fail.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A script that plans and is done.
+pub(crate) const SHORT: &str = r#"
+[[step]]
+name = "plan"
+text = "a plan"
+calls = [ { tool = "update_plan", args = { todos = [ { id = "a", title = "A", status = "done" } ] } } ]
+[[step]]
+name = "claim"
+text = "done"
+calls = [ { tool = "finish", args = { summary = "it is done" } } ]
+"#;
+
+/// A script that plans, runs a shell line, and is done.
+pub(crate) fn shell(line: &str) -> String {
+    let (plan, claim) = SHORT.split_at(SHORT.rfind("[[step]]").unwrap());
+    let line = toml::Value::String(line.to_string());
+    format!(
+        "{plan}[[step]]\nname = \"act\"\ncalls = [ {{ tool = \"shell\", args = {{ command = {line} }} }} ]\n{claim}"
+    )
+}
+
 /// A home, a configuration, a state directory and a workspace that nobody else uses.
 pub(crate) struct Stage {
     dir: TempDir,

@@ -67,7 +67,7 @@ fn one_life() {
 
 #[test]
 fn lives_without_a_crash_end_well() {
-    for seed in 0..from_env("TILLER_SEEDS").unwrap_or(100) {
+    for seed in 0..from_env("TILLER_SEEDS").unwrap_or(80) {
         play(seed, Length::Full, Crash::Never, Sabotage::None).unwrap();
     }
 }
@@ -76,7 +76,7 @@ fn lives_without_a_crash_end_well() {
 #[test]
 fn lives_with_crashes_at_random_end_well() {
     let (mut seen, mut refused) = (BTreeSet::new(), 0);
-    for seed in 0..from_env("TILLER_SEEDS").unwrap_or(200) {
+    for seed in 0..from_env("TILLER_SEEDS").unwrap_or(160) {
         let (records, befallen) = tell(seed, Length::Full, Crash::Often).unwrap();
         seen.extend(records.iter().map(|record| record.event.name()));
         refused += befallen.refused_writes;
