@@ -111,6 +111,8 @@ async fn records_of_any_length_come_back_and_no_value_is_long() {
         4_000,
         4_096,
         4_097,
+        7_000,
+        7_168,
         32 << 10,
         128 << 10,
         1 << 20,
@@ -148,6 +150,141 @@ async fn many_records_in_one_batch_come_back() {
     assert_eq!(opened.records, records);
     opened.journal.close().await;
     assert_eq!(longest_value(&home.run_dir(&run_id(1)).join("store")).1, 0);
+}
+
+/// What stands in the journal tree of a closed run: keys, lines of their values, and `+` where the batch goes on.
+fn values(home: &Home) -> Vec<(u64, usize, bool)> {
+    let db = sled::open(home.run_dir(&run_id(1)).join("store")).unwrap();
+    let tell = |(key, value): (sled::IVec, sled::IVec)| {
+        let text = std::str::from_utf8(&value).unwrap();
+        (u64::from_be_bytes(key.as_ref().try_into().unwrap()), text.lines().count(), text.ends_with('\n'))
+    };
+    db.open_tree("journal").unwrap().iter().map(|entry| tell(entry.unwrap())).collect()
+}
+
+fn batch(seqs: std::ops::RangeInclusive<u64>, bytes: usize) -> Vec<Record> {
+    seqs.map(|seq| said(seq, &noise(seq, bytes))).collect()
+}
+
+#[tokio::test]
+async fn a_short_batch_is_few_values_and_each_of_its_records_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = home(dir.path());
+    let mut journal = home.create(&run_id(1), &[created("the goal")]).await.unwrap();
+    let mut expected = vec![created("the goal")];
+    for records in [batch(2..=3, 10), batch(4..=11, 1_000), batch(12..=12, 10), batch(13..=15, 6_000)] {
+        expected.extend(records.clone());
+        journal.append(records).await.unwrap();
+    }
+    for (from, most) in (1..=15).flat_map(|from| (0..=15).map(move |most| (from, most))) {
+        let read = journal.reader().read(Seq(from as u64), most).await.unwrap();
+        assert_eq!(read, expected[from - 1..expected.len().min(from - 1 + most)], "{most} from {from} on");
+    }
+    journal.close().await;
+    let laid = [(1, 1, false), (2, 2, false), (4, 6, true), (10, 2, false), (12, 1, false)];
+    let whole = [(13, 1, true), (14, 1, true), (15, 1, false)];
+    assert_eq!(values(&home), [&laid[..], &whole[..]].concat());
+    let survey = home.survey(&run_id(1)).unwrap();
+    assert_eq!((survey.records, survey.flaws), (expected.clone(), vec![]));
+    let carried = tiller::store::transfer::read(&tiller::store::transfer::write(&run_id(2), &survey.lines).unwrap());
+    home.import(&run_id(2), &carried.unwrap()).unwrap();
+    for id in [run_id(1), run_id(2)] {
+        assert_eq!(home.open(&id).await.unwrap().records, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_batch_that_was_cut_short_is_taken_back_unless_it_was_acknowledged() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = home(dir.path());
+    let mut journal = home.create(&run_id(1), &[created("the goal")]).await.unwrap();
+    journal.append(batch(2..=4, 10)).await.unwrap();
+    let anchor = home.run_dir(&run_id(1)).join("anchor");
+    let before = std::fs::read(&anchor).unwrap();
+    journal.append(batch(5..=20, 1_000)).await.unwrap();
+    journal.close().await;
+    let after = std::fs::read(&anchor).unwrap();
+    let cut = |from: u64| {
+        let db = sled::open(home.run_dir(&run_id(1)).join("store")).unwrap();
+        db.open_tree("journal").unwrap().remove(from.to_be_bytes()).unwrap().unwrap();
+    };
+    cut(17);
+    assert_eq!(values(&home), [(1, 1, false), (2, 3, false), (5, 6, true), (11, 6, true)]);
+    let survey = home.survey(&run_id(1)).unwrap();
+    assert!(survey.flaws[0].why.contains("the journal ends before it"), "{:?}", survey.flaws);
+    assert_eq!((survey.records.len(), survey.flaws[0].first, survey.flaws[0].last), (16, Seq(17), Seq(20)));
+    std::fs::write(&anchor, &before).unwrap();
+    let survey = home.survey(&run_id(1)).unwrap();
+    assert_eq!((survey.records.len(), survey.flaws), (4, vec![]));
+    std::fs::write(&anchor, &after).unwrap();
+    let text = home.open(&run_id(1)).await.unwrap_err().to_string();
+    assert!(text.contains("it ends with record 16, but record 20 was written"), "{text}");
+    std::fs::write(&anchor, &before).unwrap();
+    let opened = home.open(&run_id(1)).await.unwrap();
+    assert_eq!(opened.records.len(), 4);
+    let mut journal = opened.journal;
+    journal.append(vec![said(5, "another")]).await.unwrap();
+    journal.close().await;
+    assert_eq!(values(&home), [(1, 1, false), (2, 3, false), (5, 1, false)]);
+    assert_eq!(home.open(&run_id(1)).await.unwrap().records.last(), Some(&said(5, "another")));
+}
+
+#[tokio::test]
+async fn sleds_file_is_filled_up_to_whole_segments() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = home(dir.path());
+    let mut journal = home.create(&run_id(1), &[created("the goal")]).await.unwrap();
+    let mut lengths = std::collections::BTreeSet::new();
+    let mut expected = vec![created("the goal")];
+    while lengths.len() < 4 {
+        let seq = expected.len() as u64 + 1;
+        expected.push(said(seq, &noise(seq, 6_000)));
+        journal.append(expected[expected.len() - 1..].to_vec()).await.unwrap();
+        // It answers when it is done with what follows the append.
+        journal.syncs().await.unwrap();
+        lengths.insert(home.run_dir(&run_id(1)).join("store/db").metadata().unwrap().len());
+    }
+    assert!(lengths.iter().all(|length| length % (512 << 10) == 0), "{lengths:?}");
+    journal.close().await;
+    let opened = home.open(&run_id(1)).await.unwrap();
+    assert_eq!(opened.records, expected);
+    opened.journal.close().await;
+    assert_eq!(longest_value(&home.run_dir(&run_id(1)).join("store")).1, 0);
+}
+
+/// `tests/fixtures/stores/1-first` was written by the first format: a record by itself, a batch, one in pieces, and a
+/// batch with such a one. It is never changed.
+#[tokio::test]
+async fn a_store_of_the_first_format_is_read_and_written_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = home(dir.path());
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/stores/1-first");
+    let run_dir = home.run_dir(&run_id(1));
+    for made in [&run_dir, &run_dir.join("store")] {
+        std::fs::create_dir(made).unwrap();
+        std::fs::set_permissions(made, std::fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    let names = std::fs::read_dir(fixture.join("store")).unwrap().map(|entry| entry.unwrap().file_name());
+    for name in names.map(|name| Path::new("store").join(name)).chain(["anchor".into()]) {
+        std::fs::copy(fixture.join(&name), run_dir.join(&name)).unwrap();
+    }
+    let mut expected = vec![created("the goal"), said(2, "one")];
+    expected.extend(batch(3..=8, 700));
+    expected.extend([said(9, &noise(9, 9_000)), said(10, "short"), said(11, &noise(11, 5_000))]);
+    expected.extend([said(12, "short"), parked(13)]);
+    let format = || {
+        let db = sled::open(run_dir.join("store")).unwrap();
+        db.open_tree("meta").unwrap().get("format").unwrap().unwrap().to_vec()
+    };
+    let survey = home.survey(&run_id(1)).unwrap();
+    assert_eq!((survey.records, survey.flaws), (expected.clone(), vec![]));
+    assert_eq!(format(), b"1", "looking changes nothing");
+    let mut journal = home.open(&run_id(1)).await.unwrap().journal;
+    journal.append(batch(14..=20, 700)).await.unwrap();
+    expected.extend(batch(14..=20, 700));
+    journal.close().await;
+    assert_eq!(format(), b"2");
+    assert_eq!(home.open(&run_id(1)).await.unwrap().records, expected);
 }
 
 #[tokio::test]
@@ -309,10 +446,10 @@ async fn a_newer_format_is_not_opened() {
     let home = home(dir.path());
     home.create(&run_id(1), &[created("the goal")]).await.unwrap().close().await;
     let db = sled::open(home.run_dir(&run_id(1)).join("store")).unwrap();
-    db.open_tree("meta").unwrap().insert("format", "2").unwrap();
+    db.open_tree("meta").unwrap().insert("format", "3").unwrap();
     drop(db);
     let error = home.open(&run_id(1)).await.unwrap_err();
-    assert!(matches!(error, StoreError::TooNew { found: 2, .. }), "{error}");
+    assert!(matches!(error, StoreError::TooNew { found: 3, .. }), "{error}");
 }
 
 #[tokio::test]

@@ -28,9 +28,14 @@ const VARIABLE: &str = "STORE_CRASH_DIR";
 /// Records in each batch of the child.
 const BATCH: u64 = 3;
 
-/// The batch that follows `seq`: small ones, and now and then one with pieces.
+/// The batch that follows `seq`: one value mostly, often several, and now and then one with pieces.
 fn batch(seq: u64) -> Vec<Record> {
-    (seq + 1..=seq + BATCH).map(|seq| said(seq, &noise(seq, if seq % 7 == 0 { 20_000 } else { 300 }))).collect()
+    let bytes = |seq: u64| match (seq % 7, seq % 5) {
+        (0, _) => 20_000,
+        (_, 0) => 6_000,
+        (_, _) => 300,
+    };
+    (seq + 1..=seq + BATCH).map(|seq| said(seq, &noise(seq, bytes(seq)))).collect()
 }
 
 /// Not a test by itself, and nothing without the variable: the child of the test below.

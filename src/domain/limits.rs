@@ -269,8 +269,14 @@ pub const SCRIPT_MAX_BYTES: u64 = 1024 * 1024;
 /// Longest single wait that a script may ask for: longer than any timeout that it could test.
 pub const SCRIPT_WAIT_MAX: Span = Span::seconds(600);
 
-/// Largest value in the store: sled keeps larger pages in files that it does not sync (docs/JOURNAL.md).
-pub const VALUE_MAX_BYTES: usize = 4 * 1024;
+/// Largest value in the store. sled writes up to 17 values as one page, and keeps a page of more than 127 KiB in a file
+/// that it does not sync (docs/JOURNAL.md).
+pub const VALUE_MAX_BYTES: usize = 7 * 1024;
+/// Length of the pieces of what is longer. Part of the format: a stub does not say how many pieces it has.
+pub const PIECE_BYTES: usize = 4 * 1024;
+/// Longest batch that is written without a transaction: with all that sled writes for it still shorter than one of its
+/// segments (docs/JOURNAL.md, "A batch").
+pub const PLAIN_BATCH_BYTES: usize = 32 * 1024;
 /// Longest record, in bytes, pieces counted together.
 pub const RECORD_MAX_BYTES: usize = 16 * 1024 * 1024;
 /// Largest file that is read from beside a store, in bytes: a summary, an owner, a draft, whose JSON can be six times

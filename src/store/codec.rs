@@ -72,7 +72,7 @@ pub(crate) enum Unfit {
 pub(crate) struct Encoded {
     /// Its place and hash.
     pub(crate) mark: Mark,
-    /// The value for the journal tree; at most `limits::VALUE_MAX_BYTES`.
+    /// The line for the journal tree; shorter than `limits::VALUE_MAX_BYTES`.
     pub(crate) value: Vec<u8>,
     /// The record's JSON, compressed, cut to values for the blob tree; empty when it fits into `value`.
     pub(crate) pieces: Vec<Vec<u8>>,
@@ -101,7 +101,7 @@ pub(crate) struct Stub {
 impl Stub {
     /// How many pieces there are. At most 4,097: lengths were checked, and lz4 adds little to what it can't shorten.
     pub(crate) fn pieces(&self) -> usize {
-        self.packed.div_ceil(limits::VALUE_MAX_BYTES)
+        self.packed.div_ceil(limits::PIECE_BYTES)
     }
 }
 
@@ -178,13 +178,14 @@ pub(crate) fn store(json: Vec<u8>, seq: Seq) -> Result<Encoded, StoreError> {
     }
     let link = Link::of(&json);
     let mark = Mark { seq, link };
-    if json.len() <= limits::VALUE_MAX_BYTES {
+    // One byte less than a value has room for: the end of the line.
+    if json.len() < limits::VALUE_MAX_BYTES {
         return Ok(Encoded { mark, value: json, pieces: Vec::new() });
     }
     let packed = pack(&json).map_err(|error| unwritable(error.to_string()))?;
     let stub = StubJson { v: FORMAT_VERSION, seq, blob: hex(&link.0), bytes: json.len(), packed: packed.len() };
     let value = serde_json::to_vec(&stub).map_err(|error| unwritable(error.to_string()))?;
-    let pieces = packed.chunks(limits::VALUE_MAX_BYTES).map(<[u8]>::to_vec).collect();
+    let pieces = packed.chunks(limits::PIECE_BYTES).map(<[u8]>::to_vec).collect();
     Ok(Encoded { mark, value, pieces })
 }
 
@@ -302,7 +303,8 @@ pub(crate) fn pack(json: &[u8]) -> std::io::Result<Vec<u8>> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
 }
 
 /// The bytes of a hash in hex; nothing when it is none.
@@ -348,16 +350,16 @@ mod tests {
             ]
             .map(|text| text.replace("PREV", &hex(&batch[0].mark.link.0[..16])))
         );
-        let long = encode_batch(&[record(1, 5_000)], Mark::START).unwrap();
+        let long = encode_batch(&[record(1, 8_000)], Mark::START).unwrap();
         let stub = String::from_utf8(long[0].value.clone()).unwrap();
         let hash = hex(&long[0].mark.link.0);
-        assert!(stub.starts_with(&format!(r#"{{"v":1,"seq":1,"blob":"{hash}","bytes":51"#)), "{stub}");
+        assert!(stub.starts_with(&format!(r#"{{"v":1,"seq":1,"blob":"{hash}","bytes":81"#)), "{stub}");
     }
 
     #[test]
     fn a_record_is_cut_where_a_value_is_full() {
         let overhead = encode(&record(1, 1), Link::NONE).unwrap().value.len() - 1;
-        for (bytes, pieces) in [(limits::VALUE_MAX_BYTES - overhead, 0), (limits::VALUE_MAX_BYTES - overhead + 1, 1)] {
+        for (bytes, pieces) in [(limits::VALUE_MAX_BYTES - overhead - 1, 0), (limits::VALUE_MAX_BYTES - overhead, 1)] {
             let encoded = encode(&record(1, bytes), Link::NONE).unwrap();
             assert_eq!(encoded.pieces.len(), pieces);
             assert!(encoded.value.len() <= limits::VALUE_MAX_BYTES);

@@ -10,7 +10,6 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 use std::path::Path;
@@ -18,12 +17,12 @@ use std::path::PathBuf;
 
 use sled::Batch;
 use sled::Db;
+use sled::IVec;
 use sled::Transactional;
 use sled::Tree;
 use sled::transaction::TransactionError;
 use sled::transaction::TransactionResult;
 
-use crate::domain::event::FORMAT_VERSION;
 use crate::domain::event::Record;
 use crate::domain::fold::Broken;
 use crate::domain::id::RunId;
@@ -38,8 +37,14 @@ use crate::store::codec::Form;
 use crate::store::codec::Mark;
 use crate::store::codec::Stub;
 use crate::store::codec::Unfit;
+use crate::store::files;
+use crate::store::files::Identity;
+use crate::store::room;
 use crate::store::snaps;
 use crate::store::snaps::Cadence;
+use crate::store::values;
+use crate::store::values::STORE_FORMAT;
+use crate::store::values::Value;
 
 /// What went wrong, before it is known how to say it.
 #[derive(Debug)]
@@ -105,6 +110,8 @@ pub(crate) struct Database {
     file: File,
     /// Where that file is.
     path: PathBuf,
+    /// Which one it is.
+    identity: Identity,
 }
 
 impl Database {
@@ -122,7 +129,8 @@ impl Database {
             let snap = db.open_tree("snap")?;
             let path = dir.join("db");
             let file = File::open(&path)?;
-            Ok(Database { db, meta, journal, blob, snap, file, path })
+            let identity = files::glance(&path)?.identity;
+            Ok(Database { db, meta, journal, blob, snap, file, path, identity })
         })
     }
 
@@ -134,66 +142,78 @@ impl Database {
         });
     }
 
-    /// Writes a batch and makes it durable.
-    ///
-    /// Records and their pieces go in one transaction over both trees. sled writes the end of a transaction into the
-    /// log before anything that comes after it, and as it recovers it drops a transaction whose end is missing, so a
-    /// record never names pieces that are not there, and a batch is there whole or not at all. A single value is whole
-    /// by itself; a transaction would cost it one more write, and a wait for it.
+    /// Writes a batch and makes it durable: value by value where that is enough, since a transaction costs one more
+    /// write, and a wait for it.
     pub(crate) fn commit(&self, batch: &[Encoded]) -> Result<(), Fault> {
         guarded(|| {
-            if let [Encoded { mark, value, pieces }] = batch
-                && pieces.is_empty()
-            {
-                self.journal.insert(mark.seq.0.to_be_bytes(), value.as_slice())?;
-                return self.sync();
-            }
-            let result: TransactionResult<(), ()> = (&self.journal, &self.blob).transaction(|(journal, blob)| {
-                for Encoded { mark, value, pieces } in batch {
-                    for (number, piece) in pieces.iter().enumerate() {
-                        blob.insert(&codec::piece_key(mark.link, number)[..], piece.as_slice())?;
+            match values::lay(batch) {
+                Some(values) => {
+                    for Value { first, bytes } in values {
+                        self.journal.insert(first.0.to_be_bytes(), bytes)?;
                     }
-                    journal.insert(&mark.seq.0.to_be_bytes(), value.as_slice())?;
                 }
-                Ok(())
-            });
-            match result {
-                Ok(()) => {}
-                Err(TransactionError::Storage(error)) => return Err(error.into()),
-                Err(TransactionError::Abort(())) => return Err(Fault::Disk("sled gave the batch up".to_string())),
+                None => self.transact(batch)?,
             }
             self.sync()
         })
     }
 
-    /// Flushes sled and syncs its file. Errors when the file is no longer the run's, because somebody removed it.
+    /// Writes a batch in one transaction over both trees. sled writes the end of a transaction into the log before
+    /// anything that comes after it, and as it recovers it drops a transaction whose end is missing, so a record never
+    /// names pieces that are not there, and a batch is there whole or not at all.
+    fn transact(&self, batch: &[Encoded]) -> Result<(), Fault> {
+        let result: TransactionResult<(), ()> = (&self.journal, &self.blob).transaction(|(journal, blob)| {
+            for Encoded { mark, value, pieces } in batch {
+                for (number, piece) in pieces.iter().enumerate() {
+                    blob.insert(&codec::piece_key(mark.link, number)[..], piece.as_slice())?;
+                }
+                journal.insert(&mark.seq.0.to_be_bytes(), value.as_slice())?;
+            }
+            Ok(())
+        });
+        match result {
+            Ok(()) => Ok(()),
+            Err(TransactionError::Storage(error)) => Err(error.into()),
+            Err(TransactionError::Abort(())) => Err(Fault::Disk("sled gave the batch up".to_string())),
+        }
+    }
+
+    /// Flushes sled and syncs its file. Errors when the file is no longer the run's, because somebody removed it: as
+    /// long as ours is open, no other has its number.
     fn sync(&self) -> Result<(), Fault> {
         self.db.flush()?;
         self.file.sync_data()?;
-        let (ours, there) = (self.file.metadata()?, self.path.metadata()?);
-        if (ours.dev(), ours.ino()) != (there.dev(), there.ino()) {
+        if files::glance(&self.path)?.identity != self.identity {
             return Err(Fault::Damaged("its files were replaced while it was open".to_string()));
         }
         Ok(())
     }
 
+    /// Makes room in sled's file for the next commits, if it is due. For a moment in which nobody waits: a failure
+    /// costs the next commits some time, and nothing else.
+    pub(crate) fn make_room(&self) {
+        if let Err(error) = room::make(&self.path, self.identity) {
+            tracing::debug!(path = %self.path.display(), %error, "no room was made ahead");
+        }
+    }
+
     pub(crate) fn write_meta(&self, run: &RunId, created: Timestamp) -> Result<(), Fault> {
         let mut batch = Batch::default();
-        batch.insert("format", FORMAT_VERSION.to_string().as_bytes());
+        batch.insert("format", STORE_FORMAT.to_string().as_bytes());
         batch.insert("run", run.as_str().as_bytes());
         batch.insert("created", created.0.to_string().as_bytes());
         guarded(|| Ok(self.meta.apply_batch(batch)?))
     }
 
-    /// Proves the format and the run. Not guarded.
-    pub(crate) fn check_meta(&self, run: &RunId) -> Result<(), Fault> {
+    /// Proves the format and the run.
+    fn check_meta(&self, run: &RunId) -> Result<(), Fault> {
         let text = |key: &str| -> Result<String, Fault> {
             let value = self.meta.get(key)?.ok_or_else(|| Fault::Damaged(format!("its {key} is missing")))?;
             String::from_utf8(value.to_vec()).map_err(|_| Fault::Damaged(format!("its {key} can't be read")))
         };
         let format = text("format")?;
         match format.parse::<u32>() {
-            Ok(found) if found > FORMAT_VERSION => return Err(Fault::TooNew(found)),
+            Ok(found) if found > STORE_FORMAT => return Err(Fault::TooNew(found)),
             Ok(_) => {}
             Err(_) => return Err(Fault::Damaged("its format can't be read".to_string())),
         }
@@ -204,34 +224,78 @@ impl Database {
         Ok(())
     }
 
+    /// Proves the format and the run, and takes back a batch that was cut short, unless it was anchored: then it was
+    /// whole once, and what is left of it is damage. From here on a sound journal ends where a batch ends. Not guarded.
+    pub(crate) fn settle(&self, run: &RunId, marks: &[Mark]) -> Result<(), Fault> {
+        self.check_meta(run)?;
+        let Some(anchored) = marks.first() else { return Ok(()) };
+        // From its end on, so that what a kill leaves of it is still cut short.
+        while let Some((key, value)) = self.journal.last()?
+            && values::goes_on(&value)
+            && position(&key)? > anchored.seq
+        {
+            self.journal.remove(key)?;
+        }
+        Ok(())
+    }
+
+    /// Says of a store of an older format that it may hold values of this one from now on. It reaches the disk before
+    /// what is written next.
+    pub(crate) fn raise(&self) -> Result<(), Fault> {
+        let format = STORE_FORMAT.to_string();
+        if self.meta.get("format")?.is_none_or(|found| found != format.as_bytes()) {
+            self.meta.insert("format", format.as_bytes())?;
+        }
+        Ok(())
+    }
+
     /// Reads up to `most` records after `before`, proving that each follows the one before it.
     pub(crate) fn scan(&self, before: Mark, most: usize) -> Result<(Vec<Record>, Mark), Fault> {
         let mut mark = before;
         let mut records = Vec::new();
-        for entry in self.journal.range(before.seq.next().0.to_be_bytes()..).take(most) {
+        let start = self.holding(before.seq.next())?.map_or(before.seq.next(), |(first, _)| first);
+        for entry in self.journal.range(start.0.to_be_bytes()..) {
             let (key, value) = entry?;
-            let seq = mark.seq.next();
-            if key.as_ref() != seq.0.to_be_bytes() {
-                return Err(Fault::Damaged(format!("record {seq} is missing")));
+            for (seq, line) in (position(&key)?.0..).map(Seq).zip(values::lines(&value)) {
+                if seq <= mark.seq {
+                    continue;
+                }
+                if records.len() == most {
+                    return Ok((records, mark));
+                }
+                if seq != mark.seq.next() {
+                    return Err(Fault::Damaged(format!("record {} is missing", mark.seq.next())));
+                }
+                let (record, next) = codec::parse(&self.whole(line, seq)?, mark)?;
+                records.push(record);
+                mark = next;
             }
-            let (record, next) = codec::parse(&self.whole(&value, seq)?, mark)?;
-            records.push(record);
-            mark = next;
         }
         Ok((records, mark))
     }
 
     /// The last position at which something is stored. Not guarded.
     pub(crate) fn last(&self) -> Result<Seq, Fault> {
-        let Some((key, _)) = self.journal.last()? else { return Ok(Seq(0)) };
-        let key = key.as_ref().try_into().map_err(|_| Fault::Damaged("a key of it is no position".to_string()))?;
-        Ok(Seq(u64::from_be_bytes(key)))
+        let Some((key, value)) = self.journal.last()? else { return Ok(Seq(0)) };
+        let behind_first = values::lines(&value).count().saturating_sub(1);
+        Ok(Seq(position(&key)?.0.saturating_add(u64::try_from(behind_first).unwrap_or(u64::MAX))))
+    }
+
+    /// The value that holds a position, if one does, with the position of its first record.
+    fn holding(&self, seq: Seq) -> Result<Option<(Seq, IVec)>, Fault> {
+        let Some((key, value)) = self.journal.range(..=seq.0.to_be_bytes()).next_back().transpose()? else {
+            return Ok(None);
+        };
+        let first = position(&key)?;
+        let count = u64::try_from(values::lines(&value).count()).unwrap_or(u64::MAX);
+        Ok((seq.0 - first.0 < count).then_some((first, value)))
     }
 
     /// The JSON of the record at a position; nothing when there is none. Not guarded.
     pub(crate) fn json(&self, seq: Seq) -> Result<Option<Vec<u8>>, Fault> {
-        let value = self.journal.get(seq.0.to_be_bytes())?;
-        value.map(|value| self.whole(&value, seq)).transpose()
+        let Some((first, value)) = self.holding(seq)? else { return Ok(None) };
+        let number = usize::try_from(seq.0 - first.0).unwrap_or(usize::MAX);
+        values::lines(&value).nth(number).map(|line| self.whole(line, seq)).transpose()
     }
 
     /// The mark of one stored record.
@@ -239,15 +303,14 @@ impl Database {
         if seq == Seq(0) {
             return Ok(Mark::START);
         }
-        let value = self.journal.get(seq.0.to_be_bytes())?;
-        let value = value.ok_or_else(|| Fault::Damaged(format!("record {seq} is missing")))?;
-        Ok(codec::mark(&self.whole(&value, seq)?, seq))
+        let json = self.json(seq)?.ok_or_else(|| Fault::Damaged(format!("record {seq} is missing")))?;
+        Ok(codec::mark(&json, seq))
     }
 
-    /// The JSON of a record from its value, put together from its pieces if it has any.
-    fn whole(&self, value: &[u8], seq: Seq) -> Result<Vec<u8>, Fault> {
-        match codec::form(value, seq)? {
-            Form::Whole => Ok(value.to_vec()),
+    /// The JSON of a record from its line, put together from its pieces if it has any.
+    fn whole(&self, line: &[u8], seq: Seq) -> Result<Vec<u8>, Fault> {
+        match codec::form(line, seq)? {
+            Form::Whole => Ok(line.to_vec()),
             Form::Stub(stub) => Ok(codec::unpack(&stub, &self.pieces(&stub, seq)?, seq)?),
         }
     }
@@ -262,7 +325,8 @@ impl Database {
         Ok(packed)
     }
 
-    /// Proves that the record at `head` is there, and removes what follows it: a batch that was never acknowledged.
+    /// Proves that the record at `head` is there, and removes what follows it: a batch that was never acknowledged. No
+    /// value is cut, because a value belongs to one batch, and `head` ends one.
     pub(crate) fn cut(&self, head: Mark) -> Result<(), Fault> {
         guarded(|| {
             if self.mark(head.seq)? != head {
@@ -273,6 +337,9 @@ impl Database {
                 batch.remove(key?);
             }
             self.journal.apply_batch(batch)?;
+            if self.last()? != head.seq {
+                return Err(Fault::Damaged(format!("record {} does not end a batch", head.seq)));
+            }
             Ok(())
         })
     }
@@ -339,7 +406,7 @@ impl Database {
     /// The run, proven from its newest snapshot that is good: format, chain from there on, anchor. What is wrong with
     /// a snapshot only means that it is not used. Not guarded.
     pub(crate) fn resume(&self, run: &RunId, marks: &[Mark]) -> Result<(Result<Run, Broken>, Mark, Cadence), Fault> {
-        self.check_meta(run)?;
+        self.settle(run, marks)?;
         for seq in guarded(|| self.snapshots()).unwrap_or_default() {
             let (base, at, bytes) = match guarded(|| self.snapshot(run, seq)) {
                 Ok(found) => found,
@@ -363,7 +430,7 @@ impl Database {
 
     /// The whole journal, proven: format, run, chain and anchor. Not guarded: the caller does more under the same guard.
     pub(crate) fn prove(&self, run: &RunId, marks: &[Mark]) -> Result<(Vec<Record>, Mark), Fault> {
-        self.check_meta(run)?;
+        self.settle(run, marks)?;
         let (records, head) = self.scan(Mark::START, usize::MAX)?;
         self.prove_anchor(head, marks)?;
         Ok((records, head))
@@ -387,6 +454,12 @@ impl Database {
         }
         Ok(())
     }
+}
+
+/// The position that is a key of the journal tree.
+fn position(key: &[u8]) -> Result<Seq, Fault> {
+    let bytes = key.try_into().map_err(|_| Fault::Damaged("a key of it is no position".to_string()))?;
+    Ok(Seq(u64::from_be_bytes(bytes)))
 }
 
 /// The key of a value of a snapshot: the position that it was made at, then the number of the value, both big endian.

@@ -19,9 +19,11 @@ mod codec;
 mod database;
 mod files;
 mod owner;
+mod room;
 mod snaps;
 mod trees;
 mod upcast;
+mod values;
 
 use std::path::PathBuf;
 

@@ -173,6 +173,7 @@ fn serve(mut trees: Trees, mut inbox: mpsc::Receiver<Request>) {
             Request::Append { records, answer } => {
                 let appended = trees.append(&records).map(|()| trees.is_snapshot_due());
                 drop(answer.send(appended));
+                trees.make_room();
             }
             Request::Keep { run } => trees.keep(&run),
             Request::Read { from, most, answer } => drop(answer.send(trees.read(from, most))),

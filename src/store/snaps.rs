@@ -47,7 +47,7 @@ pub(crate) fn encode(run: &Run, head: Mark) -> Result<Vec<Vec<u8>>, String> {
         packed: packed.len(),
     };
     let header = serde_json::to_vec(&header).map_err(|error| error.to_string())?;
-    let pieces = packed.chunks(limits::VALUE_MAX_BYTES).map(<[u8]>::to_vec);
+    let pieces = packed.chunks(limits::PIECE_BYTES).map(<[u8]>::to_vec);
     Ok(std::iter::once(header).chain(pieces).collect())
 }
 

@@ -212,6 +212,13 @@ impl Trees {
         self.cadence = Cadence::after(bytes);
     }
 
+    /// Makes room for what is appended next, if it is due. For a moment in which nobody waits.
+    pub(crate) fn make_room(&self) {
+        if let Some(database) = self.database.as_ref().filter(|_| !self.suspect) {
+            database.make_room();
+        }
+    }
+
     /// Completed syncs of the store's file.
     pub(crate) fn syncs(&self) -> u64 {
         self.syncs
@@ -326,7 +333,9 @@ fn prove<T>(
         }
         Err(error) => return Err(error.into()),
     };
-    Ok((by(database, &site.run, &marks)?, anchor))
+    let found = by(database, &site.run, &marks)?;
+    database.raise()?;
+    Ok((found, anchor))
 }
 
 /// Looks whether the store is there and free, and copies it before sled touches it.
