@@ -78,7 +78,7 @@ impl Show {
                     self.app.update(Msg::Accepted(ticket, seq), moment);
                 }
                 Out::Leave => drop(self.client.submit(Command::Leave).await.unwrap()),
-                Out::OpenRuns | Out::Suspend | Out::Redraw => panic!("{out:?}"),
+                Out::OpenRuns | Out::Look(_) | Out::Do(_) | Out::Suspend | Out::Redraw => panic!("{out:?}"),
             }
         }
     }
