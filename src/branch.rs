@@ -93,6 +93,7 @@ fn fork(ground: &Ground, prefix: &str, asked: Option<u32>, goal: Option<Goal>) -
     let lines = survey.lines.get(..beginning.len()).unwrap_or_default();
     let child = launch::new_id()?;
     let past = launch::fold(&child, beginning)?;
+    let stands = launch::fold(&parent, &survey.records)?;
     let mut terms = Terms::clone(&past.terms);
     terms.goal = goal.unwrap_or(terms.goal);
     // Limits count anew: a deadline is as long after the start as the parent's was.
@@ -107,7 +108,7 @@ fn fork(ground: &Ground, prefix: &str, asked: Option<u32>, goal: Option<Goal>) -
     }
     let is_rehearsal = terms.rehearsal;
     let now = Now { at: ground.clock.now(), ..Now::default() };
-    let (run, record) = lineage::fork(past, &parent, iteration, terms, &client(), now)?;
+    let (run, record) = lineage::fork(past, &stands, iteration, terms, &client(), now)?;
     let own = std::slice::from_ref(&record);
     fault::batch(Side::Before, own);
     ground.home.branch(&run, lines, &record)?;
@@ -117,8 +118,9 @@ fn fork(ground: &Ground, prefix: &str, asked: Option<u32>, goal: Option<Goal>) -
     }
     output::put(&format!(
         "run {child} branches off from run {} after its iteration {iteration}; its limits count anew, nothing is \
-         allowed in advance, and files are as they are now\n{}",
+         allowed in advance (trust is {}), and files are as they are now\n{}",
         parent.short(),
+        run.trust,
         show::parting(&run)
     ));
     Ok(())

@@ -22,6 +22,7 @@ use tiller::domain::time::Now;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
 use tiller::domain::tool::EffectClass;
+use tiller::domain::trust::Trust;
 use tiller::machine;
 use tiller::machine::Input;
 use tiller::machine::turn;
@@ -182,15 +183,19 @@ fn a_rewind_that_does_not_fit_is_no_record() {
 fn s_66_a_fork_inherits_the_talk_and_the_plan_and_no_leave() {
     for name in GOLDEN {
         let (_, records) = golden(name);
+        let parent = RunId::from_entropy([1; 12]);
+        let mut stands = Run::fold(&parent, &records).unwrap();
         for (n, seq) in lineage::boundaries(&records) {
             let (beginning, iteration) = machine::lineage::beginning(&records, Some(n)).unwrap();
             assert_eq!((beginning.len() as u64, iteration), (seq.0, n));
-            let (parent, child) = (RunId::from_entropy([1; 12]), RunId::from_entropy([2; 12]));
+            let child = RunId::from_entropy([2; 12]);
             let past = Run::fold(&child, beginning).unwrap();
-            let terms =
-                Terms { goal: Goal::try_from("another goal".to_string()).unwrap(), ..Terms::clone(&past.terms) };
+            // Trust that the parent was started with is not had again, and what was taken back stays taken back.
+            let goal = Goal::try_from("another goal".to_string()).unwrap();
+            let terms = Terms { goal, trust: Trust::FullTrust, ..Terms::clone(&past.terms) };
             let now = Now { at: Timestamp(9), active: Span(0) };
-            let (run, record) = machine::lineage::fork(past.clone(), &parent, n, terms, &client(), now).unwrap();
+            stands.trust = if n % 2 == 0 { Trust::Plan } else { Trust::FullTrust };
+            let (run, record) = machine::lineage::fork(past.clone(), &stands, n, terms, &client(), now).unwrap();
             let mut journal = beginning.to_vec();
             journal.push(record);
             assert_eq!(Run::fold(&child, &journal).unwrap(), run);
@@ -199,7 +204,8 @@ fn s_66_a_fork_inherits_the_talk_and_the_plan_and_no_leave() {
             assert_eq!(run.progress.denied, past.progress.denied);
             assert_eq!((run.pool.spent(), run.pool.limits()), (MicroUsd(0), &past.terms.limits));
             let line = run.lineage.clone().unwrap();
-            assert_eq!((line.parent, line.iteration, line.cost), (parent, n, past.pool.spent()));
+            assert_eq!(run.trust, stands.trust.min(Trust::Ask));
+            assert_eq!((line.parent, line.iteration, line.cost), (parent.clone(), n, past.pool.spent()));
             assert_eq!(run.transcript.len(), past.transcript.len() + 1, "the other goal is told");
             assert_eq!(run.next.call, past.next.call);
             let owner = Owner { pid: 1, host: "box".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };

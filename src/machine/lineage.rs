@@ -6,7 +6,6 @@ use crate::domain::event::Event;
 use crate::domain::event::Record;
 use crate::domain::fold::Broken;
 use crate::domain::id::ClientId;
-use crate::domain::id::RunId;
 use crate::domain::lineage;
 use crate::domain::lineage::Behind;
 use crate::domain::run::Run;
@@ -15,6 +14,7 @@ use crate::domain::terms::Terms;
 use crate::domain::time::Now;
 use crate::domain::time::Span;
 use crate::domain::tool::CallState;
+use crate::domain::trust::Trust;
 use crate::machine::adopt;
 
 /// What going back led to.
@@ -69,17 +69,19 @@ pub fn beginning(records: &[Record], asked: Option<u32>) -> Result<(&[Record], u
 }
 
 /// The record that makes a run of its own of a copy of another run's beginning; and that run. `run` is what the copy
-/// folds to under its new name.
+/// folds to under its new name, `parent` the other run as it stands now: the fork does no more unasked than it does,
+/// and at most what is usual, whatever it was started with.
 pub fn fork(
     mut run: Run,
-    parent: &RunId,
+    parent: &Run,
     iteration: u32,
-    terms: Terms,
+    mut terms: Terms,
     client: &ClientId,
     now: Now,
 ) -> Result<(Run, Record), Refusal> {
     let broken = |broken: Broken| Refusal::Broken(broken.to_string());
-    let event = Event::Forked { parent: parent.clone(), iteration, terms: Box::new(terms), by: client.clone() };
+    terms.trust = terms.trust.min(parent.trust).min(Trust::Ask);
+    let event = Event::Forked { parent: parent.id.clone(), iteration, terms: Box::new(terms), by: client.clone() };
     let record = adopt(&mut run, event, Now { at: now.at, active: Span(0) }).map_err(broken)?;
     run.check().map_err(broken)?;
     Ok((run, record))
