@@ -7,8 +7,6 @@ use crate::cli::Order;
 use crate::cli::lineage::Branch;
 use crate::domain::budget::Limit;
 use crate::domain::event::OwnerMode;
-use crate::domain::id::ClientId;
-use crate::domain::summary::Summary;
 use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
 use crate::domain::time::Now;
@@ -17,6 +15,8 @@ use crate::engine::fault::Side;
 use crate::headless::output;
 use crate::headless::restoring::offered;
 use crate::headless::show;
+use crate::held;
+use crate::held::Held;
 use crate::launch;
 use crate::launch::Ground;
 use crate::launch::owner;
@@ -26,7 +26,6 @@ use crate::machine::lineage::Rewound;
 use crate::machine::turn;
 use crate::order;
 use crate::rehearsal;
-use crate::store::Journal;
 
 pub mod restoring;
 
@@ -40,50 +39,40 @@ pub async fn carry_out(ground: &Ground, what: Branch) -> anyhow::Result<u8> {
         Branch::Rewind { run, iteration, restore } => {
             let mut standing = rewind(ground, &run, iteration).await?;
             if restore {
-                restoring::carry_out(ground, &mut standing, &client()).await?;
-                ground.home.write_summary(&Summary::of(&standing.run))?;
+                restoring::carry_out(ground, &mut standing, &held::client()).await?;
             } else {
                 let (_, files) = restoring::look(ground, &standing)?;
-                output::put(&offered(&standing.run, iteration, &files));
+                output::put(&offered(standing.held.run(), iteration, &files));
             }
-            standing.journal.close().await;
-            output::put(&show::parting(&standing.run));
+            output::put(&show::parting(&standing.held.let_go().await));
         }
         Branch::Fork { run, iteration, goal } => fork(ground, &run, iteration, goal)?,
     }
     Ok(0)
 }
 
-fn client() -> ClientId {
-    ClientId("command line".to_string())
-}
-
-async fn rewind(ground: &Ground, prefix: &str, iteration: u32) -> anyhow::Result<Standing> {
+async fn rewind<'a>(ground: &'a Ground, prefix: &str, iteration: u32) -> anyhow::Result<Standing<'a>> {
     let id = ground.home.find(prefix)?;
     let opened = ground.home.open(&id).await?;
-    let (mut journal, mut records) = (opened.journal, opened.records);
+    let mut records = opened.records;
     let stored = records.len();
     let run = launch::fold(&id, &records)?;
+    let mut held = Held::new(ground, run.clone(), opened.journal);
     let taken = Input::Recovered { owner: owner(OwnerMode::Records), problems: Vec::new() };
     let turned = turn(&run, &taken, ground.still(&run))?;
     records.extend(turned.records);
     let now = ground.still(&turned.run);
-    let Rewound { run, records: written, behind } = lineage::rewind(&turned.run, &records, iteration, &client(), now)?;
+    let client = held::client();
+    let Rewound { run, records: written, behind } = lineage::rewind(&turned.run, &records, iteration, &client, now)?;
     records.extend(written);
-    let batch = records.get(stored..).unwrap_or_default().to_vec();
-    fault::batch(Side::Before, &batch);
-    journal.append(batch.clone()).await?;
-    fault::batch(Side::After, &batch);
-    if journal.is_snapshot_due() {
-        journal.keep(run.clone()).await;
-    }
-    ground.home.write_summary(&Summary::of(&run))?;
+    held.record(run, records.get(stored..).unwrap_or_default().to_vec()).await?;
+    ground.home.keep_summary(held.run());
     output::put(&format!(
         "run {} is back at the end of iteration {iteration}; what came after it is hidden, not removed\n{}",
         id.short(),
         show::behind(&behind)
     ));
-    Ok(Standing { run, journal, records, behind })
+    Ok(Standing { held, records, behind })
 }
 
 fn fork(ground: &Ground, prefix: &str, asked: Option<u32>, goal: Option<Goal>) -> anyhow::Result<()> {
@@ -108,7 +97,7 @@ fn fork(ground: &Ground, prefix: &str, asked: Option<u32>, goal: Option<Goal>) -
     }
     let is_rehearsal = terms.rehearsal;
     let now = Now { at: ground.clock.now(), ..Now::default() };
-    let (run, record) = lineage::fork(past, &stands, iteration, terms, &client(), now)?;
+    let (run, record) = lineage::fork(past, &stands, iteration, terms, &held::client(), now)?;
     let own = std::slice::from_ref(&record);
     fault::batch(Side::Before, own);
     ground.home.branch(&run, lines, &record)?;

@@ -162,7 +162,7 @@ impl Ground {
         let first = machine::create(terms, Now { at: self.clock.now(), ..Now::default() });
         let journal = self.home.create(&id, std::slice::from_ref(&first)).await?;
         let run = Run::begin(id, &first)?;
-        self.home.write_summary(&Summary::of(&run))?;
+        self.home.keep_summary(&run);
         self.drive(run, journal)
     }
 
@@ -246,10 +246,19 @@ impl Ground {
     pub fn scene(&self, id: Option<&RunId>, workspace: &Path) -> anyhow::Result<Scene> {
         let state = self.places.state.canonicalize().unwrap_or(self.places.state.clone());
         let config = self.places.config.parent().map(Path::to_path_buf).unwrap_or_default();
-        let mut off_limits = match id.filter(|_| workspace.starts_with(&state)) {
+        let run_dir = |id: &RunId| state.join("runs").join(id.as_str());
+        let real = workspace.canonicalize().unwrap_or_else(|_| workspace.to_path_buf());
+        let is_ours = real.starts_with(&state);
+        // A journal from elsewhere can name any folder.
+        anyhow::ensure!(
+            !is_ours || id.is_some_and(|id| real == rehearsal::workspace(&run_dir(id))),
+            "the workspace {} lies where tiller keeps its own files; nothing was done; start a run in another folder",
+            workspace.display()
+        );
+        let mut off_limits = match id.filter(|_| is_ours) {
             // A rehearsal works inside its run's directory, which may even lie below that of the configuration.
             Some(id) => {
-                let run_dir = state.join("runs").join(id.as_str());
+                let run_dir = run_dir(id);
                 vec![state.join("log"), run_dir.join("store"), run_dir.join(PRE_IMAGES), self.places.config.clone()]
             }
             None => vec![state.clone(), config],
@@ -259,7 +268,7 @@ impl Ground {
         Ok(Scene {
             workspace: workspace.to_path_buf(),
             off_limits,
-            pre_images: id.map(|id| state.join("runs").join(id.as_str()).join(PRE_IMAGES)),
+            pre_images: id.map(|id| run_dir(id).join(PRE_IMAGES)),
             program: std::env::current_exe().context("our own program can't be found, so no call could be guarded")?,
             passed_variables: self.settings.pass_variables().to_vec(),
         })

@@ -12,7 +12,7 @@
 //! | 4 | `engine` | tasks, time and order |
 //! | 5 | `protocol` | how a room talks to a run |
 //! | 6 | `tui`, `headless` | the rooms |
-//! | 7 | `cli`, `config`, `logging`, `launch`, `rehearsal`, `order`, `archive`, `branch`, `doctor`, `rooms`, `main.rs` | the roof |
+//! | 7 | `cli`, `config`, `logging`, `launch`, `rehearsal`, `order`, `held`, `archive`, `branch`, `doctor`, `rooms`, `main.rs` | the roof |
 
 pub mod domain;
 pub mod policy;
@@ -32,6 +32,7 @@ pub mod logging;
 pub mod launch;
 pub mod rehearsal;
 pub mod order;
+pub mod held;
 pub mod preflight;
 pub mod doctor;
 pub mod rooms;

@@ -31,6 +31,7 @@ const ROOF: &[&str] = &[
     "preflight",
     "rehearsal",
     "order",
+    "held",
     "archive",
     "branch",
     "doctor",

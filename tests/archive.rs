@@ -115,3 +115,33 @@ fn s_65_what_is_lost_is_named_and_the_rest_can_be_read() {
     let file = stage.write("rest.jsonl", &told.out).display().to_string();
     stage.ask(&["import", &file, "--as-new"]).check(0, &["imported 199 records"]);
 }
+
+#[test]
+fn a_run_from_elsewhere_asks_again_and_stays_in_its_folder() {
+    let stage = Stage::new();
+    let step = |n: u32| {
+        format!("\n[[step]]\nname = \"{n}\"\ncalls = [{{ tool = \"shell\", args = {{ command = \"echo {n}\" }} }}]\n")
+    };
+    let model = stage.model(&format!("[price]\ninput = 1\noutput = 1\n{}{}", step(1), step(2)));
+    let begun = stage.ask(&["run", "do it", "--plain", "--trust", "auto_edit", "--model", &model]);
+    begun.check(10, &["[parked] waiting for approval"]);
+    stage.allow();
+    let id = stage.ids()[0].clone();
+    let file = stage.path("out.jsonl").display().to_string();
+    stage.ask(&["export", &id, "--out", &file]).check(0, &[]);
+    let told = stage.ask(&["import", &file, "--as-new"]);
+    told.check(0, &["nothing is allowed in advance (trust is ask)", "works in", "scripted/"]);
+    let other = stage.ids().into_iter().find(|one| *one != id).unwrap();
+    stage.ask(&["show", &other]).check(0, &["[trust] ask"]);
+    stage.ask(&["audit", &other]).check(0, &["imported"]);
+    // What was allowed there is asked about here.
+    stage.ask(&["resume", &other, "--plain"]).check(10, &["[parked] waiting for approval"]);
+    assert!(!stage.ask(&["audit", &other]).out.contains("tool_call_started"));
+    // The folder that it names may by now be one that no call may touch.
+    fs::rename(stage.path("work"), stage.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(stage.path("state/tiller"), stage.path("work")).unwrap();
+    let refused = stage.tiller(&["resume", &other, "--plain"]).current_dir("/").spawn().unwrap();
+    let refused = real::said(refused);
+    assert_ne!(refused.code, 0, "{refused}");
+    assert!(refused.err.contains("lies where tiller keeps its own files; nothing was done"), "{refused}");
+}

@@ -93,7 +93,15 @@ fn s_66_a_fork_and_its_parent_go_on_apart() {
     let (stage, parent) = parked();
     let before = contents(stage.run_dir(&parent));
     let told = stage.ask(&["fork", &parent, "1"]);
-    told.check(0, &["branches off from run", "after its iteration 1", "is queued", "nothing is allowed in advance (trust is ask)"]);
+    told.check(
+        0,
+        &[
+            "branches off from run",
+            "after its iteration 1",
+            "is queued",
+            "nothing is allowed in advance (trust is ask)",
+        ],
+    );
     assert_eq!(contents(stage.run_dir(&parent)), before, "the parent was touched");
     let child = stage.ids().into_iter().find(|id| *id != parent).unwrap();
     let shown = stage.ask(&["show", &child]);

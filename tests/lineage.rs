@@ -21,6 +21,7 @@ use tiller::domain::terms::Terms;
 use tiller::domain::time::Now;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
+use tiller::domain::tool::CallState;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::trust::Trust;
 use tiller::machine;
@@ -212,5 +213,48 @@ fn s_66_a_fork_inherits_the_talk_and_the_plan_and_no_leave() {
             let turned = turn(&run, &Input::Recovered { owner, problems: Vec::new() }, later(&run)).unwrap();
             assert_eq!((turned.run.iteration.n, turned.run.iteration.is_open), (n + 1, true));
         }
+    }
+}
+
+#[test]
+fn a_run_from_elsewhere_has_no_leave_wherever_its_journal_ends() {
+    for name in GOLDEN {
+        let (id, records) = golden(name);
+        let mut left = [0, 0];
+        Run::fold_each(&id, &records, |last, run, _| {
+            if run.check().is_err() || matches!(run.status, Status::Completed(_)) {
+                return;
+            }
+            let (end, mut foreign) = (last.seq, run.clone());
+            foreign.trust = Trust::FullTrust;
+            foreign.granted_tools.insert("shell".to_string());
+            left[0] += foreign.calls.values().filter(|call| call.state == CallState::Approved).count();
+            left[1] += foreign.running_calls().count();
+            let (run, record) = machine::lineage::import(
+                foreign,
+                &client(),
+                Now { at: Timestamp(last.at.0 + 1_000), active: last.active },
+            )
+            .unwrap();
+            assert_eq!(record.unwrap().event.name(), "imported");
+            assert_eq!(run.trust, Trust::Ask);
+            assert!(run.granted_tools.is_empty() && run.progress.granted.is_empty());
+            for call in run.calls.values() {
+                let fits = matches!(
+                    call.state,
+                    CallState::Proposed
+                        | CallState::Denied { .. }
+                        | CallState::Closed(_)
+                        | CallState::OutcomeUnknown { probed: true }
+                );
+                assert!(fits && (call.state != CallState::Proposed || call.facts.is_none()), "{name} {end} {call:?}");
+            }
+            let owner = Owner { pid: 1, host: "box".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
+            let turned = turn(&run, &Input::Recovered { owner, problems: Vec::new() }, later(&run)).unwrap();
+            let started = turned.records.iter().any(|one| matches!(one.event, Event::ToolCallStarted { .. }));
+            assert!(!started, "{name} {end}");
+        })
+        .unwrap();
+        assert!(name == "parked" || name == "rehearsal" || left.iter().all(|count| *count > 0), "{name} {left:?}");
     }
 }

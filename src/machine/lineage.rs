@@ -1,6 +1,7 @@
 //! Going back and branching off, as records: what must be so for it, and what is written. The journal that it rests on
 //! is handed in; a fork's first records are copies of it (docs/ENGINE.md §15).
 
+use crate::domain::budget::Axis;
 use crate::domain::command::Refusal;
 use crate::domain::event::Event;
 use crate::domain::event::Record;
@@ -68,6 +69,19 @@ pub fn beginning(records: &[Record], asked: Option<u32>) -> Result<(&[Record], u
     Ok((records.get(..count).unwrap_or(records), iteration))
 }
 
+/// The record with which a run that was brought from elsewhere goes on; nothing for one that is never opened again.
+/// Gives the run after it.
+pub fn import(mut run: Run, client: &ClientId, now: Now) -> Result<(Run, Option<Record>), Refusal> {
+    if let Status::Completed(_) = run.status {
+        return Ok((run, None));
+    }
+    let broken = |broken: Broken| Refusal::Broken(broken.to_string());
+    let still = Now { at: now.at, active: Span(run.pool.used(Axis::Active)) };
+    let record = adopt(&mut run, Event::Imported { by: client.clone() }, still).map_err(broken)?;
+    run.check().map_err(broken)?;
+    Ok((run, Some(record)))
+}
+
 /// The record that makes a run of its own of a copy of another run's beginning; and that run. `run` is what the copy
 /// folds to under its new name, `parent` the other run as it stands now: the fork does no more unasked than it does,
 /// and at most what is usual, whatever it was started with.
@@ -81,6 +95,7 @@ pub fn fork(
 ) -> Result<(Run, Record), Refusal> {
     let broken = |broken: Broken| Refusal::Broken(broken.to_string());
     terms.trust = terms.trust.min(parent.trust).min(Trust::Ask);
+    terms.keep_full_trust &= parent.terms.keep_full_trust;
     let event = Event::Forked { parent: parent.id.clone(), iteration, terms: Box::new(terms), by: client.clone() };
     let record = adopt(&mut run, event, Now { at: now.at, active: Span(0) }).map_err(broken)?;
     run.check().map_err(broken)?;

@@ -112,7 +112,7 @@ impl Home {
         let run = Run::fold(id, &carried.records).map_err(|broken| StoreError::Foreign { why: broken.to_string() })?;
         let made = on_store_thread(|| Trees::create_stored(&site, run.created, &carried.encoded));
         made.ok_or_else(|| StoreError::Closed(id.clone()))??;
-        self.write_summary(&Summary::of(&run))?;
+        self.keep_summary(&run);
         Ok(run)
     }
 
@@ -130,7 +130,8 @@ impl Home {
         let site = self.site(&run.id);
         let made = on_store_thread(|| Trees::create_stored(&site, run.created, &batch));
         made.ok_or_else(|| StoreError::Closed(run.id.clone()))??;
-        self.write_summary(&Summary::of(run))
+        self.keep_summary(run);
+        Ok(())
     }
 
     /// Whether the disk has the room that a run needs to go on. Errors with `Disk` when it has not.
@@ -185,6 +186,14 @@ impl Home {
         let json = serde_json::to_vec(summary).map_err(std::io::Error::from);
         json.and_then(|json| files::replace(&self.run_dir(&summary.id).join(SUMMARY), &json))
             .map_err(|error| disk(format!("writing the summary of run {}", summary.id), &error))
+    }
+
+    /// Replaces the summary of a run whose records are durable already. Where that fails, the list shows an older one
+    /// until the next: that is for the log, because what was asked for was done.
+    pub fn keep_summary(&self, run: &Run) {
+        if let Err(error) = self.write_summary(&Summary::of(run)) {
+            tracing::warn!(run = %run.id, %error, "a summary could not be kept; the list shows an older one");
+        }
     }
 
     /// The text that was typed and not sent when a screen of this run was last left; empty if there is none.
@@ -265,12 +274,9 @@ impl Home {
         let opened = on_store_thread(|| {
             // Kept open until the summary is written, so that no newer one is overwritten.
             let (trees, run) = Trees::resume(site, Span(0))?;
-            let summary = Summary::of(&run);
-            if let Err(error) = self.write_summary(&summary) {
-                tracing::warn!(run = %id, %error, "a summary was made anew but could not be kept");
-            }
+            self.keep_summary(&run);
             drop(trees);
-            Ok(summary)
+            Ok(Summary::of(&run))
         });
         opened.unwrap_or_else(|| Err(StoreError::Closed(id.clone())))
     }
