@@ -12,6 +12,7 @@ use crate::domain::terms::Terms;
 use crate::domain::time::Now;
 use crate::engine::fault;
 use crate::engine::fault::Side;
+use crate::headless::exit;
 use crate::headless::output;
 use crate::headless::restoring::offered;
 use crate::headless::show;
@@ -38,13 +39,15 @@ pub async fn carry_out(ground: &Ground, what: Branch) -> anyhow::Result<u8> {
         }
         Branch::Rewind { run, iteration, restore } => {
             let mut standing = rewind(ground, &run, iteration).await?;
+            let mut left = 0;
             if restore {
-                restoring::carry_out(ground, &mut standing, &held::client()).await?;
+                left = restoring::carry_out(ground, &mut standing, &held::client()).await?;
             } else {
                 let (_, files) = restoring::look(ground, &standing)?;
                 output::put(&offered(standing.held.run(), iteration, &files));
             }
             output::put(&show::parting(&standing.held.let_go().await));
+            return Ok(if left == 0 { 0 } else { exit::STOPPED });
         }
         Branch::Fork { run, iteration, goal } => fork(ground, &run, iteration, goal)?,
     }

@@ -10,6 +10,7 @@ use crate::domain::event::OwnerMode;
 use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
+use crate::headless::exit::Obstacle;
 use crate::headless::orders;
 use crate::held;
 use crate::held::Held;
@@ -23,7 +24,7 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
     let id = ground.home.find(prefix)?;
     let (mut run, journal) = ground.take(&id).await?;
     let mut held = Held::new(ground, run.clone(), journal);
-    let command = command(&run, order, ground.clock.now()).map_err(anyhow::Error::msg)?;
+    let command = command(&run, order, ground.clock.now())?;
     let redactor = ground.redactor(run.terms.model.key_variable.as_deref())?;
     let taken = Input::Recovered { owner: owner(OwnerMode::Records), problems: Vec::new() };
     let given = Input::Command(command, held::client());
@@ -37,16 +38,18 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
     Ok(held.let_go().await)
 }
 
-fn command(run: &Run, order: Order, now: Timestamp) -> Result<Command, String> {
+fn command(run: &Run, order: Order, now: Timestamp) -> anyhow::Result<Command> {
+    let fitting = |found: Result<Command, String>| found.map_err(|why| Obstacle::Refused(why).into());
     match order {
-        Order::Decide { call, digest, decision } => orders::decide(run, call, &digest, decision),
+        Order::Decide { call, digest, decision } => fitting(orders::decide(run, call, &digest, decision)),
         Order::Edit { call, digest, arguments } => {
-            orders::decide(run, call, &digest, Decision::Edit(edit_text(arguments)?))
+            let text = edit_text(arguments).map_err(anyhow::Error::msg)?;
+            fitting(orders::decide(run, call, &digest, Decision::Edit(text)))
         }
-        Order::AllowAll(calls) => orders::allow_all(run, &calls),
+        Order::AllowAll(calls) => fitting(orders::allow_all(run, &calls)),
         Order::Trust(trust) => Ok(Command::SetTrust(trust)),
-        Order::Answer(text) => orders::answer(run, text),
-        Order::Resolve { call, resolution } => orders::resolve(run, call, resolution),
+        Order::Answer(text) => fitting(orders::answer(run, text)),
+        Order::Resolve { call, resolution } => fitting(orders::resolve(run, call, resolution)),
         Order::Confirm { confirmed, text } => Ok(Command::Confirm { confirmed, text }),
         Order::Accept => Ok(Command::Accept),
         Order::Close => Ok(Command::Close),
@@ -54,7 +57,8 @@ fn command(run: &Run, order: Order, now: Timestamp) -> Result<Command, String> {
         Order::Withdraw(id) => Ok(Command::Withdraw(id)),
         Order::Raise { axis, limit } => Ok(Command::Raise { axis, limit }),
         Order::Deadline(deadline) => {
-            let limit = deadline.limit(now).map_err(|problem| format!("{problem}; the limit was not changed"))?;
+            let late = |problem| anyhow::anyhow!("{problem}; the limit was not changed");
+            let limit = deadline.limit(now).map_err(late)?;
             Ok(Command::Raise { axis: Axis::Deadline, limit })
         }
         Order::Retry => Ok(Command::Retry),

@@ -9,6 +9,7 @@ use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::summary::Listed;
 use crate::domain::terms::Goal;
+use crate::headless::exit::Obstacle;
 use crate::headless::exit::exit_code;
 use crate::headless::output;
 use crate::headless::show;
@@ -113,7 +114,7 @@ impl Rooms<'_> {
                 tracing::warn!(%error, "the draft could not be kept");
             }
         };
-        Ok(tui::run(client, run, options, past, keep).await?)
+        tui::run(client, run, options, past, keep).await.map_err(lost)
     }
 
     async fn choose(&mut self, current: Option<&RunId>) -> anyhow::Result<Next> {
@@ -126,7 +127,7 @@ impl Rooms<'_> {
             process: std::process::id(),
         };
         let list = move || -> Vec<Listed> { home.list().unwrap_or_default() };
-        Ok(match list::runs(list, options).await? {
+        Ok(match list::runs(list, options).await.map_err(lost)? {
             Choice::Open(id) if current == Some(&id) => Next::Same,
             Choice::Open(id) => Next::Open(id),
             Choice::NewGoal(text) => Next::Start(text),
@@ -147,6 +148,11 @@ impl Rooms<'_> {
         let terms = self.ground.terms(goal, self.options.workspace.as_deref(), Priceless::Asked)?;
         self.ground.start(launch::new_id()?, terms).await
     }
+}
+
+fn lost(error: std::io::Error) -> anyhow::Error {
+    Obstacle::Stopped(format!("the screen is lost ({error}); what was recorded is kept; try again, or say --plain"))
+        .into()
 }
 
 fn palette() -> Palette {

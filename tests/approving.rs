@@ -49,7 +49,7 @@ fn s_34_edit_and_allow_runs_the_changed_call_once_and_a_refused_place_stays_refu
     let mut edit = words(&first, "tiller approve");
     edit.extend(["--edit".to_string(), r#"{"path":"b.txt","content":"text\n","mode":1}"#.to_string()]);
     ask(&stage, &edit).check(
-        2,
+        3,
         &["the changed arguments do not fit: the arguments do not fit write_file: /mode: there is no such field"],
     );
     *edit.last_mut().unwrap() = stage.write("new.json", r#"{"path":"b.txt","content":"mine\n"}"#).display().to_string();

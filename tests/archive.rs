@@ -27,7 +27,7 @@ fn a_run_goes_out_and_comes_back() {
     stage.ask(&["export", &id, "--out", &file]).check(0, &["330 records of run 222222222222"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), told.out);
     stage.ask(&["export", &id, "--out", &file]).check(2, &["can't be written; nothing was exported"]);
-    stage.ask(&["import", &file]).check(2, &["there is a run 222222222222 already", "--as-new"]);
+    stage.ask(&["import", &file]).check(3, &["there is a run 222222222222 already", "--as-new"]);
     stage.ask(&["import", &file, "--as-new"]).check(0, &["imported 330 records as run"]);
     let ids = stage.ids();
     assert_eq!(ids.len(), 2);
@@ -143,5 +143,20 @@ fn a_run_from_elsewhere_asks_again_and_stays_in_its_folder() {
     let refused = stage.tiller(&["resume", &other, "--plain"]).current_dir("/").spawn().unwrap();
     let refused = real::said(refused);
     assert_ne!(refused.code, 0, "{refused}");
-    assert!(refused.err.contains("lies where tiller keeps its own files; nothing was done"), "{refused}");
+    assert!(refused.err.contains("lies where tiller keeps its own files; the run was not opened"), "{refused}");
+}
+
+#[test]
+fn what_could_not_be_written_is_not_called_done() {
+    use std::process::Stdio;
+    let (stage, id) = imported();
+    for words in [&["export", &id][..], &["audit", &id, "--json"], &["runs"], &["show", &id]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let told = real::said(stage.tiller(words).stdout(full).spawn().unwrap());
+        told.check(14, &["the output can't be written"]);
+        // A reader that has gone is nobody to tell.
+        let mut child = stage.tiller(words).stdout(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        real::said(child).check(0, &[]);
+    }
 }

@@ -42,10 +42,12 @@ pub fn look(ground: &Ground, standing: &Standing<'_>) -> anyhow::Result<(Scene, 
     Ok((scene, restores(&behind.deeds, &there, &kept)))
 }
 
-/// Puts back what can be put back, and says of each what became of it.
-pub async fn carry_out(ground: &Ground, standing: &mut Standing<'_>, client: &ClientId) -> anyhow::Result<()> {
+/// Puts back what can be put back, and says of each what became of it. Gives how many files are not as
+/// they were before the first of these calls.
+pub async fn carry_out(ground: &Ground, standing: &mut Standing<'_>, client: &ClientId) -> anyhow::Result<usize> {
     let (scene, all) = look(ground, standing)?;
     let open = restoring::unfinished(&standing.records);
+    let mut left: BTreeMap<&str, bool> = BTreeMap::new();
     for one in &all {
         let is_open = open.contains(&one.call);
         let failure = match &one.way {
@@ -57,6 +59,7 @@ pub async fn carry_out(ground: &Ground, standing: &mut Standing<'_>, client: &Cl
                 restore::put_back(&scene, &one.write).err()
             }
             Way::AsBefore | Way::Not(_) if !is_open => {
+                left.insert(&one.write.path, one.way != Way::AsBefore);
                 output::put(&told(one, &standing.held.run().terms.workspace, None));
                 continue;
             }
@@ -64,13 +67,14 @@ pub async fn carry_out(ground: &Ground, standing: &mut Standing<'_>, client: &Cl
             Way::AsBefore => None,
             Way::Not(why) => Some(why.clone()),
         };
+        left.insert(&one.write.path, failure.is_some());
         let mut run = standing.held.run().clone();
         let now = ground.still(&run);
         let record = restoring::finish(&mut run, one, failure.clone(), now)?;
         standing.append(run, record).await?;
         output::put(&told(one, &standing.held.run().terms.workspace, failure.as_deref()));
     }
-    Ok(())
+    Ok(left.values().filter(|is_left| **is_left).count())
 }
 
 impl Standing<'_> {
