@@ -47,6 +47,7 @@ use tiller::rooms;
 use tiller::store::StoreError;
 use tiller::tools::guard;
 use tiller::tools::orphans;
+use tiller::tui::terminal;
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os();
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
     if is_guard {
         return guard::main(words);
     }
+    terminal::hook_panics();
     orphans::adopt();
     match cli::parse(std::env::args_os()) {
         Err(Stop::Shown(text)) => {
