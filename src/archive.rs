@@ -94,7 +94,7 @@ pub fn show_rest(ground: &Ground, id: &RunId, form: Form, why: &anyhow::Error) -
             }
             Form::Json => show::run_json(&run, None),
         });
-        output::put_aside(&format!("tiller: {}\n", ways_on(id, &survey)));
+        output::put_aside(&format!("tiller: {}{}\n", ways_on(id, &survey), hint(id)));
     }
     Ok(exit::FAILED)
 }
@@ -169,8 +169,14 @@ fn import(ground: &Ground, path: &Path, as_new: bool) -> anyhow::Result<u8> {
     let failed = || format!("{shown} can't be read; nothing was imported; name what `tiller export` wrote");
     let mut text = String::new();
     let file = File::open(path).with_context(failed)?;
-    let is_file = file.metadata().with_context(failed)?.is_file();
+    let found = file.metadata().with_context(failed)?;
+    let is_file = found.is_file();
     anyhow::ensure!(is_file, "{shown} is not a file; nothing was imported; name what `tiller export` wrote");
+    anyhow::ensure!(
+        found.len() <= limits::IMPORT_MAX_BYTES,
+        "{shown} has more than {} MiB; nothing was imported; so long a journal can only be looked at where it is",
+        limits::IMPORT_MAX_BYTES >> 20
+    );
     file.take(limits::IMPORT_MAX_BYTES).read_to_string(&mut text).with_context(failed)?;
     let mut carried = transfer::read(&text)?;
     let id = if as_new { launch::new_id()? } else { carried.run.clone() };

@@ -191,11 +191,14 @@ impl Ground {
         (!run.is_free()).then(spent).flatten().map(|spent| Today { spent, limit: ledger.limit() })
     }
 
-    fn drive(&self, run: Run, journal: SledJournal) -> anyhow::Result<Seat> {
+    /// Drives a run that was taken. Errors when it can't be, and lets it go then.
+    pub fn drive(&self, run: Run, journal: SledJournal) -> anyhow::Result<Seat> {
         let id = run.id.clone();
         let workspace = PathBuf::from(&run.terms.workspace);
         if run.terms.rehearsal {
-            rehearsal::lay_out(&self.home.run_dir(&id)).map_err(|error| Obstacle::Stopped(format!("{error:#}")))?;
+            let parent = run.lineage.as_ref().map(|lineage| self.home.run_dir(&lineage.parent));
+            let laid_out = rehearsal::lay_out(&self.home.run_dir(&id), parent.as_deref());
+            laid_out.map_err(|error| Obstacle::Stopped(format!("{error:#}")))?;
         }
         if !workspace.is_dir() {
             let gone = format!(
@@ -322,9 +325,10 @@ impl Seat {
         drop(handle);
         let broke = |_| Obstacle::Stopped("the engine broke down; resume the run, its journal is whole".to_string());
         let journal = task.await.map_err(broke)?;
-        journal.close().await;
-        // It ends by itself once the engine is gone; a task that broke down has ended, too.
+        // It ends by itself once the engine is gone; a task that broke down has ended, too. The lock is kept until then:
+        // whoever takes the run next writes newer summaries.
         let _ = summaries.await;
+        journal.close().await;
         Ok(run.borrow().clone())
     }
 }

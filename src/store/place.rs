@@ -19,6 +19,7 @@ use crate::domain::summary::Summary;
 use crate::domain::text::head;
 use crate::domain::time::Span;
 use crate::store::StoreError;
+use crate::store::before;
 use crate::store::codec;
 use crate::store::codec::Mark;
 use crate::store::files;
@@ -30,6 +31,7 @@ use crate::store::repair::Repair;
 use crate::store::sled::SledJournal;
 use crate::store::sled::on_store_thread;
 use crate::store::transfer::Carried;
+use crate::store::trees::NASCENT;
 use crate::store::trees::Site;
 use crate::store::trees::Trees;
 use crate::store::trees::explain;
@@ -90,6 +92,7 @@ impl Home {
     pub fn survey(&self, id: &RunId) -> Result<Survey, StoreError> {
         let site = self.known_site(id)?;
         let scratch = self.runs.parent().unwrap_or(&self.runs);
+        self.sweep(scratch, &site.dir);
         let looked = on_store_thread(|| look::survey(&site, scratch));
         let looked = looked.ok_or_else(|| StoreError::Closed(id.clone()))?;
         looked.map_err(|fault| explain(&site, fault, &format!("looking at run {id}")))
@@ -215,6 +218,17 @@ impl Home {
             json.and_then(|json| files::replace(&path, &json))
         };
         written.map_err(|error| disk(format!("keeping the draft of run {id}"), &error))
+    }
+
+    /// Removes what killed processes left: copies that were looked into, files and runs that never got their names.
+    fn sweep(&self, state: &Path, run_dir: &Path) {
+        let is_temporary = |name: &str| name.starts_with(files::TEMPORARY);
+        let swept = files::sweep_old(state, |name| is_temporary(name) || name.starts_with(before::PREFIX))
+            .and_then(|()| files::sweep_old(run_dir, is_temporary))
+            .and_then(|()| files::sweep_old(&self.runs, |name| name.ends_with(NASCENT)));
+        if let Err(error) = swept {
+            tracing::warn!(%error, "what killed processes left can't be removed");
+        }
     }
 
     fn site(&self, id: &RunId) -> Site {
