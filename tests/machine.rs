@@ -6,6 +6,10 @@
 //! `tests/machine/reading.rs` has the language of the inputs, `tests/machine/telling.rs` that of the answers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+#[path = "machine/gate.rs"]
+mod gate;
+#[path = "machine/orders.rs"]
+mod orders;
 #[path = "machine/precedence.rs"]
 mod precedence;
 #[path = "machine/reading.rs"]

@@ -121,6 +121,25 @@ fn decompose_streaming() {
     });
 }
 
+/// S-61 on the screen: what came too fast to be shown is said while the reply streams, also when it was lost before the
+/// first scrap that came; and its record has the whole of it.
+#[test]
+fn s_61_the_screen_says_what_it_lost_and_the_record_has_all_of_it() {
+    let mut story = Story::started(terms(GOAL));
+    story.ask(110_000);
+    let mut show = Show::of(story, (120, 36), 1_000);
+    let call = show.app.run.model_call.unwrap().id.call;
+    show.tell(Msg::Lost(48_976));
+    show.tell(Msg::Delta(Delta { source: DeltaSource::Text(call), text: "w48976 w48977 ".to_string() }));
+    show.tell(Msg::Lost(24));
+    show.tell(Msg::Delta(Delta { source: DeltaSource::Text(call), text: "w49002".to_string() }));
+    let text = show.frame();
+    assert!(text.contains("49000 scraps not shown · 20 B"), "{text}");
+    show.next(|story| story.reply("w0 w1 and so on to w49999", 3_100, 240));
+    let text = show.frame();
+    assert!(!text.contains("not shown") && text.contains("w0 w1 and so on to w49999"), "{text}");
+}
+
 fn working() -> Story {
     working_on(|_| ())
 }

@@ -1,172 +1,33 @@
-//! Seeded lives of runs, in worlds where everything misbehaves, with the process killed at any boundary.
-//!
-//! `cargo test` plays a few hundred seeds and every crash boundary of some short runs. A night of it:
-//! `TILLER_SEEDS=200000 cargo test --release --test simulation`. A failure names its seed and crash; play it alone
-//! with `TILLER_SEED=<seed> TILLER_CRASH=<crash> cargo test --test simulation one_life -- --nocapture`.
-
+//! Seeded lives of runs, in worlds where everything misbehaves, with the process killed at any boundary; and what
+//! journals fold to, simulated ones and those that older versions wrote (docs/TESTING.md).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-mod sim;
+mod chance;
+mod real;
 
-use std::collections::BTreeSet;
-
-use sim::life::Crash;
-use sim::life::Failure;
-use sim::life::Length;
-use sim::life::Life;
-use sim::life::Sabotage;
-use sim::life::Shape;
-use sim::shrink::shrink;
-
-/// Plays one life to its end. The error is the checker's, with what it takes to see it again, and the smallest life
-/// that was found to fail as well.
-fn play(seed: u64, length: Length, crash: Crash, sabotage: Sabotage) -> Result<u32, String> {
-    Life::new(seed, length, crash, sabotage).play().map_err(|why| {
-        let short = if length == Length::Short { "TILLER_SHORT=1 " } else { "" };
-        let smallest = shrink(seed, Shape::of(length), crash, sabotage).map_or(String::new(), |smallest| {
-            let Failure { why, killed_at, inputs } = &smallest.failure;
-            let command = smallest.command(crash);
-            format!("\nthe smallest like it: {inputs} inputs, killed at {killed_at:?}: {why}\nplay it alone: {command}")
-        });
-        format!(
-            "seed {seed}, {length:?}, {crash:?}, {sabotage:?}: {why}\nplay it alone: {short}TILLER_SEED={seed} TILLER_CRASH={} \
-             cargo test --test simulation one_life{smallest}",
-            crash.number()
-        )
-    })
-}
-
-fn from_env(name: &str) -> Option<u64> {
-    std::env::var(name).ok().and_then(|text| text.parse().ok())
-}
-
-/// A life that was printed as failing: whole, or made smaller.
-#[test]
-fn one_life() {
-    let seed = from_env("TILLER_SEED").unwrap_or(1);
-    let length = if from_env("TILLER_SHORT").is_some() { Length::Short } else { Length::Full };
-    let crash = from_env("TILLER_CRASH").map_or(Crash::Never, |at| Crash::from_number(u32::try_from(at).unwrap()));
-    if let Some(loops) = from_env("TILLER_LOOPS") {
-        let spared = std::env::var("TILLER_SPARE").unwrap_or_default();
-        let spared = spared.split(',').filter_map(|at| at.parse().ok()).collect();
-        let patience = from_env("TILLER_PATIENCE").and_then(|patience| u32::try_from(patience).ok()).unwrap_or(150);
-        let shape = Shape { loops, patience, spared, check_every: 1 };
-        let failure = Life::shaped(seed, shape, crash, Sabotage::None).failure();
-        assert!(failure.is_none(), "{failure:?}");
-    } else {
-        play(seed, length, crash, Sabotage::None).unwrap();
-    }
-}
-
-#[test]
-fn lives_without_a_crash_end_well() {
-    for seed in 0..from_env("TILLER_SEEDS").unwrap_or(140) {
-        play(seed, Length::Full, Crash::Never, Sabotage::None).unwrap();
-    }
-}
-
-#[test]
-fn lives_with_crashes_at_random_end_well() {
-    for seed in 0..from_env("TILLER_SEEDS").unwrap_or(200) {
-        play(seed, Length::Full, Crash::Often, Sabotage::None).unwrap();
-    }
-}
-
-#[test]
-fn short_lives_survive_a_crash_at_every_boundary() {
-    let mut boundaries = 0;
-    for seed in 1_000..1_000 + from_env("TILLER_SEEDS").unwrap_or(10) {
-        let count = play(seed, Length::Short, Crash::Never, Sabotage::None).unwrap();
-        for at in 0..count {
-            play(seed, Length::Short, Crash::At(at), Sabotage::None).unwrap();
-        }
-        boundaries += count;
-    }
-    println!("{boundaries} boundaries");
-    assert!(boundaries > 500, "only {boundaries} boundaries: the lives are too short to prove anything");
-}
-
-/// What happens in some of the lives. Going back, branching off and correcting a charge is for the golden journals.
-const SOMEWHERE: [&str; 44] = [
-    "run_created",
-    "owner_acquired",
-    "status_changed",
-    "control_requested",
-    "recovered",
-    "preflight_failed",
-    "iteration_started",
-    "interjection_queued",
-    "interjection_delivered",
-    "interjection_withdrawn",
-    "budget_reserved",
-    "budget_settled",
-    "budget_raised",
-    "price_chosen",
-    "model_call_started",
-    "model_call_finished",
-    "model_call_failed",
-    "context_pruned",
-    "context_compacted",
-    "retry_scheduled",
-    "tool_call_proposed",
-    "tool_call_prepared",
-    "approval_requested",
-    "approval_decided",
-    "approval_invalidated",
-    "trust_changed",
-    "tool_call_started",
-    "tool_call_finished",
-    "tool_call_probed",
-    "tool_outcome_resolved",
-    "question_answered",
-    "plan_updated",
-    "done_claimed",
-    "check_started",
-    "acceptance_checked",
-    "check_interrupted",
-    "claim_judged",
-    "confirmation_requested",
-    "confirmation_given",
-    "replans_granted",
-    "progress_observed",
-    "stall_detected",
-    "warned",
-    "iteration_closed",
-];
-
-#[test]
-fn the_lives_have_something_of_everything() {
-    let mut seen = BTreeSet::new();
-    let mut narrow = 0;
-    for seed in 0..110 {
-        let records = Life::new(seed, Length::Full, Crash::Often, Sabotage::None).chronicle().unwrap();
-        let names: BTreeSet<&str> = records.iter().map(|record| record.event.name()).collect();
-        narrow += u32::from(names.contains("context_pruned") && names.contains("context_compacted"));
-        seen.extend(names);
-    }
-    let missing: Vec<&str> = SOMEWHERE.into_iter().filter(|name| !seen.contains(name)).collect();
-    println!("{narrow} lives ran out of room");
-    assert!(missing.is_empty(), "no life has {missing:?}");
-    assert!(narrow > 2, "only {narrow} lives ran out of room");
-}
-
-#[test]
-fn the_checker_bites() {
-    for sabotage in Sabotage::ALL {
-        let whys = (0..400).find_map(|seed| Life::new(seed, Length::Full, Crash::Often, sabotage).play().err());
-        println!("{sabotage:?}: {}", whys.unwrap_or_else(|| panic!("{sabotage:?} was never caught")));
-    }
-}
-
-#[test]
-fn a_failing_life_is_made_smaller() {
-    let (crash, sabotage, whole) = (Crash::Often, Sabotage::FreeInterruptedCalls, Shape::of(Length::Full));
-    let fails = |seed: &u64| Life::shaped(*seed, whole.clone(), crash, sabotage).failure().is_some();
-    let seed = (0..400).find(fails).unwrap();
-    let first = Life::shaped(seed, whole.clone(), crash, sabotage).failure().unwrap();
-    let smallest = shrink(seed, whole, crash, sabotage).unwrap();
-    println!("{first:?}\n{smallest:?}\n{}", smallest.command(crash));
-    assert!(smallest.failure.inputs <= first.inputs && smallest.failure.killed_at.len() <= first.killed_at.len());
-    let again = Life::shaped(seed, smallest.shape.clone(), crash, sabotage).failure().unwrap();
-    assert_eq!((again.why, again.inputs), (smallest.failure.why, smallest.failure.inputs));
-}
+#[path = "simulation/checker.rs"]
+mod checker;
+#[path = "simulation/golden.rs"]
+mod golden;
+#[path = "simulation/journals.rs"]
+mod journals;
+#[path = "simulation/kind.rs"]
+mod kind;
+#[path = "simulation/life.rs"]
+mod life;
+#[path = "simulation/lineage.rs"]
+mod lineage;
+#[path = "simulation/lives.rs"]
+mod lives;
+#[path = "simulation/operator.rs"]
+mod operator;
+#[path = "simulation/sabotage.rs"]
+mod sabotage;
+#[path = "simulation/shrink.rs"]
+mod shrink;
+#[path = "simulation/snapshots.rs"]
+mod snapshots;
+#[path = "simulation/speaker.rs"]
+mod speaker;
+#[path = "simulation/world.rs"]
+mod world;

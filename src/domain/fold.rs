@@ -368,8 +368,13 @@ impl Run {
 
     fn close_iteration(&mut self, record: &Record) {
         self.iteration.is_open = false;
+        // A wait for the next attempt ends with what was to be tried again.
+        self.retry_at = None;
         let seen = self.iteration.observation.clone().unwrap_or_default();
-        // A replan that was interrupted before its reply was none.
+        // What was interrupted before its reply was no attempt at a plan, and no replan.
+        if self.iteration.phase == Phase::Decompose && self.iteration.reply.is_none() {
+            self.decomposes = self.decomposes.saturating_sub(1);
+        }
         if self.iteration.phase == Phase::Replan && self.iteration.reply.is_some() {
             self.progress.replans += 1;
             self.progress.ineffective = if seen.movement.is_structural() { 0 } else { self.progress.ineffective + 1 };

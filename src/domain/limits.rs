@@ -134,6 +134,8 @@ pub const REPLANS_INEFFECTIVE: u32 = 2;
 pub const NUDGES: u32 = 2;
 /// Rejected claims of being finished before the run parks.
 pub const CLAIMS: u32 = 3;
+/// Starts of one call before its next is asked about, whatever allows it: what it would touch has drifted each time.
+pub const STARTS_UNASKED: u32 = 3;
 /// Denials by the operator in a row before the run parks: three times no means the direction is wrong.
 pub const DENIALS: u32 = 3;
 /// Malformed or unknown calls in a row before the run parks.

@@ -21,6 +21,7 @@ use crate::domain::message::Message;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::plan::PlanSource;
+use crate::domain::pricing::Pricing;
 use crate::domain::progress::Progress;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
@@ -86,12 +87,15 @@ struct Proposed {
     write: Option<FileWrite>,
 }
 
-/// The closed iterations of the visible history, each with the record that closed it.
+/// The closed iterations of the visible history, each with the record that closed it. A fork's own history begins with
+/// the iteration after which it branched off, as the record of the fork left it: what is before is its parent's.
 pub fn boundaries(records: &[Record]) -> Vec<(u32, Seq)> {
     let mut closed: Vec<(u32, Seq)> = Vec::new();
     for record in records {
         if let Event::IterationClosed { n, .. } = &record.event {
             closed.push((*n, record.seq));
+        } else if let Event::Forked { iteration, .. } = &record.event {
+            closed = vec![(*iteration, record.seq)];
         } else if let Event::Rewound { to_seq, .. } = &record.event {
             closed.retain(|(_, seq)| seq <= to_seq);
         }
@@ -234,6 +238,7 @@ impl Run {
             next: now.next,
             interjections: now.interjections,
             provider_waits: now.provider_waits,
+            pricing: now.pricing,
             progress: Progress {
                 denials: now.progress.denials,
                 denied: now.progress.denied,
@@ -264,6 +269,11 @@ impl Run {
         self.lineage = Some(Lineage { parent: parent.clone(), seq: self.seq, iteration, cost });
         let has_new_goal = terms.goal != self.terms.goal;
         self.terms = std::sync::Arc::new(terms.clone());
+        // A price that the operator told is a fact; to go on without one was leave, which is not inherited.
+        self.pricing = match (terms.model.price, self.pricing) {
+            (Some(price), _) | (None, Pricing::Known(price)) => Pricing::Known(price),
+            (None, Pricing::Unknown | Pricing::Off) => Pricing::Unknown,
+        };
         self.pool = Pool::new(terms.limits);
         self.pool.observe_time(record.at, record.active);
         self.created = record.at;

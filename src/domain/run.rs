@@ -354,8 +354,16 @@ impl Run {
         match (reason, &self.terms.model.key_variable) {
             (ParkReason::Stalled(_), _) if self.needs_grant() => NEEDS_GRANT.to_string(),
             (ParkReason::Credentials, Some(variable)) => format!("set {variable} to a valid key, then resume"),
+            (ParkReason::RateLimited { .. } | ParkReason::ProviderWait { .. }, _) if !self.waits_by_itself() => {
+                "it has waited often enough; see whether the provider answers, then resume".to_string()
+            }
             _ => reason.remedy().to_string(),
         }
+    }
+
+    /// Whether a wait for the provider ends by itself once more.
+    fn waits_by_itself(&self) -> bool {
+        self.provider_waits <= limits::PROVIDER_WAITS
     }
 
     /// Whether its owner turns the loop, and not only records.
@@ -479,7 +487,7 @@ impl Run {
                 Limit::Unlimited => at,
             }),
             Status::Parked(ParkReason::RateLimited { until } | ParkReason::ProviderWait { until }) => {
-                (self.provider_waits <= limits::PROVIDER_WAITS).then_some(*until)
+                self.waits_by_itself().then_some(*until)
             }
             Status::Queued | Status::Parked(_) | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => None,
         }

@@ -3,6 +3,7 @@
 
 use crate::domain::event::Record;
 use crate::domain::limits;
+use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
@@ -29,6 +30,11 @@ impl Run {
             self.iteration.failures = 0;
             self.iteration.discards = 0;
             self.trouble = None;
+            // A claim that waited for the operator's word is looked into anew.
+            if let Some(claim) = self.iteration.claim.as_mut().filter(|one| matches!(one.stage, ClaimStage::Asking(_)))
+            {
+                claim.stage = ClaimStage::Passed(0);
+            }
         }
         if let (Status::Parked(reason), Status::Running) = (&self.status, status) {
             // What parked the run is granted anew, or the next iteration would park it again at once.

@@ -409,8 +409,6 @@ pub enum Action {
     Park(ParkReason),
     /// The end.
     Complete(Finish),
-    /// The end, because it can't go on.
-    Fail(Failure),
 }
 
 /// The judgement on an iteration: what follows, and every axis that was true, first by precedence.
@@ -420,4 +418,11 @@ pub struct Verdict {
     pub action: Action,
     /// Every axis that was true.
     pub fired: Vec<Fired>,
+}
+
+impl Verdict {
+    /// The detector of a stall that was found, whether or not it decided.
+    pub fn stalled(&self) -> Option<Detector> {
+        self.fired.iter().find_map(|fired| if let Fired::Stalled(detector) = fired { Some(*detector) } else { None })
+    }
 }

@@ -172,6 +172,7 @@ impl<J: Journal> Driver<J> {
             if let Err(why) = self.read_again().await {
                 break Err(why);
             }
+            self.purse.settle_lost(&self.run, self.clock.now()).await;
             goes_on = if panics == 1 { GoesOn::ByItself } else { GoesOn::WhenTold };
             let reason = ParkReason::EnginePanic;
             let again =
@@ -245,7 +246,7 @@ impl<J: Journal> Driver<J> {
     /// What an input comes to here: a run that is to go on without what it needs does not (docs/ENGINE.md §14.2).
     async fn looked_at(&mut self, input: Input) -> Input {
         let by = match &input {
-            Input::Command(Command::Resume, client) => Some(client.clone()),
+            Input::Command(Command::Resume | Command::GrantReplans, client) => Some(client.clone()),
             Input::Tick => None,
             Input::Command(..) | Input::Recovered { .. } | Input::Unready { .. } | Input::Outcome(_) => return input,
         };

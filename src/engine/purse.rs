@@ -14,7 +14,6 @@ use crate::domain::run::Run;
 use crate::domain::status::Lack;
 use crate::domain::status::ParkReason;
 use crate::domain::time::Timestamp;
-use crate::policy::context;
 use crate::policy::spending;
 use crate::store::StoreError;
 use crate::store::ledger::Ledger;
@@ -45,7 +44,7 @@ impl Purse {
         if run.is_free() {
             return None;
         }
-        let worst = spending::worst_case(run, &context::assemble(run));
+        let worst = spending::worst_case(run, &spending::due(run));
         let answer = self.ask(move |ledger| ledger.admits(worst.amount, now)).await?;
         self.lack(answer, worst.amount)
     }

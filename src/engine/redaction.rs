@@ -18,6 +18,7 @@ use crate::domain::command::PlanEdit;
 use crate::domain::limits;
 use crate::domain::mark::mark;
 use crate::domain::model::ModelReply;
+use crate::domain::model::StopReason;
 use crate::domain::text::sha256_hex;
 use crate::domain::tool::Facts;
 use crate::engine::redaction::encodings::Needle;
@@ -173,6 +174,10 @@ impl Redactor {
     fn reply(&self, reply: &mut ModelReply) {
         self.clean(&mut reply.text);
         self.clean(&mut reply.reasoning);
+        reply.opaque.iter_mut().for_each(|unknown| self.clean(unknown));
+        if let StopReason::Other(reason) = &mut reply.stop {
+            self.clean(reason);
+        }
         for call in &mut reply.calls {
             call.arguments = self.arguments(&call.arguments);
             self.clean(&mut call.name);

@@ -371,7 +371,6 @@ fn closed(n: u32, verdict: &Verdict, run: &Run) -> String {
         Action::WrapUp(axis) => format!("at its limit ({}); the model says where the work stands", axis.word()),
         Action::Park(reason) => format!("parks: {}", reason.phrase()),
         Action::Complete(finish) => format!("ends: {}", finish.phrase()),
-        Action::Fail(failure) => format!("fails: {}", failure.phrase()),
     };
     format!("[iteration {n}] closed, {action}\n[spend] {} in this iteration; {}\n", run.iteration.spent, spend(run))
 }

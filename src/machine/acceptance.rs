@@ -29,6 +29,8 @@ pub fn step(run: &Run) -> Option<Vec<Event>> {
     match &made.stage {
         ClaimStage::Judged(_) => None,
         ClaimStage::Checking(_) | ClaimStage::Asking(_) => None,
+        // Words that came while it ran are heard first: then this is no claim to be rejected.
+        ClaimStage::CheckFailed { .. } if run.must_hear() => Some(postponed(run, made)),
         ClaimStage::CheckFailed { index, detail } => Some(check_failed(run, made, *index, detail)),
         ClaimStage::Passed(passed) => Some(go_on(run, made, *passed)),
     }
@@ -65,8 +67,7 @@ fn begin(run: &Run) -> Option<Vec<Event>> {
 
 fn go_on(run: &Run, made: &Claim, passed: usize) -> Vec<Event> {
     if run.must_hear() {
-        let text = "not judged: the operator has spoken; their words come next.";
-        return judged(run, made, ClaimVerdict::Postponed, text.to_string());
+        return postponed(run, made);
     }
     if let Some(objection) = claim::objection(run).filter(|_| passed == 0) {
         return judged(run, made, ClaimVerdict::Rejected, objection);
@@ -110,6 +111,11 @@ fn ask_judge(run: &Run, index: usize) -> Vec<Event> {
         }
         Some(reason) => vec![Event::StatusChanged { status: Status::Parked(reason), by: None }],
     }
+}
+
+fn postponed(run: &Run, made: &Claim) -> Vec<Event> {
+    let text = "not judged: the operator has spoken; their words come next.";
+    judged(run, made, ClaimVerdict::Postponed, text.to_string())
 }
 
 fn check_failed(run: &Run, made: &Claim, index: usize, detail: &str) -> Vec<Event> {

@@ -78,16 +78,20 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     if let Some(group) = answer_without_running(run) {
         return group;
     }
-    if let Some(call) = startable(run) {
+    let is_over = deadline::is_over(run, now.at);
+    if let Some(call) = startable(run).filter(|_| !is_over) {
         return vec![Event::ToolCallStarted { call: call.id, attempt: call.attempts + 1 }];
     }
     if run.is_busy() {
         return Vec::new();
     }
+    if is_over && startable(run).is_some() {
+        return parked(ParkReason::Budget(Axis::Deadline));
+    }
     if steer::is_interrupted(run) {
         return close(run);
     }
-    if run.retry_at.is_some_and(|at| now.at < at) && !deadline::is_over(run, now.at) {
+    if run.retry_at.is_some_and(|at| now.at < at) && !is_over {
         return Vec::new();
     }
     // 4. What only a person can clear parks the run; the iteration stays open.
@@ -107,7 +111,7 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
         return close(run);
     }
     // 7. Past its deadline nothing new is begun. What is nearly used up is said, before more of it is.
-    if deadline::is_over(run, now.at) {
+    if is_over {
         return parked(ParkReason::Budget(Axis::Deadline));
     }
     if let Some(warned) = spending::warning(run) {
@@ -281,10 +285,11 @@ pub fn invalid(call: &ToolCall, text: String) -> Event {
     not_run(call, Problem::new(ProblemKind::InvalidArguments, text))
 }
 
-/// The next call that may start: the first open one, or a read that follows only running reads.
+/// The next call that may start: the first open one, or a read that follows only running reads. A `finish` holds up
+/// nothing: it is answered last.
 fn startable(run: &Run) -> Option<&ToolCall> {
     let mut running_reads = 0;
-    for call in run.ordered_calls().filter(|call| !call.is_closed()) {
+    for call in run.ordered_calls().filter(|call| !call.is_closed() && call.tool != control::FINISH) {
         let may_start = call.state == CallState::Approved
             || (matches!(call.state, CallState::OutcomeUnknown { .. })
                 && call.effect != EffectClass::WriteFile
@@ -321,6 +326,7 @@ fn close(run: &Run) -> Vec<Event> {
     let warnings = stall::warnings(run, &seen, &after);
     let mut group = Vec::new();
     if run.iteration.phase == Phase::Decompose
+        && run.iteration.reply.is_some()
         && run.plan.source == PlanSource::Seed
         && run.decomposes >= limits::DECOMPOSE_ATTEMPTS
     {
@@ -349,13 +355,17 @@ fn status_after(verdict: &Verdict) -> Option<Status> {
         Action::Continue | Action::Replan | Action::WrapUp(_) => None,
         Action::Park(reason) => Some(Status::Parked(reason.clone())),
         Action::Complete(finish) => Some(Status::Completed(*finish)),
-        Action::Fail(failure) => Some(Status::Failed(failure.clone())),
     }
 }
 
 /// Opens the next iteration and takes in what the operator said, if the budget bears one.
 fn open(run: &Run) -> Vec<Event> {
     let mut phase = next_phase(run);
+    // Something else may have parked the run in which a stall was found: the cap of replans holds all the same.
+    let found = run.verdict.as_ref().and_then(Verdict::stalled);
+    if let Some(detector) = found.filter(|_| phase == Phase::Replan && run.progress.replans >= limits::REPLANS) {
+        return parked(ParkReason::Stalled(detector));
+    }
     let spent = Axis::ALL.into_iter().find(|axis| run.pool.is_exhausted(*axis));
     if spent.is_some_and(|axis| !bears(phase, axis) && wrapping::is_possible(run, axis)) {
         phase = Phase::WrapUp;

@@ -85,7 +85,7 @@ fn model(
     let price = run.pricing.price();
     let settled = |charge: Charge| Event::BudgetSettled { id: flying.id, charge };
     let verdict = match flying.purpose {
-        Purpose::Judge(index) => Some(judged(run, index, result)),
+        Purpose::Judge(index) => Some(judged(index, result)),
         Purpose::Turn | Purpose::Summary => None,
     };
     match result {
@@ -123,15 +123,13 @@ fn model(
 }
 
 /// What a judge's answer means for its check. A judge that was ended is asked again, with all other checks.
-fn judged(run: &Run, index: usize, result: &Result<Box<ModelReply>, Box<ModelFailure>>) -> Event {
+fn judged(index: usize, result: &Result<Box<ModelReply>, Box<ModelFailure>>) -> Event {
     match result {
         Ok(reply) => {
             let (passed, detail) = judge::read(reply);
             Event::AcceptanceChecked { index, passed, detail }
         }
-        Err(failure) if failure.class == FailureClass::Cancelled && run.control.is_some() => {
-            Event::CheckInterrupted { index }
-        }
+        Err(failure) if failure.class == FailureClass::Cancelled => Event::CheckInterrupted { index },
         Err(failure) => Event::AcceptanceChecked { index, passed: false, detail: judge::failed(failure) },
     }
 }

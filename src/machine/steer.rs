@@ -63,7 +63,7 @@ pub fn due(run: &Run) -> impl Iterator<Item = &Interjection> {
 pub fn prolonged(run: &Run, verdict: Verdict) -> Verdict {
     let is_end = match &verdict.action {
         Action::Complete(_) | Action::Park(ParkReason::Verification) => true,
-        Action::Park(_) | Action::Continue | Action::Replan | Action::WrapUp(_) | Action::Fail(_) => false,
+        Action::Park(_) | Action::Continue | Action::Replan | Action::WrapUp(_) => false,
     };
     let has_more = run.interjections.iter().any(|one| one.policy == Policy::AfterDone);
     if is_end && has_more { Verdict { action: Action::Continue, ..verdict } } else { verdict }

@@ -41,10 +41,12 @@ pub fn wrap_up(run: &Run) -> ModelRequest {
     request(run, run.next.model_call, 1, Phase::WrapUp)
 }
 
-/// The request that the next iteration will make at least, whatever the open one is for.
+/// The request that the next iteration will make at least, whatever the open one is for, and whatever it had to ask
+/// for otherwise than usual.
 pub fn next_turn(run: &Run) -> ModelRequest {
     let phase = if run.iteration.phase == Phase::WrapUp { Phase::Pursue } else { run.iteration.phase };
-    request(run, run.next.model_call, 1, phase)
+    let max_output = run.terms.model.max_output;
+    ModelRequest { max_output, temperature_percent: None, ..request(run, run.next.model_call, 1, phase) }
 }
 
 /// The request as it is on the wire right now: of the model call in flight.

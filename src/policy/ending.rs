@@ -35,9 +35,10 @@ pub fn verdict(run: &Run, after: &Progress, noticed: &Noticed) -> Verdict {
     fired.extend(finish(run).map(Fired::Finish));
     fired.extend(run.control.and_then(stop));
     fired.extend(noticed.blocked.map(Fired::Escalated));
-    fired.extend((after.denials >= limits::DENIALS).then_some(Fired::DenyBreaker));
+    // Who has said what to do instead is heard before the run parks for what was denied.
+    fired.extend((after.denials >= limits::DENIALS && !run.must_hear()).then_some(Fired::DenyBreaker));
     fired.extend((after.claims >= limits::CLAIMS).then_some(Fired::Verification));
-    let worst = spending::worst_case(run, &context::assemble(run));
+    let worst = spending::worst_case(run, &context::next_turn(run));
     fired.extend(spending::exhausted(run, &worst).into_iter().map(Fired::Budget));
     let unusable = after.malformed >= limits::MALFORMED
         || after.invalid >= limits::INVALID_ARGUMENTS

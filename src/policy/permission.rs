@@ -5,6 +5,7 @@
 
 use crate::domain::budget::Axis;
 use crate::domain::id::ClientId;
+use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
@@ -76,7 +77,8 @@ type Step = fn(&Case<'_>) -> Option<Judgement>;
 /// read and fit, and that no refused place is reached, was found out before and is the first step. Standing rules of
 /// the operator stand in this order: those that deny after what was denied before, those that ask and those that
 /// allow after the grants of the run.
-const STEPS: [Step; 8] = [can_not_run, reads_only, over_budget, edited, denied_before, always_asked, granted, trusted];
+const STEPS: [Step; 9] =
+    [can_not_run, reads_only, over_budget, edited, denied_before, always_asked, restless, granted, trusted];
 
 /// Judges one prepared call. `taken` work calls of the same reply were let through before it.
 pub fn judge(run: &Run, call: &ToolCall, facts: &Facts, taken: u64) -> Judgement {
@@ -129,6 +131,12 @@ fn always_asked(case: &Case<'_>) -> Option<Judgement> {
         | (EffectClass::Idempotent | EffectClass::External | EffectClass::Control, _) => return None,
     };
     Some(Judgement::Ask(text))
+}
+
+/// What changes again each time it is about to run is not prepared and started for ever.
+fn restless(case: &Case<'_>) -> Option<Judgement> {
+    let is_restless = case.call.attempts >= limits::STARTS_UNASKED && case.call.effect != EffectClass::Read;
+    is_restless.then(|| Judgement::Ask("what it would touch has changed each time it was about to run".to_string()))
 }
 
 fn granted(case: &Case<'_>) -> Option<Judgement> {

@@ -48,9 +48,10 @@ pub fn discarded(run: &Run, reply: &ModelReply) -> Option<String> {
     Some(why.to_string())
 }
 
-/// The calls of a reply that count: none of one that was cut off, because the last is not whole.
+/// The calls of a reply that count: none of one that was cut off, at its limit or by a filter, because the last may not
+/// be whole.
 pub fn calls(reply: &ModelReply) -> &[AskedCall] {
-    let whole = reply.stop != StopReason::Length;
+    let whole = !matches!(reply.stop, StopReason::Length | StopReason::Refused);
     let most = crate::domain::limits::CALLS_PER_REPLY.min(reply.calls.len());
     if whole { &reply.calls[..most] } else { &[] }
 }

@@ -25,7 +25,9 @@ pub enum Next {
 /// What follows this trouble, given how often the iteration met one.
 pub fn after(run: &Run, trouble: &Trouble, now: Now) -> Next {
     let asked = trouble.retry_after.unwrap_or_default();
-    if asked > limits::RETRY_AFTER_MAX {
+    // Only what passes with time is waited for: an account that is empty is not filled by waiting.
+    let passes = matches!(trouble.class, FailureClass::RateLimited | FailureClass::Overloaded);
+    if passes && asked > limits::RETRY_AFTER_MAX {
         return Next::Park(ParkReason::RateLimited { until: now.at.plus(asked) });
     }
     if run.retries_left(trouble.class) {

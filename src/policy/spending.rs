@@ -47,7 +47,9 @@ pub fn refusal(run: &Run, worst: &Reservation, max_output: u64) -> Option<ParkRe
 
 /// The request that the run makes next, as far as it can be told: of a judge where a check waits for one.
 pub fn due(run: &Run) -> ModelRequest {
-    judge::due(run).unwrap_or_else(|| context::assemble(run))
+    let is_answered = !run.iteration.is_open || run.iteration.reply.is_some();
+    let turn = || if is_answered { context::next_turn(run) } else { context::assemble(run) };
+    judge::due(run).unwrap_or_else(turn)
 }
 
 /// The least limit on an axis that bears one more iteration.

@@ -75,7 +75,9 @@ impl Live {
     fn begins(&mut self, call: ModelCallId, run: &Run) -> bool {
         let is_current = run.model_call.is_some_and(|flying| flying.id.call == call);
         if is_current && self.call != Some(call) {
-            *self = Live { call: Some(call), tools: std::mem::take(&mut self.tools), ..Live::default() };
+            // Scraps may have been lost before the first one that came.
+            *self =
+                Live { call: Some(call), tools: std::mem::take(&mut self.tools), lost: self.lost, ..Live::default() };
         }
         is_current
     }

@@ -101,3 +101,60 @@ fn nobody_reads_a_list() {
         said(child).check(0, &[]);
     }
 }
+
+/// How a run came to its last stop, as the audit tells it: what was asked for, what failed, and each change of status.
+fn check_chain(stage: &Stage, code: i32, told: &crate::real::Said, chain: &[&str]) {
+    told.check(code, &[]);
+    let id = stage.ids()[0].clone();
+    let audit = stage.ask(&["audit", &id, "--json"]);
+    audit.check(0, &[]);
+    let line = |line: &str| -> Option<String> {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let text = |key: &str| line[key].as_str().unwrap_or_default().to_string();
+        let is_one = ["control_requested", "model_call_failed", "status_changed"].contains(&text("action").as_str());
+        is_one.then(|| format!("{}: {}", text("actor").split(' ').next().unwrap(), text("outcome")))
+    };
+    let lines: Vec<String> = audit.out.lines().filter_map(line).collect();
+    assert_eq!(lines, chain, "{audit}");
+    for words in [&["show", &id][..], &["runs"], &["audit", &id]] {
+        let shown = stage.ask(words);
+        assert!(!shown.out.contains("closed") && !shown.out.contains("client"), "nobody closed anything: {shown}");
+    }
+}
+
+/// S-60: what the records, the list and the exit status say of an end is who made it, and nobody else.
+#[test]
+fn s_60_the_end_is_told_by_whoever_made_it() {
+    let broken = "{ class = \"stream_broken\", text = \"gone\" }, ".repeat(3);
+    let script = crate::SHORT.replacen("name = \"plan\"", &format!("name = \"plan\"\nerrors = [ {broken} ]"), 1);
+    let stage = Stage::new();
+    let child = stage.tiller(&["run", "g", "--plain", "--model", &stage.model(&script)]).spawn().unwrap();
+    // It stays to try again later; so it is ended, which is not why the run is parked.
+    until("it is parked", || stage.runs().iter().any(|run| run.to_string().contains("provider_wait")).then_some(()));
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
+    let failed = ["engine: m1 failed"; 3];
+    let chain = [&["engine: running"], &failed[..], &["engine: parked: provider does not answer"]].concat();
+    check_chain(&stage, 14, &said(child), &chain);
+
+    let stage = Stage::new();
+    let told = stage.ask(&["run", "g", "--plain", "--max-iterations", "1", "--model", &stage.model(&shell("true"))]);
+    told.check(10, &[]);
+    stage.allow();
+    let told = stage.ask(&["resume", &stage.ids()[0], "--plain"]);
+    let chain = [
+        "engine: running",
+        "engine: parked: waiting for approval",
+        "operator: running",
+        "engine: parked: budget (iterations)",
+    ];
+    check_chain(&stage, 11, &told, &chain);
+
+    let stage = Stage::new();
+    stage.run(&shell("true")).check(10, &[]);
+    let id = stage.ids()[0].clone();
+    stage.ask(&["cancel", &id]).check(0, &["is cancelled"]);
+    let told = stage.ask(&["resume", &id, "--plain"]);
+    let chain =
+        ["engine: running", "engine: parked: waiting for approval", "operator: cancel now", "engine: cancelled"];
+    check_chain(&stage, 21, &told, &chain);
+}

@@ -179,3 +179,18 @@ fn s_57_a_check_that_is_not_there_starts_nothing_and_is_missing() {
         assert_eq!(run.pointer("/summary/iterations").unwrap(), 0, "{run}");
     }
 }
+
+/// A store that can't be written is no store: nothing is started, and doctor names it. (`disk.rs` has the same of a disk
+/// that can only be read, where one can be mounted.)
+#[test]
+fn s_57_a_store_that_is_not_there_starts_nothing_and_is_missing() {
+    let stage = Stage::new();
+    let model = stage.model(SHORT);
+    stage.write("state", "where the state directory should be\n");
+    let told = stage.ask(&["run", "g", "--plain", "--model", &model]);
+    told.check(2, &["state/tiller can't be looked at", "nothing was opened; choose another state directory"]);
+    stage.ask(&["doctor"]).check(13, &["MISSING  store", "state/tiller can't be looked at"]);
+    std::fs::remove_file(stage.path("state")).unwrap();
+    assert!(stage.ids().is_empty());
+    stage.ask(&["doctor"]).check(13, &["OK       store", "MISSING  model"]);
+}

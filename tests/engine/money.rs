@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::json;
+use tiller::domain::approval::Decision;
 use tiller::domain::budget::Axis;
 use tiller::domain::budget::Limit;
 use tiller::domain::budget::ReservationId;
 use tiller::domain::command::Command;
+use tiller::domain::command::Pause;
 use tiller::domain::command::Refusal;
 use tiller::domain::daily::Today;
 use tiller::domain::daily::What;
@@ -131,40 +133,65 @@ async fn pretended_money_does_not_touch_the_ledger() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
-/// A fork is a run of its own: what it spends is its own, and all of it counts in the daily pool.
+/// A fork of the tenth iteration and its parent go on at the same time: each is a run of its own with money of its own,
+/// the parent is untouched by it, no leave goes over, and all of it counts in the daily pool.
 #[tokio::test(start_paused = true)]
 async fn s_66_the_daily_pool_sums_a_fork_and_its_parent() {
     let dir = tempfile::tempdir().unwrap();
     let ledger = Ledger::new(dir.path().to_path_buf(), DAILY);
-    let lines = || vec![says("plan", &[plan()]), says("", &[done(), finish()])];
+    let works = |n: u64| says("", &[("work", json!({ "n": n })), todo(n)]);
+    let mut lines = vec![says("plan", &[plan()])];
+    lines.extend((2..=11).map(works));
+    let rest = |n: u64| vec![works(n), says("", &[done(), finish()])];
+    lines.extend(rest(12));
     let with = ledger.clone();
-    let parent = stage_in(lines(), Manner::Ends, |_| {}, costs, |world| World { ledger: Some(with), ..world });
-    let spent = parent.until(Run::is_ended).await.pool.spent();
+    let parent = stage_in(lines, Manner::Ends, |_| {}, costs, |world| World { ledger: Some(with), ..world });
+    let run = parent.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    let (call, _) = *run.waiting().first().unwrap();
+    let (call, digest) = (call.id, call.digest().unwrap());
+    parent.submit(Command::Decide { call, digest, decision: Decision::AllowTool }).await.unwrap();
+    parent.until(|run| run.iteration.n == 10).await;
+    parent.submit(Command::Pause(Pause::AfterIteration)).await.unwrap();
+    parent.until(|run| is_parked(run, &ParkReason::Paused)).await;
     let records = parent.records().await;
-    let (beginning, n) = lineage::beginning(&records, Some(1)).unwrap();
+    let (beginning, n) = lineage::beginning(&records, Some(10)).unwrap();
     let id = RunId::from_entropy([2; 12]);
     let past = Run::fold(&id, beginning).unwrap();
+    assert!(past.granted_tools.contains("work"), "there is a leave that could go over");
     let terms = Terms::clone(&past.terms);
     let client = ClientId("test".to_string());
     let stands = Run::fold(&parent.id, &records).unwrap();
     let (run, record) = lineage::fork(past, &stands, n, terms, &client, Now::default()).unwrap();
     let journal: Vec<Record> = beginning.iter().cloned().chain([record]).collect();
-    let model = Lines { lines: Mutex::new(lines()[1..].to_vec().into()), takes_ms: 0 };
+    let model = Lines { lines: Mutex::new(rest(11).into()), takes_ms: 0 };
     let (world, executions) = world(model, Manner::Ends);
     let world = World { ledger: Some(ledger.clone()), ..world };
     let child = open(run, MemoryJournal::new(&journal).unwrap(), world, executions);
-    let ended = child.until(Run::is_ended).await;
-    assert_eq!(ended.status.word(), "completed");
+    let asks = child.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    assert_eq!(child.executions(), 0, "the same tool is asked about again");
     assert_eq!(parent.records().await, records, "the parent is untouched");
+    parent.submit(Command::Resume).await.unwrap();
+    child.allow(&asks).await;
+    let (ended, other) = tokio::join!(parent.until(Run::is_ended), child.until(Run::is_ended));
+    assert_eq!((ended.status.word(), other.status.word()), ("completed", "completed"));
+    assert_eq!((parent.executions(), child.executions()), (11, 1));
+    assert_eq!(parent.records().await[..records.len()], records, "the parent only went on");
     for stage in [parent, child] {
         drop(stage.driven.handle);
         stage.driven.task.await.unwrap();
     }
-    assert!(ended.pool.spent() > MicroUsd(0) && ended.pool.spent() < spent, "the fork begins at nothing");
-    assert_eq!(ledger.spent(Timestamp(1_000_000)).unwrap().0, spent.0 + ended.pool.spent().0);
-    // Nothing is booked twice under one name: a reservation is that of its run.
+    assert!(other.pool.spent() > MicroUsd(0) && other.pool.spent() < ended.pool.spent(), "the fork begins at nothing");
+    assert_eq!(ledger.spent(Timestamp(1_000_000)).unwrap().0, ended.pool.spent().0 + other.pool.spent().0);
+    // Both have a reservation of the same number, and nothing is booked under the name of the other: the key is that of
+    // the run and the call.
     let booked = std::fs::read_to_string(dir.path().join("ledger.jsonl")).unwrap();
-    assert!(booked.contains(&ended.id.to_string()) && booked.contains(&RunId::from_entropy([1; 12]).to_string()));
+    assert!(booked.contains(&other.id.to_string()) && booked.contains(&ended.id.to_string()));
+}
+
+/// Another todo that is done, so that every iteration moves something.
+fn todo(n: u64) -> (&'static str, serde_json::Value) {
+    let todo = json!({"id": format!("t{n}"), "title": format!("step {n}"), "status": "done"});
+    ("update_plan", json!({"mode": "patch", "todos": [todo]}))
 }
 
 /// Two gauges beside a clock that jumps: only what the run was active counts, and its rest does not.

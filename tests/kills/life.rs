@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 use tiller::domain::event::Event;
@@ -15,15 +16,15 @@ use tiller::domain::message::Message;
 use tiller::domain::run::Run;
 use tiller::store::place::Home;
 
-use crate::kills::Chance;
-use crate::kills::checker;
-use crate::kills::checker::World;
-use crate::kills::process;
-use crate::kills::process::Kill;
-use crate::kills::provider::Provider;
-use crate::kills::script;
-use crate::kills::script::Step;
+use crate::chance::Chance;
+use crate::checker;
+use crate::checker::World;
+use crate::process;
+use crate::process::Kill;
+use crate::provider::Provider;
 use crate::real::Stage;
+use crate::script;
+use crate::script::Step;
 
 /// Kills of one life, so that it comes to its end.
 const KILLS_MAX: u64 = 14;
@@ -258,7 +259,7 @@ impl Life {
         if shown.code != 0 {
             return Err(format!("the run can't be opened: {shown}"));
         }
-        let records = self.records(id)?;
+        let records = records(&self.stage.path("state"), id)?;
         let run = Run::fold(&run_id(id), &records).map_err(|broken| broken.to_string())?;
         checker::check(&records, &run, &self.world())?;
         self.tally.checks += 1;
@@ -269,17 +270,6 @@ impl Life {
     fn world(&self) -> World {
         let owed = self.provider.as_ref().map_or(0, Provider::owed);
         World { acknowledged: self.acknowledged.clone(), orders: self.orders, marks: self.marks(), owed }
-    }
-
-    fn records(&self, id: &str) -> Result<Vec<Record>, String> {
-        let owner = Owner { pid: 1, host: "test".to_string(), version: "0".to_string(), mode: OwnerMode::Records };
-        let home = Home::new(self.stage.path("state/tiller"), owner).map_err(|error| error.to_string())?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let opened = home.open(&run_id(id)).await.map_err(|error| error.to_string())?;
-            opened.journal.close().await;
-            Ok(opened.records)
-        })
     }
 
     /// How often each mark is in the world.
@@ -349,6 +339,18 @@ impl Life {
     }
 }
 
-fn run_id(id: &str) -> RunId {
+/// The journal of a run, as it is in this state directory.
+pub fn records(state: &Path, id: &str) -> Result<Vec<Record>, String> {
+    let owner = Owner { pid: 1, host: "test".to_string(), version: "0".to_string(), mode: OwnerMode::Records };
+    let home = Home::new(state.join("tiller"), owner).map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let opened = home.open(&run_id(id)).await.map_err(|error| error.to_string())?;
+        opened.journal.close().await;
+        Ok(opened.records)
+    })
+}
+
+pub fn run_id(id: &str) -> RunId {
     id.to_string().try_into().unwrap()
 }

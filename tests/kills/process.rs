@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 use std::time::Instant;
 
-use crate::kills::Chance;
+use crate::chance::Chance;
 use crate::real::PATIENCE;
 
 /// The labelled points of a process that drives a run.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::kills::script::Step;
+use crate::script::Step;
 
 /// Micro-dollars a token, of input and of output: a dollar and five a million tokens.
 const PRICE: (u64, u64) = (1, 5);

@@ -5,7 +5,7 @@
 use serde_json::Value;
 use serde_json::json;
 
-use crate::kills::Chance;
+use crate::chance::Chance;
 
 /// One reply.
 pub struct Step {

@@ -5,6 +5,7 @@ use tiller::domain::event::OwnerMode;
 use tiller::domain::event::Record;
 use tiller::domain::id::RunId;
 use tiller::domain::message::Message;
+use tiller::domain::model::ModelRequest;
 use tiller::domain::run::Run;
 use tiller::domain::time::Now;
 use tiller::domain::time::Span;
@@ -104,6 +105,11 @@ impl Stage {
         answers.into_iter().map(|(answer, lines)| format!("{}: {answer}", lines.join(" | "))).collect()
     }
 
+    /// The request that is under way, or the one that would be made.
+    fn request(&self) -> ModelRequest {
+        context::in_flight(&self.run).unwrap_or_else(|| context::assemble(&self.run))
+    }
+
     pub fn show(&self, question: &str) -> Vec<String> {
         let run = &self.run;
         match question {
@@ -111,21 +117,18 @@ impl Stage {
             "money" => vec![telling::money(run)],
             // What the system text says of the goal and the checks.
             "promises" => {
-                let system = context::assemble(run).system;
-                let is_one = |line: &&str| line.contains("make it right") || line.contains("check");
-                system.lines().filter(is_one).map(str::to_string).collect()
+                let system = self.request().system;
+                let promises = system.split_once("The goal:").unwrap().1;
+                promises.lines().filter(|line| !line.is_empty()).map(|line| format!("| {line}")).collect()
             }
-            "closing" => vec![context::assemble(run).closing],
+            "closing" => vec![self.request().closing],
             "temperature" => {
                 let percent = context::in_flight(run).and_then(|request| request.temperature_percent);
                 vec![percent.map_or("the provider's".to_string(), |percent| format!("{percent} hundredths"))]
             }
             "talk" => run.transcript.entries().map(|entry| telling::message(&entry.message)).collect(),
-            "request" => {
-                let request = context::in_flight(run).unwrap_or_else(|| context::assemble(run));
-                request.entries.entries().map(|entry| telling::message(&entry.message)).collect()
-            }
-            "opening" => match context::assemble(run).entries.get(0).map(|entry| &entry.message) {
+            "request" => self.request().entries.entries().map(|entry| telling::message(&entry.message)).collect(),
+            "opening" => match self.request().entries.get(0).map(|entry| &entry.message) {
                 Some(Message::Engine { text }) => text.lines().map(|line| format!("| {line}")).collect(),
                 _ => vec!["nothing stands for anything".to_string()],
             },
@@ -133,6 +136,14 @@ impl Stage {
                 let room = &run.context;
                 let counts = format!("{} poor, {} rejected, rounds {:?}", room.poor, room.rejected, room.rounds);
                 vec![format!("{counts}, last summary in {:?}, demand {:?}", room.compacted_at, room.demand)]
+            }
+            // The last result, as the model is told it.
+            "last" => {
+                let told = run.transcript.entries().rev().find_map(|entry| match &entry.message {
+                    Message::ToolResult { text, .. } => Some(text.clone()),
+                    _ => None,
+                });
+                told.unwrap().lines().map(|line| format!("| {line}")).collect()
             }
             "uses" => vec![telling::uses(run)],
             "waiting" => run.waiting().iter().map(|(call, waits)| format!("{} {waits:?}", call.id)).collect(),

@@ -193,7 +193,6 @@ pub fn judged(verdict: &Verdict) -> String {
         Action::WrapUp(axis) => format!("wrap up, {}", axis.word()),
         Action::Park(reason) => format!("park, {}", reason.phrase()),
         Action::Complete(finish) => format!("complete, {}", finish.phrase()),
-        Action::Fail(failure) => format!("fail, {}", failure.phrase()),
     };
     let fired: Vec<String> = verdict.fired.iter().map(Fired::phrase).collect();
     if fired.is_empty() { action } else { format!("{action} [{}]", fired.join("; ")) }

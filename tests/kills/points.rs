@@ -1,14 +1,11 @@
 //! The real program, killed at one labelled point each time, for the rows of docs/TESTING.md that name the point: what
 //! waits, what was decided, what ran, and what nobody can know.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod real;
 
 use std::fs;
 
-use real::Said;
-use real::Stage;
-use real::said;
+use crate::real::Said;
+use crate::real::Stage;
+use crate::real::said;
 use serde_json::Value;
 
 /// A script that plans, makes these calls in one reply, and is done.
@@ -183,15 +180,25 @@ fn s_28_what_was_done_before_a_kill_is_not_done_again() {
 
 #[test]
 fn s_29_a_read_is_run_again_once_and_then_asked_about() {
-    let read = ("read_file", serde_json::json!({ "path": "notes.txt" }));
-    let life = Life::begin(&[read], Some("tool:after:1"));
-    life.resume_killed("tool:after:1");
-    let started = life.records("tool_call_started");
-    assert_eq!(started.len(), 2, "{started:?}");
-    let name = |record: &Value| record.pointer("/event/call").or(record.pointer("/call")).cloned();
-    assert_eq!(name(&started[0]), name(&started[1]), "the same call under the same name");
-    life.resume().check(14, &["outcome unknown"]);
-    assert_eq!(life.records("tool_call_started").len(), 2, "not a third time by itself");
+    // K12 twice and K14; a read says nothing on its way, so K13 is between the last two.
+    for fault in ["after:C6:1", "tool:before:1", "tool:after:1"] {
+        let read = ("read_file", serde_json::json!({ "path": "notes.txt" }));
+        let life = Life::begin(&[read], Some(fault));
+        life.resume_killed(fault);
+        let started = life.records("tool_call_started");
+        assert_eq!(started.len(), 2, "{fault}: {started:?}");
+        let name = |record: &Value| record.pointer("/event/call").or(record.pointer("/call")).cloned();
+        assert!(name(&started[0]).is_some());
+        assert_eq!(name(&started[0]), name(&started[1]), "the same call under the same name");
+        let attempt = |record: &Value| record.pointer("/event/attempt").or(record.pointer("/attempt")).cloned();
+        assert_eq!((attempt(&started[0]), attempt(&started[1])), (Some(1.into()), Some(2.into())));
+        life.resume().check(14, &["outcome unknown"]);
+        assert_eq!(life.records("tool_call_started").len(), 2, "not a third time by itself");
+        let (call, _) = life.waiting()[0].clone();
+        life.ask(&["resolve", &life.id, &call, "again"]).check(0, &["recorded"]);
+        life.resume().check(0, &["[completed]"]);
+        assert_eq!((life.records("tool_call_started").len(), life.results(&call).len()), (3, 1));
+    }
 }
 
 #[test]

@@ -1,21 +1,13 @@
-//! Lives of the real program, killed at random and at labelled points, and what must be so after each kill.
-#![allow(dead_code)]
+//! Chance for tests (SplitMix64): the same seed gives the same life on every machine.
 
-pub mod checker;
-pub mod life;
-pub mod process;
-pub mod provider;
-pub mod script;
-
-/// A small generator of chance (SplitMix64): the same seed gives the same choices on every machine.
 pub struct Chance(u64);
 
 impl Chance {
     pub fn new(seed: u64) -> Self {
-        Chance(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x2545_F491_4F6C_DD1D)
+        Chance(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03)
     }
 
-    pub fn next(&mut self) -> u64 {
+    fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -31,7 +23,7 @@ impl Chance {
         self.below(100) < chance
     }
 
-    pub fn pick<'a, T: ?Sized>(&mut self, from: &[&'a T]) -> &'a T {
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[usize::try_from(self.below(from.len() as u64)).unwrap()]
     }
 }

@@ -1,10 +1,10 @@
 //! A failing life made smaller: fewer kills, fewer iterations, less patience, as long as it still fails.
 
-use crate::sim::life::Crash;
-use crate::sim::life::Failure;
-use crate::sim::life::Life;
-use crate::sim::life::Sabotage;
-use crate::sim::life::Shape;
+use crate::life::Crash;
+use crate::life::Failure;
+use crate::life::Life;
+use crate::life::Sabotage;
+use crate::life::Shape;
 
 /// Lives that are played in search of a smaller one.
 const TRIES: u32 = 60;
@@ -22,8 +22,9 @@ impl Smallest {
     pub fn command(&self, crash: Crash) -> String {
         let spared: Vec<String> = self.shape.spared.iter().map(u32::to_string).collect();
         format!(
-            "TILLER_SEED={} TILLER_CRASH={} TILLER_LOOPS={} TILLER_PATIENCE={} TILLER_SPARE={} cargo test --test \
+            "TILLER_LENGTH={} TILLER_SEED={} TILLER_CRASH={} TILLER_LOOPS={} TILLER_PATIENCE={} TILLER_SPARE={} cargo test --test \
              simulation one_life",
+            self.shape.length.word(),
             self.seed,
             crash.number(),
             self.shape.loops,

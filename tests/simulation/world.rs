@@ -8,6 +8,7 @@ use tiller::domain::text::sha256_hex;
 use tiller::domain::time::Span;
 use tiller::domain::tool::Digest;
 use tiller::domain::tool::EffectClass;
+use tiller::domain::tool::ErrorClass;
 use tiller::domain::tool::Facts;
 use tiller::domain::tool::FileWrite;
 use tiller::domain::tool::OutcomeKind;
@@ -28,8 +29,8 @@ pub struct World {
     pub executed: Vec<(CallId, Digest)>,
     /// The arguments of each execution.
     pub arguments: Vec<(CallId, String)>,
-    /// Results are long.
-    pub is_wordy: bool,
+    /// How often a result says the same over again: how long it is.
+    pub words: usize,
     /// Sabotage: runs a call as the model asked for it, whatever the operator changed.
     pub ignores_edits: bool,
     /// Sabotage: runs a call whatever it would touch by now.
@@ -100,13 +101,18 @@ impl World {
                 self.files.insert(text("path"), text("content"));
                 (OutcomeKind::Done, "written".to_string())
             }
+            _ if text("command").starts_with("hang") => (OutcomeKind::TimedOut, "it was ended after 120 s".to_string()),
             _ if text("command").contains("fail") => (OutcomeKind::Failed, "exit status 1".to_string()),
             _ => (OutcomeKind::Done, format!("ran {}", text("command"))),
         };
-        let text = if self.is_wordy { format!("{text} {}", format!("word {} ", call.id).repeat(300)) } else { text };
+        let text =
+            if self.words > 0 { format!("{text} {}", format!("word {} ", call.id).repeat(self.words)) } else { text };
+        // Some of what fails is not allowed by the system.
+        let is_forbidden = kind == OutcomeKind::Failed && text.len().is_multiple_of(3);
+        let class = is_forbidden.then_some(ErrorClass::Permission);
         Outcome::Tool {
             call: call.id,
-            outcome: ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(5), class: None },
+            outcome: ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(5), class },
         }
     }
 

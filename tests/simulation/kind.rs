@@ -1,7 +1,8 @@
 //! What sort of life a seed gives: how much room, whose money, how much trust.
 
-use crate::sim::Chance;
-use crate::sim::speaker;
+use crate::chance::Chance;
+use crate::life::Length;
+use crate::speaker;
 use tiller::domain::budget::Limit;
 use tiller::domain::budget::Limits;
 use tiller::domain::model::Dialect;
@@ -18,17 +19,30 @@ use tiller::domain::trust::Trust;
 pub struct Kind {
     /// A window so small that work is left out and summarised, and results that fill it.
     pub is_narrow: bool,
+    pub window: u64,
+    /// How long results are.
+    pub words: usize,
     /// Nobody knows what the model costs.
     pub is_priceless: bool,
     pub trust: Trust,
 }
 
 impl Kind {
-    pub fn of(seed: u64) -> Kind {
+    pub fn of(seed: u64, length: Length) -> Kind {
         let mut chance = Chance::new(seed ^ 0xC0FFEE);
-        let (is_narrow, is_priceless) = (chance.percent(30), chance.percent(15));
-        let trust = if chance.percent(60) { Trust::Ask } else { Trust::ALL[chance.below(4) as usize] };
-        Kind { is_narrow, is_priceless, trust }
+        let (is_narrow, is_priceless) = (chance.percent(30) || length == Length::Narrow, chance.percent(15));
+        let window = match (length, is_narrow) {
+            (Length::Narrow, _) => 12_000,
+            (Length::Full | Length::Short, true) => 9_000,
+            (Length::Full | Length::Short, false) => 200_000,
+        };
+        let trust = if chance.percent(60) { Trust::Ask } else { chance.pick(&Trust::ALL) };
+        let words = match (length, is_narrow) {
+            (Length::Narrow, _) => 1_200,
+            (Length::Full | Length::Short, true) => 300,
+            (Length::Full | Length::Short, false) => 0,
+        };
+        Kind { is_narrow, words, window, is_priceless, trust }
     }
 }
 
@@ -58,7 +72,7 @@ pub fn terms(loops: u64, kind: &Kind) -> Terms {
             address: String::new(),
             model: "sim".to_string(),
             key_variable: None,
-            window: if kind.is_narrow { 9_000 } else { 200_000 },
+            window: kind.window,
             max_output: if kind.is_narrow { 1_000 } else { 2_000 },
             most_output: None,
             price: (!kind.is_priceless).then_some(speaker::PRICE),

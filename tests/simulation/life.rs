@@ -29,14 +29,14 @@ use tiller::machine::create;
 use tiller::machine::effect::Effect;
 use tiller::machine::turn;
 
-use crate::sim::Chance;
-use crate::sim::checker::Checker;
-use crate::sim::kind::Kind;
-use crate::sim::kind::terms;
-use crate::sim::operator::Operator;
-use crate::sim::sabotage;
-use crate::sim::speaker;
-use crate::sim::world::World;
+use crate::chance::Chance;
+use crate::checker::Checker;
+use crate::kind::Kind;
+use crate::kind::terms;
+use crate::operator::Operator;
+use crate::sabotage;
+use crate::speaker;
+use crate::world::World;
 
 /// When the process is killed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,6 +46,8 @@ pub enum Crash {
     At(u32),
     /// At any boundary, by chance.
     Often,
+    /// Around the batches that leave something out or put a summary in its place: before and after, by chance.
+    MakingRoom,
 }
 
 impl Crash {
@@ -54,11 +56,16 @@ impl Crash {
             Crash::Never => "-".to_string(),
             Crash::At(at) => at.to_string(),
             Crash::Often => "1000000".to_string(),
+            Crash::MakingRoom => "1000001".to_string(),
         }
     }
 
     pub fn from_number(number: u32) -> Self {
-        if number == 1_000_000 { Crash::Often } else { Crash::At(number) }
+        match number {
+            1_000_000 => Crash::Often,
+            1_000_001 => Crash::MakingRoom,
+            at => Crash::At(at),
+        }
     }
 }
 
@@ -68,6 +75,27 @@ pub enum Length {
     Full,
     /// Few iterations and little patience: a life that can be played again for each of its boundaries.
     Short,
+    /// Many iterations in a window that is too small for them: work is left out and summarised.
+    Narrow,
+}
+
+impl Length {
+    /// The length under the name that a command gives it.
+    pub fn parse(text: &str) -> Length {
+        match text {
+            "short" => Length::Short,
+            "narrow" => Length::Narrow,
+            _ => Length::Full,
+        }
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Length::Full => "full",
+            Length::Short => "short",
+            Length::Narrow => "narrow",
+        }
+    }
 }
 
 /// How a life is cut.
@@ -81,6 +109,8 @@ pub struct Shape {
     pub spared: Vec<u32>,
     /// Turns between two looks of the checker.
     pub check_every: u32,
+    /// What sort of life it is cut from.
+    pub length: Length,
 }
 
 impl Shape {
@@ -88,9 +118,17 @@ impl Shape {
         let (loops, patience) = match length {
             Length::Full => (14, 150),
             Length::Short => (2, 8),
+            Length::Narrow => (14, 60),
         };
-        Shape { loops, patience, spared: Vec::new(), check_every: CHECK_EVERY }
+        Shape { loops, patience, spared: Vec::new(), check_every: CHECK_EVERY, length }
     }
+}
+
+/// What befell a life that no record tells of.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Befallen {
+    pub killed_making_room: u32,
+    pub refused_writes: u32,
 }
 
 /// How a life failed.
@@ -170,6 +208,9 @@ const KILLS_MAX: u32 = 12;
 /// How often the operator takes an ended run up again.
 const RETRIES_MAX: u32 = 2;
 
+/// What leaves something of the conversation out of the requests.
+const MAKES_ROOM: [&str; 2] = ["context_pruned", "context_compacted"];
+
 pub struct Life {
     journal: Vec<Record>,
     run: Run,
@@ -182,13 +223,15 @@ pub struct Life {
     sabotage: Sabotage,
     /// The run before the last turn, for a sabotage.
     snapshot: Run,
-    /// The newest snapshot as it is stored, and the record that it was made at.
-    kept: Option<(String, Record)>,
+    /// What the newest snapshot was made of, and the record that it was made at.
+    kept: Option<(Run, Record)>,
     in_flight: Vec<Flying>,
     boundary: u32,
     kills: u32,
     shape: Shape,
     killed_at: Vec<u32>,
+    killed_making_room: u32,
+    refused_writes: u32,
     inputs: u32,
     at: u64,
     active: u64,
@@ -211,7 +254,7 @@ impl Life {
     pub fn shaped(seed: u64, shape: Shape, crash: Crash, sabotage: Sabotage) -> Self {
         let id = RunId::from_entropy([7; 12]);
         let patience = shape.patience;
-        let kind = Kind::of(seed);
+        let kind = Kind::of(seed, shape.length);
         let first = create(terms(shape.loops, &kind), Now::default());
         let run = Run::begin(id, &first).unwrap();
         Life {
@@ -219,7 +262,7 @@ impl Life {
             world: World {
                 honours_stale: sabotage == Sabotage::HonourStale,
                 ignores_edits: sabotage == Sabotage::IgnoreEdits,
-                is_wordy: kind.is_narrow,
+                words: kind.words,
                 ..World::default()
             },
             operator: Operator { patience },
@@ -234,6 +277,8 @@ impl Life {
             kills: 0,
             shape,
             killed_at: Vec::new(),
+            killed_making_room: 0,
+            refused_writes: 0,
             inputs: 0,
             at: 1_000,
             active: 0,
@@ -247,14 +292,18 @@ impl Life {
     }
 
     /// Plays to the end and gives the journal.
-    #[allow(dead_code)]
-    pub fn chronicle(mut self) -> Result<Vec<Record>, String> {
+    pub fn chronicle(self) -> Result<Vec<Record>, String> {
+        self.tell().map(|(records, _)| records)
+    }
+
+    /// Plays to the end and gives the journal, and what befell it on the way.
+    pub fn tell(mut self) -> Result<(Vec<Record>, Befallen), String> {
         self.live()?;
-        Ok(self.journal)
+        let befallen = Befallen { killed_making_room: self.killed_making_room, refused_writes: self.refused_writes };
+        Ok((self.journal, befallen))
     }
 
     /// Plays until something is wrong, if something is.
-    #[allow(dead_code)]
     pub fn failure(mut self) -> Option<Failure> {
         let why = self.live().err()?;
         Some(Failure { why, killed_at: self.killed_at, inputs: self.inputs })
@@ -272,6 +321,9 @@ impl Life {
                 None if self.run.is_ended() => {
                     checker.check(&self.journal, &self.run, &self.world)?;
                     return self.fold().map(|_| self.boundary);
+                }
+                None if self.hangs() => {
+                    return Err("it runs, nothing is under way, and it waits for nothing".to_string());
                 }
                 None => match self.next_input() {
                     Ok(input) => input,
@@ -305,9 +357,16 @@ impl Life {
         is
     }
 
+    /// Whether only a word of the operator could move a run that does not wait for one.
+    fn hangs(&self) -> bool {
+        let is_sound = self.sabotage == Sabotage::None;
+        let waits = !self.in_flight.is_empty() || self.run.deadline().is_some();
+        is_sound && self.run.is_running() && self.run.is_driven() && !waits
+    }
+
     /// One input, in the order of the driver: append, adopt, publish, start.
     fn take(&mut self, input: Input) -> Result<Result<(), Killed>, String> {
-        self.at += 1 + self.chance.below(400);
+        self.pass_time();
         self.active += u64::from(self.run.is_running());
         let now = Now { at: Timestamp(self.at), active: Span(self.active) };
         let Ok(mut turned) = turn(&self.run, &input, now) else {
@@ -322,20 +381,23 @@ impl Life {
             self.in_flight.extend(turned.effects.iter().cloned().map(Flying::Asked));
             self.happen_all();
         }
-        if self.is_killed() {
+        let makes_room = turned.records.iter().any(|record| MAKES_ROOM.contains(&record.event.name()));
+        if self.is_killed(makes_room) {
             return Ok(Err(Killed));
+        }
+        if self.crash == Crash::Often && self.kills < KILLS_MAX && self.chance.percent(1) {
+            return Ok(Err(self.stop_in_order()));
         }
         let lost = self.sabotage == Sabotage::DropBatch && self.chance.percent(3);
         if !lost {
             self.journal.extend(turned.records.iter().cloned());
         }
         self.run = turned.run;
-        if let Some(last) = self.journal.last().filter(|last| last.seq == self.run.seq && self.inputs.is_multiple_of(7))
-        {
-            let stored = serde_json::to_string(&Snapshot::of(&self.run)).unwrap();
-            self.kept = Some((stored, last.clone()));
+        let last = self.journal.last().filter(|last| last.seq == self.run.seq && self.inputs.is_multiple_of(7));
+        if let Some(last) = last {
+            self.kept = Some((self.run.clone(), last.clone()));
         }
-        if self.is_killed() {
+        if self.is_killed(makes_room) {
             return Ok(Err(Killed));
         }
         if self.sabotage != Sabotage::StartBeforeAppend {
@@ -352,12 +414,30 @@ impl Life {
         Ok(Ok(()))
     }
 
+    /// A little time, and now and then the clock is set: back by half an hour, or a day on.
+    fn pass_time(&mut self) {
+        self.at += 1 + self.chance.below(400);
+        match self.chance.below(400) {
+            0 => self.at = self.at.saturating_sub(30 * 60_000),
+            1 => self.at += 24 * 3_600_000,
+            _ => {}
+        }
+    }
+
     /// A refusal must change nothing, and must not be a break.
     fn refused(&mut self, input: &Input, now: Now) -> Result<Result<(), Killed>, String> {
         match turn(&self.run, input, now) {
             Err(refusal @ tiller::domain::command::Refusal::Broken(_)) => Err(format!("{refusal} on {input:?}")),
             Err(_) | Ok(_) => Ok(Ok(())),
         }
+    }
+
+    /// The disk refuses the batch: the process ends what is under way, records nothing of it, and stops.
+    fn stop_in_order(&mut self) -> Killed {
+        self.kills += 1;
+        self.refused_writes += 1;
+        self.in_flight.clear();
+        Killed
     }
 
     fn start(&mut self, effect: Effect) {
@@ -378,13 +458,17 @@ impl Life {
             return Ok(command(whim));
         }
         if !self.in_flight.is_empty() {
+            // Killed while it is under way: it may have happened by then, or not.
+            if self.is_killed(false) {
+                return Err(Killed);
+            }
             let place = usize::try_from(self.chance.below(self.in_flight.len() as u64)).unwrap();
             let outcome = match self.in_flight.swap_remove(place) {
                 Flying::Happened(outcome) => *outcome,
                 Flying::Asked(effect) => {
                     let outcome = self.happen(effect);
                     // Killed between the effect and its record.
-                    if self.is_killed() {
+                    if self.is_killed(false) {
                         return Err(Killed);
                     }
                     outcome
@@ -440,16 +524,19 @@ impl Life {
         }
     }
 
-    fn is_killed(&mut self) -> bool {
+    /// Whether the process dies at this boundary; `makes_room` says what lies on its other side.
+    fn is_killed(&mut self, makes_room: bool) -> bool {
         self.boundary += 1;
         let killed = match self.crash {
             Crash::Never => false,
             Crash::At(at) => self.boundary - 1 == at,
             Crash::Often => self.chance.percent(6),
+            Crash::MakingRoom => makes_room && self.chance.percent(50),
         };
         let killed = killed && self.kills < KILLS_MAX && !self.shape.spared.contains(&(self.boundary - 1));
         if killed {
             self.killed_at.push(self.boundary - 1);
+            self.killed_making_room += u32::from(makes_room);
         }
         self.kills += u32::from(killed);
         killed
@@ -485,12 +572,13 @@ impl Life {
 
     /// What a new process finds: the newest snapshot, if it is of this journal, and the records after it.
     fn reopen(&self) -> Result<Run, String> {
-        let Some((stored, last)) = &self.kept else { return self.fold() };
+        let Some((kept, last)) = &self.kept else { return self.fold() };
         let at = usize::try_from(last.seq.0).unwrap();
         if self.journal.get(at - 1) != Some(last) {
             return self.fold();
         }
-        let snapshot: Snapshot = serde_json::from_str(stored).map_err(|error| error.to_string())?;
+        let stored = serde_json::to_string(&Snapshot::of(kept)).map_err(|error| error.to_string())?;
+        let snapshot: Snapshot = serde_json::from_str(&stored).map_err(|error| error.to_string())?;
         let event = |seq: Seq| Some(self.journal.get(usize::try_from(seq.0).ok()?.checked_sub(1)?)?.event.clone());
         let run = snapshot.restore(&self.run.id, event)?;
         run.fold_after(&self.journal[at..], |_, _, _| {}).map_err(|broken| broken.to_string())

@@ -1,14 +1,9 @@
 //! The real program on the real store, killed at random moments and at every labelled point, and compared with a world
 //! that counts (docs/TESTING.md).
 //!
-//! `cargo test` plays a few lives. The slow suite: `TILLER_SLOW=1 cargo test --release --test crash_random`. A failure
+//! `cargo test` plays a few lives. The slow suite: `TILLER_SLOW=1 cargo test --release --test kills random`. A failure
 //! prints its seed, and the one command that plays that life again: times are measured by a clock, so it may take a few
 //! tries, while points and choices are the same each time.
-
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
-
-mod kills;
-mod real;
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -17,13 +12,13 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
-use kills::checker;
-use kills::checker::World;
-use kills::life::End;
-use kills::life::Life;
-use kills::life::Tally;
-use kills::process::DRIVING;
-use kills::process::RECORDING;
+use crate::checker;
+use crate::checker::World;
+use crate::life::End;
+use crate::life::Life;
+use crate::life::Tally;
+use crate::process::DRIVING;
+use crate::process::RECORDING;
 use serde_json::Value;
 use tiller::domain::event::Record;
 
@@ -41,7 +36,7 @@ fn play(seed: u64) -> Result<Tally, String> {
         Err(said.unwrap_or("the test broke down").to_string())
     });
     played.map_err(|why| {
-        format!("seed {seed}: {why}\nplay it again: TILLER_SEED={seed} cargo test --test crash_random one_life")
+        format!("seed {seed}: {why}\nplay it again: TILLER_SEED={seed} cargo test --test kills one_life")
     })
 }
 

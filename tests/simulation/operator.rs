@@ -17,8 +17,8 @@ use tiller::domain::tool::Digest;
 use tiller::domain::trust::Trust;
 use tiller::policy::plan_edit;
 
-use crate::sim::Chance;
-use crate::sim::speaker;
+use crate::chance::Chance;
+use crate::speaker;
 
 /// Changes of the plan, some of which do not fit.
 const PLAN_EDITS: [&str; 9] = [
@@ -50,10 +50,8 @@ impl Operator {
             5 if chance.percent(20) => Some(Command::Cancel(Cancel::Graceful)),
             6 => Some(Command::Raise { axis: Axis::Cost, limit: Limit::At(1) }),
             7 => Some(Command::Resume),
-            8 | 9 => {
-                plan_edit::read(PLAN_EDITS[chance.below(PLAN_EDITS.len() as u64) as usize]).ok().map(Command::EditPlan)
-            }
-            10 => Some(Command::SetTrust(Trust::ALL[chance.below(4) as usize])),
+            8 | 9 => plan_edit::read(chance.pick(&PLAN_EDITS)).ok().map(Command::EditPlan),
+            10 => Some(Command::SetTrust(chance.pick(&Trust::ALL))),
             11 => Some(Command::Pause(Pause::AfterIteration)),
             _ => None,
         }
@@ -106,8 +104,7 @@ impl Operator {
 }
 
 fn policy(chance: &mut Chance) -> Policy {
-    let place = usize::try_from(chance.below(Policy::ALL.len() as u64)).unwrap();
-    Policy::ALL[place]
+    chance.pick(&Policy::ALL)
 }
 
 fn decision(chance: &mut Chance) -> Decision {

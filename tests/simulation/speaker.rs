@@ -15,7 +15,7 @@ use tiller::domain::run::Run;
 use tiller::domain::status::Phase;
 use tiller::domain::time::Span;
 
-use crate::sim::Chance;
+use crate::chance::Chance;
 
 /// A summary that can be used.
 const SUMMARY: &str = "## Facts found\nf1 is right\n## Decisions and reasons\nnone\n## Files touched\nf1\n## Failed \
@@ -50,7 +50,10 @@ pub fn speak(request: &ModelRequest, run: &Run, chance: &mut Chance) -> (Result<
 }
 
 fn fail(usage: Usage, chance: &mut Chance) -> (Result<ModelReply, ModelFailure>, u64) {
-    let (class, accepted) = match chance.below(9) {
+    let (class, accepted) = match chance.below(12) {
+        9 => (FailureClass::Degenerate, true),
+        10 => (FailureClass::TooLarge, false),
+        11 => (FailureClass::Billing, false),
         0 => (FailureClass::RateLimited, false),
         1 => (FailureClass::Overloaded, false),
         2 => (FailureClass::Network, false),
@@ -116,7 +119,11 @@ fn work(run: &Run, chance: &mut Chance) -> AskedCall {
             asked("write_file", json!({ "path": file, "content": content }).to_string(), chance)
         }
         6 | 7 => {
-            let fails = if chance.percent(30) { "fail" } else { "do" };
+            let fails = match chance.below(10) {
+                0..=2 => "fail",
+                3 => "hang",
+                _ => "do",
+            };
             asked("shell", json!({"command": format!("{fails} {}", chance.below(4))}).to_string(), chance)
         }
         8 => asked("note", json!({"text": "a finding"}).to_string(), chance),

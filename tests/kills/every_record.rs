@@ -1,71 +1,41 @@
-//! The real program, the real store, killed with SIGKILL after every batch and resumed by commands to a verified end.
+//! The real program on the real store, killed with SIGKILL after every batch and resumed by commands to a verified end.
 //!
 //! The operator of this test looks at the world before saying what became of a call, so every effect must have
 //! happened exactly once in the end, wherever the program was killed.
-
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::fs;
 use std::io::BufRead;
 use std::io::BufReader;
 use std::path::Path;
-use std::path::PathBuf;
 use std::process::Child;
-use std::process::Command;
-use std::process::Output;
-use std::process::Stdio;
 
 use serde_json::Value;
-use tempfile::TempDir;
 use tiller::domain::event::Event;
-use tiller::domain::event::Owner;
-use tiller::domain::event::OwnerMode;
 use tiller::domain::event::Record;
 use tiller::domain::run::Run;
 use tiller::domain::status::Finish;
 use tiller::domain::status::Status;
-use tiller::store::place::Home;
+
+use crate::life::records;
+use crate::life::run_id;
+use crate::real::Stage;
 
 /// A run that is not at its end after so many processes does not move.
 const PROCESSES_MAX: usize = 400;
 
-struct Stage {
-    dir: TempDir,
+/// A run of the fixed script, or of the rehearsal, in a world of its own.
+struct Killed {
+    stage: Stage,
 }
 
-impl Stage {
+impl Killed {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join("work")).unwrap();
-        Stage { dir }
-    }
-
-    fn work(&self) -> PathBuf {
-        self.dir.path().join("work")
-    }
-
-    fn tiller(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tiller"));
-        command
-            .args(words)
-            .env_clear()
-            .env("PATH", "/usr/bin:/bin")
-            .env("HOME", self.dir.path())
-            .env("XDG_STATE_HOME", self.dir.path().join("state"))
-            .env("XDG_CONFIG_HOME", self.dir.path().join("config"))
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .stdout(Stdio::piped());
-        command
-    }
-
-    fn ask(&self, words: &[&str]) -> Output {
-        self.tiller(words).output().unwrap()
+        Killed { stage: Stage::new() }
     }
 
     /// Runs the program until it has printed so many records, then kills it. Gives the records it printed.
     fn until(&self, words: &[&str], records: usize) -> usize {
-        let mut child = self.tiller(words).spawn().unwrap();
+        let mut child = self.stage.tiller(words).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let printed = lines.map_while(Result::ok).take(records).count();
         kill(&mut child);
@@ -75,7 +45,7 @@ impl Stage {
     fn start_words(&self) -> Vec<String> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/scripts/crash.toml");
         let model = format!("scripted/{}", script.display());
-        let work = self.work().display().to_string();
+        let work = self.stage.path("work").display().to_string();
         let check = "test \"$(cat traces.txt | wc -l)\" -eq 3 && grep -q second first.txt";
         [
             "run",
@@ -101,27 +71,11 @@ impl Stage {
 
     /// Starts the rehearsal of the README, with a script that does not wait.
     fn rehearse(&self, records: usize) -> usize {
-        let script = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo/script.toml")).unwrap();
-        let waits = |line: &&str| !line.starts_with("chunk_ms") && !line.starts_with("first_ms");
-        let quick: String = script.lines().filter(waits).map(|line| format!("{line}\n")).collect();
-        let path = self.dir.path().join("script.toml");
-        fs::write(&path, quick).unwrap();
-        self.until(&["rehearse", "--json", "--script", &path.display().to_string()], records)
-    }
-
-    fn show(&self) -> Value {
-        let out = self.ask(&["show", &self.id(), "--json"]);
-        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-        serde_json::from_slice(&out.stdout).unwrap()
+        self.until(&["rehearse", "--json", "--script", &self.stage.fast_rehearsal()], records)
     }
 
     fn id(&self) -> String {
-        let out = self.ask(&["runs", "--json"]);
-        let all: Vec<Value> =
-            String::from_utf8(out.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let text = serde_json::to_string(&all).unwrap();
-        let place = text.find("\"id\":\"").unwrap() + 6;
-        text[place..place + 12].to_string()
+        self.stage.ids().remove(0)
     }
 
     /// Does what an operator does about whatever waits: looks at the world, then decides by command.
@@ -135,12 +89,11 @@ impl Stage {
                 _ if self.has_happened(one["title"].as_str().unwrap()) => vec!["resolve", &id, call, "happened"],
                 _ => vec!["resolve", &id, call, "again"],
             };
-            let out = self.ask(&words);
-            assert!(out.status.success(), "{words:?}: {}", String::from_utf8_lossy(&out.stderr));
+            self.stage.ask(&words).check(0, &[]);
         }
         if shown["reason"].as_str().is_some_and(|reason| reason.contains("budget")) {
             for axis in ["cost", "tokens", "iterations", "model-calls"] {
-                self.ask(&["raise", &id, axis, "unlimited"]);
+                self.stage.ask(&["raise", &id, axis, "unlimited"]);
             }
         }
     }
@@ -151,7 +104,7 @@ impl Stage {
     }
 
     fn traces(&self) -> Vec<String> {
-        let text = fs::read_to_string(self.work().join("traces.txt")).unwrap_or_default();
+        let text = fs::read_to_string(self.stage.path("work/traces.txt")).unwrap_or_default();
         text.lines().map(String::from).collect()
     }
 
@@ -163,7 +116,7 @@ impl Stage {
 
     fn go_on(&self, records: impl Fn(usize) -> usize) {
         for process in 0..PROCESSES_MAX {
-            let shown = self.show();
+            let shown = self.stage.show();
             if shown["summary"]["status"]["completed"] == "verified" {
                 return;
             }
@@ -171,19 +124,19 @@ impl Stage {
             let id = self.id();
             self.until(&["resume", &id, "--json"], records(process));
         }
-        panic!("no end: {}", self.show()["summary"]["status"]);
+        panic!("no end: {}", self.stage.show()["summary"]["status"]);
     }
 
     /// The end: each effect exactly once, and a journal that says so.
     fn verify(&self) {
         assert_eq!(self.traces(), ["one", "two", "three"]);
-        assert_eq!(fs::read_to_string(self.work().join("first.txt")).unwrap(), "second\n");
+        assert_eq!(fs::read_to_string(self.stage.path("work/first.txt")).unwrap(), "second\n");
         self.verify_journal();
     }
 
     fn verify_journal(&self) {
         let records = self.records();
-        let run = Run::fold(&records_id(self), &records).unwrap();
+        let run = Run::fold(&run_id(&self.id()), &records).unwrap();
         assert_eq!(run.status, Status::Completed(Finish::Verified));
         let calls = records.iter().filter(|record| matches!(record.event, Event::ModelCallStarted { .. })).count();
         let settled = records.iter().filter(|record| matches!(record.event, Event::BudgetSettled { .. })).count();
@@ -191,19 +144,8 @@ impl Stage {
     }
 
     fn records(&self) -> Vec<Record> {
-        let owner = Owner { pid: 1, host: "test".to_string(), version: "0".to_string(), mode: OwnerMode::Records };
-        let home = Home::new(self.dir.path().join("state/tiller"), owner).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let opened = home.open(&records_id(self)).await.unwrap();
-            opened.journal.close().await;
-            opened.records
-        })
+        records(&self.stage.path("state"), &self.id()).unwrap()
     }
-}
-
-fn records_id(stage: &Stage) -> tiller::domain::id::RunId {
-    stage.id().try_into().unwrap()
 }
 
 fn kill(child: &mut Child) {
@@ -214,14 +156,14 @@ fn kill(child: &mut Child) {
 
 #[test]
 fn an_uninterrupted_run_is_verified() {
-    let stage = Stage::new();
+    let stage = Killed::new();
     stage.start(usize::MAX);
     stage.finish(|_| usize::MAX);
 }
 
 #[test]
 fn one_life_killed_after_every_record() {
-    let stage = Stage::new();
+    let stage = Killed::new();
     stage.start(1);
     // Each process gets a little further than the one before it could; every record is the last of some process.
     stage.finish(|process| 1 + process % 9);
@@ -229,11 +171,11 @@ fn one_life_killed_after_every_record() {
 
 #[test]
 fn a_kill_after_any_record_of_the_first_process_loses_nothing() {
-    let whole = Stage::new();
+    let whole = Killed::new();
     let records = whole.start(usize::MAX);
     assert!(records > 10);
     let kill_at = |at: usize| {
-        let stage = Stage::new();
+        let stage = Killed::new();
         assert_eq!(stage.start(at), at);
         stage.finish(|_| usize::MAX);
     };
@@ -246,7 +188,7 @@ fn a_kill_after_any_record_of_the_first_process_loses_nothing() {
 
 #[test]
 fn a_rehearsal_killed_after_every_record_ends_verified() {
-    let stage = Stage::new();
+    let stage = Killed::new();
     stage.rehearse(1);
     stage.go_on(|process| 1 + process % 9);
     stage.verify_journal();

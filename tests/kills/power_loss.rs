@@ -3,14 +3,8 @@
 //!
 //! strace watches the program and its children. From what they asked the system for, the files are made again as a
 //! power cut at a chosen moment would leave them, and the real program opens them. Where strace is missing or may not
-//! watch, this is skipped with a reason. More moments: `TILLER_SLOW=1 cargo test --test power_loss`; another choice of
+//! watch, this is skipped with a reason. More moments: `TILLER_SLOW=1 cargo test --test kills power`; another choice of
 //! them: `TILLER_SEED=7`.
-
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
-
-mod kills;
-mod power;
-mod real;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,23 +12,22 @@ use std::path::Path;
 use std::process::Command;
 use std::process::Stdio;
 
-use kills::Chance;
-use kills::checker;
-use kills::checker::World;
-use kills::script;
-use power::disk::Disk;
-use power::disk::Unsynced;
-use power::trace;
-use power::trace::Asked;
-use power::trace::Seen;
-use real::Stage;
+use crate::chance::Chance;
+use crate::checker;
+use crate::checker::World;
+use crate::life::records;
+use crate::life::run_id;
+use crate::power::disk::Disk;
+use crate::power::disk::Unsynced;
+use crate::power::trace;
+use crate::power::trace::Asked;
+use crate::power::trace::Seen;
+use crate::real;
+use crate::real::Stage;
+use crate::script;
 use serde_json::Value;
-use tiller::domain::event::Owner;
-use tiller::domain::event::OwnerMode;
 use tiller::domain::event::Record;
-use tiller::domain::id::RunId;
 use tiller::domain::run::Run;
-use tiller::store::place::Home;
 
 /// Tells the re-executed test where its store is, and whether it syncs.
 const VARIABLE: &str = "TILLER_CONTROL_DIR";
@@ -238,14 +231,14 @@ impl Watched {
         if shown.code != 0 {
             return Err(format!("{shown}"));
         }
-        let records = records(state, id);
+        let records = records(state, id)?;
         let run = Run::fold(&run_id(id), &records).map_err(|broken| broken.to_string())?;
         checker::check(&records, &run, world)?;
         if run.is_ended() {
             return Ok(());
         }
         let cancelled = ask(&["cancel", id]);
-        if cancelled.code != 0 || records_follow(&records, &self::records(state, id)).is_err() {
+        if cancelled.code != 0 || records_follow(&records, &self::records(state, id)?).is_err() {
             return Err(format!("it can't go on: {cancelled}"));
         }
         Ok(())
@@ -254,21 +247,6 @@ impl Watched {
 
 fn records_follow(before: &[Record], after: &[Record]) -> Result<(), ()> {
     if after.starts_with(before) && after.len() > before.len() { Ok(()) } else { Err(()) }
-}
-
-fn records(state: &Path, id: &str) -> Vec<Record> {
-    let owner = Owner { pid: 1, host: "test".to_string(), version: "0".to_string(), mode: OwnerMode::Records };
-    let home = Home::new(state.join("tiller"), owner).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let opened = home.open(&run_id(id)).await.unwrap();
-        opened.journal.close().await;
-        opened.records
-    })
-}
-
-fn run_id(id: &str) -> RunId {
-    id.to_string().try_into().unwrap()
 }
 
 #[test]
@@ -312,7 +290,7 @@ fn control_loses(syncs: bool) -> usize {
     let store = dir.path().join("store");
     let out = dir.path().join("out");
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "control", "--nocapture"]).env(VARIABLE, &store);
+    command.args(["--exact", "power_loss::control", "--nocapture"]).env(VARIABLE, &store);
     if syncs {
         command.env(SYNCS, "yes");
     }
