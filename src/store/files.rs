@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn what_was_left_is_removed_once_it_is_old() {
         let dir = tempfile::tempdir().unwrap();
-        let long_ago = std::time::SystemTime::now() - 2 * LEFT_BEHIND;
+        let long_ago = dir.path().metadata().unwrap().modified().unwrap() - 2 * LEFT_BEHIND;
         for name in ["store.before.a", "store", ".tmpA", ".tmpB"] {
             let path = dir.path().join(name);
             if name.starts_with("store") {

@@ -151,7 +151,8 @@ pub(crate) fn walk(scene: &Scene, root: &Path, ignored: Ignored) -> WalkBuilder 
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
         let in_git = is_folder && ignored == Ignored::LeftOut && entry.depth() > 0 && entry.file_name() == ".git";
         // What lies above was looked at before; a file may be off limits by itself.
-        !in_git && !off_limits.are_at(entry.path()) && !(is_folder && obey && !has_sound_ignore_file(entry.path()))
+        let is_obeyed = !is_folder || !obey || has_sound_ignore_file(entry.path());
+        is_obeyed && !in_git && !off_limits.are_at(entry.path())
     });
     walk
 }
