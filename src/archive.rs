@@ -16,15 +16,19 @@ use crate::cli::archive::Archive;
 use crate::domain::id::RunId;
 use crate::domain::limits;
 use crate::domain::run::Run;
+use crate::domain::time::Now;
 use crate::domain::visible::transcript;
 use crate::headless::audit;
 use crate::headless::audit::Payloads;
 use crate::headless::exit;
 use crate::headless::output;
 use crate::headless::show;
+use crate::headless::text::title;
+use crate::held;
 use crate::keeping;
 use crate::launch;
 use crate::launch::Ground;
+use crate::machine::lineage;
 use crate::store::look::Survey;
 use crate::store::repair::Repair;
 use crate::store::transfer;
@@ -167,12 +171,40 @@ fn import(ground: &Ground, path: &Path, as_new: bool) -> anyhow::Result<u8> {
     let failed = || format!("{shown} can't be read; nothing was imported; name what `tiller export` wrote");
     let mut text = String::new();
     let file = File::open(path).with_context(failed)?;
-    let is_file = file.metadata().with_context(failed)?.is_file();
+    let found = file.metadata().with_context(failed)?;
+    let is_file = found.is_file();
     anyhow::ensure!(is_file, "{shown} is not a file; nothing was imported; name what `tiller export` wrote");
+    anyhow::ensure!(
+        found.len() <= limits::IMPORT_MAX_BYTES,
+        "{shown} has more than {} MiB; nothing was imported; so long a journal can only be looked at where it is",
+        limits::IMPORT_MAX_BYTES >> 20
+    );
     file.take(limits::IMPORT_MAX_BYTES).read_to_string(&mut text).with_context(failed)?;
-    let carried = transfer::read(&text)?;
+    let mut carried = transfer::read(&text)?;
     let id = if as_new { launch::new_id()? } else { carried.run.clone() };
+    let now = Now { at: ground.clock.now(), ..Now::default() };
+    let (_, own) = lineage::import(launch::fold(&id, &carried.records)?, &held::client(), now)?;
+    let count = carried.records.len();
+    own.map_or(Ok(()), |record| carried.push(record))?;
     let run = ground.home.import(&id, &carried)?;
-    output::put(&format!("imported {} records as run {id} · {}", carried.records.len(), show::parting(&run)));
+    output::put(&format!("imported {count} records as run {id} · {}{}", show::parting(&run), brought(&run)));
     Ok(0)
+}
+
+/// What a run that was brought from elsewhere will use and run here without a question, and so is to be looked at first.
+fn brought(run: &Run) -> String {
+    if run.is_ended() || run.terms.rehearsal {
+        return String::new();
+    }
+    let model = &run.terms.model;
+    let key = model.key_variable.as_ref().map(|name| format!(" with the key in {name}")).unwrap_or_default();
+    let checks: String = run.terms.checks.iter().map(|check| format!("  check: {}\n", title(&check.title()))).collect();
+    format!(
+        "look at where it comes from before you resume it; nothing is allowed in advance (trust is {}), but it asks {} at \
+         {}{key}, works in {}, and runs its checks:\n{checks}",
+        run.trust,
+        title(&model.name),
+        title(&model.address),
+        title(&run.terms.workspace)
+    )
 }

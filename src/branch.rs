@@ -9,15 +9,17 @@ use crate::domain::budget::Limit;
 use crate::domain::event::OwnerMode;
 use crate::domain::id::ClientId;
 use crate::domain::run::Run;
-use crate::domain::summary::Summary;
 use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
 use crate::domain::time::Now;
 use crate::engine::fault;
 use crate::engine::fault::Side;
+use crate::headless::exit;
 use crate::headless::output;
 use crate::headless::restoring::offered;
 use crate::headless::show;
+use crate::held;
+use crate::held::Held;
 use crate::launch;
 use crate::launch::Ground;
 use crate::launch::owner;
@@ -27,7 +29,6 @@ use crate::machine::lineage::Rewound;
 use crate::machine::turn;
 use crate::order;
 use crate::rehearsal;
-use crate::store::Journal;
 
 pub mod restoring;
 
@@ -39,63 +40,54 @@ pub async fn carry_out(ground: &Ground, what: Branch) -> anyhow::Result<u8> {
             output::put(&format!("recorded · attempt {} · {}", run.attempt, show::parting(&run)));
         }
         Branch::Rewind { run, iteration, restore } => {
-            let (mut standing, told) = rewind(ground, &run, iteration, &client()).await?;
+            let (mut standing, told) = rewind(ground, &run, iteration, &held::client()).await?;
             output::put(&told);
+            let mut left = 0;
             if restore {
-                restoring::carry_out(ground, &mut standing, &client()).await?;
-                ground.home.write_summary(&Summary::of(&standing.run))?;
+                left = restoring::carry_out(ground, &mut standing, &held::client()).await?;
             } else {
                 let (_, files) = restoring::look(ground, &standing)?;
-                output::put(&offered(&standing.run, iteration, &files));
+                output::put(&offered(standing.held.run(), iteration, &files));
             }
-            standing.journal.close().await;
-            output::put(&show::parting(&standing.run));
+            output::put(&show::parting(&standing.held.let_go().await));
+            return Ok(if left == 0 { 0 } else { exit::STOPPED });
         }
         Branch::Fork { run, iteration, goal } => {
-            let (run, told) = fork(ground, &run, iteration, goal, &client())?;
+            let (run, told) = fork(ground, &run, iteration, goal, &held::client())?;
             output::put(&format!("{told}\n{}", show::parting(&run)));
         }
     }
     Ok(0)
 }
 
-fn client() -> ClientId {
-    ClientId("command line".to_string())
-}
-
 /// Goes back to the end of an iteration. Gives the run, still held, and what is to be told of it, what was not undone
 /// with it. Errors when it is held, or refuses.
-pub async fn rewind(
-    ground: &Ground,
+pub async fn rewind<'a>(
+    ground: &'a Ground,
     prefix: &str,
     iteration: u32,
     client: &ClientId,
-) -> anyhow::Result<(Standing, String)> {
+) -> anyhow::Result<(Standing<'a>, String)> {
     let id = ground.home.find(prefix)?;
     let opened = ground.home.open(&id).await?;
-    let (mut journal, mut records) = (opened.journal, opened.records);
+    let mut records = opened.records;
     let stored = records.len();
     let run = launch::fold(&id, &records)?;
+    let mut held = Held::new(ground, run.clone(), opened.journal);
     let taken = Input::Recovered { owner: owner(OwnerMode::Records), problems: Vec::new() };
     let turned = turn(&run, &taken, ground.still(&run))?;
     records.extend(turned.records);
     let now = ground.still(&turned.run);
     let Rewound { run, records: written, behind } = lineage::rewind(&turned.run, &records, iteration, client, now)?;
     records.extend(written);
-    let batch = records.get(stored..).unwrap_or_default().to_vec();
-    fault::batch(Side::Before, &batch);
-    journal.append(batch.clone()).await?;
-    fault::batch(Side::After, &batch);
-    if journal.is_snapshot_due() {
-        journal.keep(run.clone()).await;
-    }
-    ground.home.write_summary(&Summary::of(&run))?;
+    held.record(run, records.get(stored..).unwrap_or_default().to_vec()).await?;
+    ground.home.keep_summary(held.run());
     let told = format!(
         "run {} is back at the end of iteration {iteration}; what came after it is hidden, not removed\n{}",
         id.short(),
         show::behind(&behind)
     );
-    Ok((Standing { run, journal, records, behind }, told))
+    Ok((Standing { held, records, behind }, told))
 }
 
 /// Branches off after an iteration, the last closed one if none is named. Gives the new run, which nobody holds, and what
@@ -113,6 +105,7 @@ pub fn fork(
     let lines = survey.lines.get(..beginning.len()).unwrap_or_default();
     let child = launch::new_id()?;
     let past = launch::fold(&child, beginning)?;
+    let stands = launch::fold(&parent, &survey.records)?;
     let mut terms = Terms::clone(&past.terms);
     terms.goal = goal.unwrap_or(terms.goal);
     // Limits count anew: a deadline is as long after the start as the parent's was.
@@ -127,7 +120,7 @@ pub fn fork(
     }
     let is_rehearsal = terms.rehearsal;
     let now = Now { at: ground.clock.now(), ..Now::default() };
-    let (run, record) = lineage::fork(past, &parent, iteration, terms, client, now)?;
+    let (run, record) = lineage::fork(past, &stands, iteration, terms, client, now)?;
     let own = std::slice::from_ref(&record);
     fault::batch(Side::Before, own);
     ground.home.branch(&run, lines, &record)?;
@@ -137,8 +130,9 @@ pub fn fork(
     }
     let told = format!(
         "run {child} branches off from run {} after its iteration {iteration}; its limits count anew, nothing is \
-         allowed in advance, and files are as they are now",
+         allowed in advance (trust is {}), and files are as they are now",
         parent.short(),
+        run.trust,
     );
     Ok((run, told))
 }

@@ -1,5 +1,6 @@
 //! `tiller doctor`: what a run needs, looked at one by one. Each line says OK, PARTIAL or MISSING, and what to do.
 
+use std::net::SocketAddr;
 use std::net::TcpStream;
 use std::net::ToSocketAddrs;
 use std::path::Path;
@@ -248,15 +249,19 @@ fn endpoint(spec: &ModelSpec) -> Option<Finding> {
             "not on this machine; it is called when a run starts, not before",
         ));
     }
-    let address =
-        (url.host_str()?.trim_matches(['[', ']']), url.port_or_known_default()?).to_socket_addrs().ok()?.next()?;
-    let reached = TcpStream::connect_timeout(&address, Duration::from_millis(limits::CONNECT_TIMEOUT.0));
-    Some(match reached {
-        Ok(_) => finding("endpoint", Standing::Ok, format!("{address} answers")),
-        Err(error) => {
-            finding("endpoint", Standing::Missing, format!("{address} does not answer ({error}); start the server"))
+    let host = url.host_str()?.trim_matches(['[', ']']);
+    let addresses: Vec<SocketAddr> = (host, url.port_or_known_default()?).to_socket_addrs().ok()?.collect();
+    // A name can have several, as localhost has, and a server may listen at one of them only.
+    let patience = Duration::from_millis(limits::CONNECT_TIMEOUT.0);
+    let tried = addresses.iter().map(|address| (address, TcpStream::connect_timeout(address, patience)));
+    let mut refused = None;
+    for (address, reached) in tried {
+        match reached {
+            Ok(_) => return Some(finding("endpoint", Standing::Ok, format!("{address} answers"))),
+            Err(error) => refused = Some(format!("{address} does not answer ({error}); start the server")),
         }
-    })
+    }
+    Some(finding("endpoint", Standing::Missing, refused?))
 }
 
 /// A child is run under the guard, as every call is.

@@ -53,6 +53,7 @@ use crate::engine::driver;
 use crate::engine::driver::Driven;
 use crate::engine::driver::World;
 use crate::engine::redaction::Redactor;
+use crate::headless::exit::Obstacle;
 use crate::headless::output;
 use crate::machine;
 use crate::model;
@@ -176,7 +177,7 @@ impl Ground {
         let first = machine::create(terms, Now { at: self.clock.now(), ..Now::default() });
         let journal = self.home.create(&id, std::slice::from_ref(&first)).await?;
         let run = Run::begin(id, &first)?;
-        self.home.write_summary(&Summary::of(&run))?;
+        self.home.keep_summary(&run);
         self.drive(run, journal)
     }
 
@@ -204,17 +205,28 @@ impl Ground {
         (!run.is_free()).then(spent).flatten().map(|spent| Today { spent, limit: ledger.limit() })
     }
 
-    fn drive(&self, run: Run, journal: SledJournal) -> anyhow::Result<Seat> {
+    /// Drives a run that was taken. Errors when it can't be, and lets it go then.
+    pub fn drive(&self, run: Run, journal: SledJournal) -> anyhow::Result<Seat> {
         let id = run.id.clone();
         let workspace = PathBuf::from(&run.terms.workspace);
         if run.terms.rehearsal {
-            rehearsal::lay_out(&self.home.run_dir(&id))?;
+            let parent = run.lineage.as_ref().map(|lineage| self.home.run_dir(&lineage.parent));
+            let laid_out = rehearsal::lay_out(&self.home.run_dir(&id), parent.as_deref());
+            laid_out.map_err(|error| Obstacle::Stopped(format!("{error:#}")))?;
         }
-        anyhow::ensure!(
-            workspace.is_dir(),
-            "the folder of run {id}, {}, is gone; the run was not opened, its journal is whole; put the folder back",
-            workspace.display()
-        );
+        if !workspace.is_dir() {
+            let gone = format!(
+                "the folder of run {id}, {}, is gone; the run was not opened, its journal is whole; put the folder back",
+                workspace.display()
+            );
+            return Err(Obstacle::Stopped(gone).into());
+        }
+        if !self.works_at_home(&id, &workspace)
+            && let Err(error) =
+                not_ours(&workspace, &self.places, "the run was not opened; start one in another folder")
+        {
+            return Err(Obstacle::Stopped(error.to_string()).into());
+        }
         let model =
             model::open(&run.terms.model).unwrap_or_else(|_| Arc::new(Unready { spec: run.terms.model.clone() }));
         let tools = Toolbox::new(self.scene(Some(&id), &workspace)?);
@@ -282,12 +294,19 @@ impl Ground {
         (sender, task)
     }
 
+    /// Whether this is the folder that a rehearsal has in its run's directory.
+    fn works_at_home(&self, id: &RunId, workspace: &Path) -> bool {
+        let own = rehearsal::workspace(&self.home.run_dir(id)).canonicalize();
+        own.is_ok_and(|own| workspace.canonicalize().is_ok_and(|real| real == own))
+    }
+
     /// Where the calls of a run act, and where its files are put back. Nothing may touch what tiller itself keeps.
     pub fn scene(&self, id: Option<&RunId>, workspace: &Path) -> anyhow::Result<Scene> {
         let state = self.places.state.canonicalize().unwrap_or(self.places.state.clone());
         let config = self.places.config.parent().map(Path::to_path_buf).unwrap_or_default();
-        let mut off_limits = match id.filter(|_| workspace.starts_with(&state)) {
-            // A rehearsal works inside its run's directory, which may even lie below that of the configuration.
+        // Only a rehearsal works inside its run's directory, which may even lie below that of the configuration. A
+        // journal from elsewhere can name any folder of ours; there nothing may be touched at all.
+        let mut off_limits = match id.filter(|id| self.works_at_home(id, workspace)) {
             Some(id) => {
                 let run_dir = state.join("runs").join(id.as_str());
                 vec![state.join("log"), run_dir.join("store"), run_dir.join(PRE_IMAGES), self.places.config.clone()]
@@ -348,13 +367,15 @@ impl Seat {
         let Driven { handle, task } = driven;
         let run = handle.run();
         drop(handle);
-        let journal = task.await.context("the engine broke down; resume the run, its journal is whole")?;
+        let broke = |_| Obstacle::Stopped("the engine broke down; resume the run, its journal is whole".to_string());
+        let journal = task.await.map_err(broke)?;
         if let Some(sink) = sink {
             finish(sink).await;
         }
-        journal.close().await;
-        // It ends by itself once the engine is gone; a task that broke down has ended, too.
+        // It ends by itself once the engine is gone; a task that broke down has ended, too. The lock is kept until then:
+        // whoever takes the run next writes newer summaries.
         let _ = summaries.await;
+        journal.close().await;
         Ok(run.borrow().clone())
     }
 }
@@ -457,8 +478,9 @@ pub fn tools_anywhere() -> Toolbox {
 /// A name for a new run.
 pub fn new_id() -> anyhow::Result<RunId> {
     let mut bytes = [0; RUN_ID_LENGTH];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| anyhow::anyhow!("the system gives no random numbers ({error}); nothing was started"))?;
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Obstacle::Stopped(format!("the system gives no random numbers ({error}); nothing was started"))
+    })?;
     Ok(RunId::from_entropy(bytes))
 }
 
@@ -483,12 +505,20 @@ fn workspace_at(path: &Path, places: &Places) -> anyhow::Result<PathBuf> {
     nix::unistd::access(&folder, AccessFlags::W_OK | AccessFlags::R_OK | AccessFlags::X_OK).with_context(|| {
         format!("the workspace {shown} can't be written; nothing was started; change its rights or name another")
     })?;
-    let state = places.state.canonicalize().unwrap_or(places.state.clone());
-    anyhow::ensure!(
-        !folder.starts_with(&state),
-        "the workspace {shown} lies where tiller keeps its own files; nothing was started; name another folder"
-    );
+    not_ours(&folder, places, "nothing was started; name another folder")?;
     Ok(folder)
+}
+
+/// Refuses a folder that holds what tiller itself keeps.
+fn not_ours(folder: &Path, places: &Places, what_to_do: &str) -> anyhow::Result<()> {
+    let state = places.state.canonicalize().unwrap_or(places.state.clone());
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+    anyhow::ensure!(
+        !real.starts_with(&state),
+        "the workspace {} lies where tiller keeps its own files; {what_to_do}",
+        folder.display()
+    );
+    Ok(())
 }
 
 fn as_text(path: &Path) -> anyhow::Result<String> {

@@ -23,16 +23,17 @@ use tiller::config::Settings;
 use tiller::doctor;
 use tiller::domain::command::Command;
 use tiller::domain::event::OwnerMode;
+use tiller::domain::fold::Broken;
 use tiller::domain::id::RunId;
 use tiller::domain::run::Run;
 use tiller::domain::summary::Listed;
 use tiller::domain::terms::Goal;
 use tiller::domain::visible::transcript;
 use tiller::headless;
-use tiller::headless::HeadlessError;
 use tiller::headless::Session;
 use tiller::headless::Style;
 use tiller::headless::exit;
+use tiller::headless::exit::Obstacle;
 use tiller::headless::output;
 use tiller::headless::show;
 use tiller::keeping;
@@ -47,6 +48,7 @@ use tiller::rooms;
 use tiller::store::StoreError;
 use tiller::tools::guard;
 use tiller::tools::orphans;
+use tiller::tui::terminal;
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os();
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
     if is_guard {
         return guard::main(words);
     }
+    terminal::hook_panics();
     orphans::adopt();
     match cli::parse(std::env::args_os()) {
         Err(Stop::Shown(text)) => {
@@ -72,13 +75,17 @@ fn carry_out(ask: Ask) -> ExitCode {
     // Without a provider of encryption a client can't be built; it is set once, before any is.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let result = runtime.context("the program can't start its tasks; nothing was done").and_then(|runtime| {
+    let started = runtime.map_err(|error| {
+        anyhow::Error::from(Obstacle::Stopped(format!("the program can't start its tasks ({error}); nothing was done")))
+    });
+    let result = started.and_then(|runtime| {
         let result = runtime.block_on(act(ask));
         // A read of the terminal may still wait for a key; it must not keep the program.
         runtime.shutdown_background();
         result
     });
     match result {
+        Ok(0) if output::is_short() => ExitCode::from(exit::STOPPED),
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             output::put_aside(&format!("tiller: {}\n", transcript(&format!("{error:#}"))));
@@ -89,31 +96,29 @@ fn carry_out(ask: Ask) -> ExitCode {
 
 /// The exit status of an error (docs/ENGINE.md §16.3).
 fn code_of(error: &anyhow::Error) -> u8 {
-    match error.downcast_ref() {
-        Some(StoreError::Locked { .. }) => return exit::LOCKED,
-        Some(StoreError::Disk { .. }) => return exit::STOPPED,
-        Some(StoreError::Damaged { .. } | StoreError::TooNew { .. } | StoreError::Unreadable { .. }) => {
-            return exit::FAILED;
-        }
-        Some(
-            StoreError::NotFound(_)
-            | StoreError::Ambiguous { .. }
-            | StoreError::NotDense { .. }
-            | StoreError::TooLong { .. }
-            | StoreError::Closed(_)
-            | StoreError::Foreign { .. }
-            | StoreError::Taken(_)
-            | StoreError::Exposed { .. },
-        )
-        | None => {}
+    let known = error
+        .downcast_ref()
+        .map(of_store)
+        .or(error.downcast_ref().map(exit::obstacle_code))
+        .or(error.downcast_ref().map(exit::refusal_code))
+        .or(error.downcast_ref().map(exit::shown_code))
+        .or(error.downcast_ref::<Broken>().map(|_| exit::FAILED))
+        .or(error.downcast_ref::<ConfigError>().map(|_| exit::CONFIGURATION));
+    known.unwrap_or(exit::USAGE)
+}
+
+fn of_store(error: &StoreError) -> u8 {
+    match error {
+        StoreError::Locked { .. } => exit::LOCKED,
+        StoreError::Damaged { .. } | StoreError::TooNew { .. } | StoreError::Unreadable { .. } => exit::FAILED,
+        StoreError::NotFound(_) | StoreError::Ambiguous { .. } | StoreError::Foreign { .. } => exit::USAGE,
+        StoreError::Taken(_) => exit::REFUSED,
+        StoreError::Disk { .. }
+        | StoreError::NotDense { .. }
+        | StoreError::TooLong { .. }
+        | StoreError::Closed(_)
+        | StoreError::Exposed { .. } => exit::STOPPED,
     }
-    if let Some(HeadlessError::Stopped(_)) = error.downcast_ref() {
-        return exit::STOPPED;
-    }
-    if error.downcast_ref::<ConfigError>().is_some() {
-        return exit::CONFIGURATION;
-    }
-    exit::USAGE
 }
 
 async fn act(ask: Ask) -> anyhow::Result<u8> {

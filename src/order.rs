@@ -4,75 +4,52 @@ use crate::cli::Order;
 use crate::cli::deciding::EditText;
 use crate::domain::approval::Decision;
 use crate::domain::budget::Axis;
-use crate::domain::budget::Limit;
-use crate::domain::budget::ReservationId;
 use crate::domain::command::Cancel;
 use crate::domain::command::Command;
-use crate::domain::daily::What;
-use crate::domain::event::Event;
 use crate::domain::event::OwnerMode;
-use crate::domain::id::ClientId;
 use crate::domain::limits;
 use crate::domain::run::Run;
-use crate::domain::summary::Summary;
 use crate::domain::time::Timestamp;
-use crate::engine::fault;
-use crate::engine::fault::Side;
+use crate::headless::exit::Obstacle;
 use crate::headless::orders;
+use crate::held;
+use crate::held::Held;
 use crate::launch::Ground;
 use crate::launch::owner;
 use crate::machine::Input;
 use crate::machine::turn;
-use crate::store::Journal;
-use crate::store::ledger::Ledger;
 
 /// Records an order. Gives the run as it stands after it. Errors when the run is held, or refuses.
 pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::Result<Run> {
     let id = ground.home.find(prefix)?;
-    let (mut run, mut journal) = ground.take(&id).await?;
-    let command = command(&run, order, ground.clock.now()).map_err(anyhow::Error::msg)?;
+    let (mut run, journal) = ground.take(&id).await?;
+    let mut held = Held::new(ground, run.clone(), journal);
+    let command = command(&run, order, ground.clock.now())?;
     let redactor = ground.redactor(run.terms.model.key_variable.as_deref())?;
     let taken = Input::Recovered { owner: owner(OwnerMode::Records), problems: Vec::new() };
-    let given = Input::Command(command, ClientId("command line".to_string()));
+    let given = Input::Command(command, held::client());
     let mut records = Vec::new();
     for input in [taken, given].map(|input| redactor.input(input)) {
         let turned = turn(&run, &input, ground.still(&run))?;
         records.extend(turned.records);
         run = turned.run;
     }
-    fault::batch(Side::Before, &records);
-    journal.append(records.clone()).await?;
-    fault::batch(Side::After, &records);
-    if journal.is_snapshot_due() {
-        journal.keep(run.clone()).await;
-    }
-    let corrected: Vec<(ReservationId, What)> = records.iter().filter_map(|record| correction(&record.event)).collect();
-    if !corrected.is_empty() && !run.is_free() {
-        Ledger::new(ground.places.state.clone(), Limit::Unlimited).settle(&id, &corrected, ground.clock.now())?;
-    }
-    ground.home.write_summary(&Summary::of(&run))?;
-    journal.close().await;
-    Ok(run)
+    held.record(run, records).await?;
+    Ok(held.let_go().await)
 }
 
-/// What a record tells the ledger of all runs.
-fn correction(event: &Event) -> Option<(ReservationId, What)> {
-    match event {
-        Event::BudgetCorrected { id, amount, .. } => Some((*id, What::Corrected(*amount))),
-        _ => None,
-    }
-}
-
-fn command(run: &Run, order: Order, now: Timestamp) -> Result<Command, String> {
+fn command(run: &Run, order: Order, now: Timestamp) -> anyhow::Result<Command> {
+    let fitting = |found: Result<Command, String>| found.map_err(|why| Obstacle::Refused(why).into());
     match order {
-        Order::Decide { call, digest, decision } => orders::decide(run, call, &digest, decision),
+        Order::Decide { call, digest, decision } => fitting(orders::decide(run, call, &digest, decision)),
         Order::Edit { call, digest, arguments } => {
-            orders::decide(run, call, &digest, Decision::Edit(edit_text(arguments)?))
+            let text = edit_text(arguments).map_err(anyhow::Error::msg)?;
+            fitting(orders::decide(run, call, &digest, Decision::Edit(text)))
         }
-        Order::AllowAll(calls) => orders::allow_all(run, &calls),
+        Order::AllowAll(calls) => fitting(orders::allow_all(run, &calls)),
         Order::Trust(trust) => Ok(Command::SetTrust(trust)),
-        Order::Answer(text) => orders::answer(run, text),
-        Order::Resolve { call, resolution } => orders::resolve(run, call, resolution),
+        Order::Answer(text) => fitting(orders::answer(run, text)),
+        Order::Resolve { call, resolution } => fitting(orders::resolve(run, call, resolution)),
         Order::Confirm { confirmed, text } => Ok(Command::Confirm { confirmed, text }),
         Order::Accept => Ok(Command::Accept),
         Order::Close => Ok(Command::Close),
@@ -80,7 +57,8 @@ fn command(run: &Run, order: Order, now: Timestamp) -> Result<Command, String> {
         Order::Withdraw(id) => Ok(Command::Withdraw(id)),
         Order::Raise { axis, limit } => Ok(Command::Raise { axis, limit }),
         Order::Deadline(deadline) => {
-            let limit = deadline.limit(now).map_err(|problem| format!("{problem}; the limit was not changed"))?;
+            let late = |problem| anyhow::anyhow!("{problem}; the limit was not changed");
+            let limit = deadline.limit(now).map_err(late)?;
             Ok(Command::Raise { axis: Axis::Deadline, limit })
         }
         Order::Retry => Ok(Command::Retry),

@@ -138,15 +138,22 @@ fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Lays out the scratch copy and the script, unless they are there already: a resumed rehearsal keeps its files.
-pub fn lay_out(run_dir: &Path) -> anyhow::Result<()> {
+/// Lays out the scratch copy and the script, unless they are there already: a resumed rehearsal keeps its files. That of
+/// a fork which was killed before it had them is copied from the run's directory that it branched off from.
+pub fn lay_out(run_dir: &Path, parent: Option<&Path>) -> anyhow::Result<()> {
     let script = run_dir.join("script.toml");
     if !script.exists() {
-        fs::write(&script, SCRIPT).context("the script of the rehearsal can't be written; nothing was run")?;
+        // Renamed when it is whole, so that a short one is never taken for it.
+        let made = run_dir.join("script.toml.new");
+        let written = fs::write(&made, SCRIPT).and_then(|()| fs::rename(&made, &script));
+        written.context("the script of the rehearsal can't be written; nothing was run")?;
     }
     let goal = workspace(run_dir);
     if goal.exists() {
         return Ok(());
+    }
+    if let Some(parent) = parent.filter(|parent| workspace(parent).is_dir()) {
+        return copy(parent, run_dir);
     }
     // Made beside it and renamed, so that a copy is there whole or not at all.
     let copy = run_dir.join("workspace.new");
@@ -190,10 +197,16 @@ mod tests {
     #[test]
     fn laying_out_twice_keeps_what_was_changed() {
         let dir = tempfile::tempdir().unwrap();
-        lay_out(dir.path()).unwrap();
+        fs::write(dir.path().join("script.toml.new"), "sho").unwrap();
+        lay_out(dir.path(), None).unwrap();
+        assert_eq!(fs::read_to_string(dir.path().join("script.toml")).unwrap(), SCRIPT);
         let file = workspace(dir.path()).join("tide.sh");
         fs::write(&file, "changed").unwrap();
-        lay_out(dir.path()).unwrap();
+        lay_out(dir.path(), None).unwrap();
         assert_eq!(fs::read_to_string(file).unwrap(), "changed");
+        // A fork of it that was killed before its files were copied.
+        let child = tempfile::tempdir().unwrap();
+        lay_out(child.path(), Some(dir.path())).unwrap();
+        assert_eq!(fs::read_to_string(workspace(child.path()).join("tide.sh")).unwrap(), "changed");
     }
 }

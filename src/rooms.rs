@@ -7,10 +7,12 @@ use crate::config::Resume;
 use crate::domain::command::Command;
 use crate::domain::id::ClientId;
 use crate::domain::id::RunId;
+use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
-use crate::domain::summary::Listed;
 use crate::domain::terms::Goal;
+use crate::domain::terms::Terms;
+use crate::headless::exit::Obstacle;
 use crate::headless::exit::exit_code;
 use crate::headless::output;
 use crate::headless::show;
@@ -18,6 +20,7 @@ use crate::launch;
 use crate::launch::Ground;
 use crate::launch::Priceless;
 use crate::launch::Seat;
+use crate::store::sled::SledJournal;
 use crate::tui;
 use crate::tui::Exit;
 use crate::tui::app;
@@ -63,8 +66,10 @@ struct Rooms<'a> {
 /// Where to go from the list.
 enum Next {
     Same,
-    Open(RunId),
-    Start(String),
+    /// A run that was taken from the store.
+    Open(Box<(Run, SledJournal)>),
+    /// A new one: its goal as it was typed, and its terms.
+    Start(String, Box<Terms>),
     Leave,
 }
 
@@ -95,15 +100,16 @@ impl Rooms<'_> {
                 Err(error) => return fail(seat, error).await,
                 Ok(Next::Same) => {}
                 Ok(Next::Leave) => return part(seat).await,
-                Ok(Next::Open(id)) => {
+                Ok(Next::Open(taken)) => {
                     leave(seat.take()).await;
-                    let opened = self.ground.open(&id).await;
+                    let (run, journal) = *taken;
+                    let opened = self.ground.drive(run, journal);
                     seat = self.told(opened);
                     self.go_on_by_itself(seat.as_ref()).await?;
                 }
-                Ok(Next::Start(text)) => {
+                Ok(Next::Start(text, terms)) => {
                     leave(seat.take()).await;
-                    let started = self.start(&text).await;
+                    let started = self.start(*terms).await;
                     self.draft = if started.is_err() { text } else { String::new() };
                     seat = self.told(started);
                 }
@@ -138,7 +144,7 @@ impl Rooms<'_> {
         let (id, told) = match step.kind {
             StepKind::Back => {
                 let (standing, told) = branch::rewind(self.ground, id.as_str(), step.iteration, &by).await?;
-                standing.journal.close().await;
+                standing.held.let_go().await;
                 (id.clone(), told)
             }
             StepKind::Fork => {
@@ -184,25 +190,39 @@ impl Rooms<'_> {
                 tracing::warn!(%error, "the draft could not be kept");
             }
         };
-        Ok(tui::run(client, run, options, past, keep).await?)
+        tui::run(client, run, options, past, keep).await.map_err(lost)
     }
 
+    /// Shows the list until something is chosen that can be done: whatever stands against it must not cost the run that
+    /// goes on behind the list.
     async fn choose(&mut self, current: Option<&RunId>) -> anyhow::Result<Next> {
-        let home = self.ground.home.clone();
-        let options = ListOptions {
-            palette: palette(),
-            draft: std::mem::take(&mut self.draft),
-            greeting: self.greeting(),
-            notice: self.notice.take(),
-            process: std::process::id(),
-        };
-        let list = move || -> Vec<Listed> { home.list().unwrap_or_default() };
-        Ok(match list::runs(list, options).await? {
-            Choice::Open(id) if current == Some(&id) => Next::Same,
-            Choice::Open(id) => Next::Open(id),
-            Choice::NewGoal(text) => Next::Start(text),
-            Choice::Leave => Next::Leave,
-        })
+        loop {
+            let home = self.ground.home.clone();
+            let options = ListOptions {
+                palette: palette(),
+                draft: std::mem::take(&mut self.draft),
+                greeting: self.greeting(),
+                notice: self.notice.take(),
+                process: std::process::id(),
+            };
+            let list = move || home.list().map_err(|error| error.to_string());
+            let refused = match list::runs(list, options).await.map_err(lost)? {
+                Choice::Open(id) if current == Some(&id) => return Ok(Next::Same),
+                Choice::Open(id) => match self.ground.take(&id).await {
+                    Ok(taken) => return Ok(Next::Open(Box::new(taken))),
+                    Err(error) => error,
+                },
+                Choice::NewGoal(text) => match self.terms(&text) {
+                    Ok(terms) => return Ok(Next::Start(text, Box::new(terms))),
+                    Err(error) => {
+                        self.draft = text;
+                        error
+                    }
+                },
+                Choice::Leave => return Ok(Next::Leave),
+            };
+            self.notice = Some(format!("{refused:#}"));
+        }
     }
 
     /// What a new run would work with, or what is missing for one.
@@ -213,11 +233,19 @@ impl Rooms<'_> {
         }
     }
 
-    async fn start(&self, text: &str) -> anyhow::Result<Seat> {
+    fn terms(&self, text: &str) -> anyhow::Result<Terms> {
         let goal = Goal::try_from(text.to_string()).map_err(anyhow::Error::msg)?;
-        let terms = self.ground.terms(goal, self.options.workspace.as_deref(), Priceless::Asked)?;
+        self.ground.terms(goal, self.options.workspace.as_deref(), Priceless::Asked)
+    }
+
+    async fn start(&self, terms: Terms) -> anyhow::Result<Seat> {
         self.ground.start(launch::new_id()?, terms).await
     }
+}
+
+fn lost(error: std::io::Error) -> anyhow::Error {
+    Obstacle::Stopped(format!("the screen is lost ({error}); what was recorded is kept; try again, or say --plain"))
+        .into()
 }
 
 fn palette() -> Palette {

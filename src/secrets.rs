@@ -18,10 +18,14 @@ const WORDS: &[&str] = &[
     "APIKEY",
     "TOKEN",
     "TOKENS",
+    "PAT",
+    "AUTH",
     "SECRET",
     "SECRETS",
+    "PASS",
     "PASSWORD",
     "PASSWD",
+    "PWD",
     "PASSPHRASE",
     "CREDENTIAL",
     "CREDENTIALS",
@@ -49,7 +53,9 @@ pub fn redactor(state: &Path, settings: &Settings, more: Option<&str>) -> Result
 fn is_telling(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let is_place = name.rsplit('_').next().is_some_and(|last| PLACES.contains(&last));
-    !is_place && name.split('_').any(|word| WORDS.contains(&word))
+    // The working folder; `MYSQL_PWD` is a password.
+    let is_folder = name == "PWD";
+    !is_place && !is_folder && name.split('_').any(|word| WORDS.contains(&word))
 }
 
 #[cfg(test)]
@@ -58,10 +64,22 @@ mod tests {
 
     #[test]
     fn names_tell() {
-        for name in ["OPENAI_API_KEY", "GITHUB_TOKEN", "db_password", "AWS_SECRET_ACCESS_KEY", "SECRET"] {
+        for name in [
+            "OPENAI_API_KEY",
+            "GITHUB_TOKEN",
+            "db_password",
+            "AWS_SECRET_ACCESS_KEY",
+            "SECRET",
+            "DB_PASS",
+            "MYSQL_PWD",
+            "GITHUB_PAT",
+            "NPM_AUTH",
+        ] {
             assert!(is_telling(name), "{name}");
         }
-        for name in ["PATH", "KEYBOARD", "MONKEY", "SSH_AUTH_SOCK", "GOOGLE_CREDENTIALS_FILE", "TOKENIZER"] {
+        for name in
+            ["PATH", "KEYBOARD", "MONKEY", "SSH_AUTH_SOCK", "GOOGLE_CREDENTIALS_FILE", "TOKENIZER", "PWD", "OLDPWD"]
+        {
             assert!(!is_telling(name), "{name}");
         }
     }

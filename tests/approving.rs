@@ -49,7 +49,7 @@ fn s_34_edit_and_allow_runs_the_changed_call_once_and_a_refused_place_stays_refu
     let mut edit = words(&first, "tiller approve");
     edit.extend(["--edit".to_string(), r#"{"path":"b.txt","content":"text\n","mode":1}"#.to_string()]);
     ask(&stage, &edit).check(
-        2,
+        3,
         &["the changed arguments do not fit: the arguments do not fit write_file: /mode: there is no such field"],
     );
     *edit.last_mut().unwrap() = stage.write("new.json", r#"{"path":"b.txt","content":"mine\n"}"#).display().to_string();
@@ -99,4 +99,18 @@ fn trust_lets_files_be_changed_unasked_and_plan_denies_them() {
     assert!(!stage.path("work/a.txt").exists());
     run("auto-edit").check(0, &["trust mode auto_edit"]);
     assert_eq!(std::fs::read_to_string(stage.path("work/a.txt")).unwrap(), "text\n");
+}
+
+#[test]
+fn what_was_recorded_is_not_said_to_be_lost_because_the_list_could_not_be_told() {
+    let stage = Stage::new();
+    let first = waits(&stage, r#"{ tool = "write_file", args = { path = "a.txt", content = "text\n" } }"#);
+    let id = stage.ids()[0].clone();
+    let summary = stage.run_dir(&id).join("summary.json");
+    std::fs::remove_file(&summary).unwrap();
+    std::fs::create_dir_all(summary.join("in the way")).unwrap();
+    ask(&stage, &words(&first, "tiller approve")).check(0, &["recorded"]);
+    stage.ask(&["audit", &id]).check(0, &["approval_decided"]);
+    stage.ask(&["rewind", &id, "1"]).check(0, &["is back at the end of iteration 1", "is parked"]);
+    stage.ask(&["fork", &id]).check(0, &["is queued"]);
 }

@@ -32,6 +32,7 @@ const ROOF: &[&str] = &[
     "preflight",
     "rehearsal",
     "order",
+    "held",
     "archive",
     "keeping",
     "branch",

@@ -27,7 +27,7 @@ fn a_run_goes_out_and_comes_back() {
     stage.ask(&["export", &id, "--out", &file]).check(0, &["330 records of run 222222222222"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), told.out);
     stage.ask(&["export", &id, "--out", &file]).check(2, &["can't be written; nothing was exported"]);
-    stage.ask(&["import", &file]).check(2, &["there is a run 222222222222 already", "--as-new"]);
+    stage.ask(&["import", &file]).check(3, &["there is a run 222222222222 already", "--as-new"]);
     stage.ask(&["import", &file, "--as-new"]).check(0, &["imported 330 records as run"]);
     let ids = stage.ids();
     assert_eq!(ids.len(), 2);
@@ -117,4 +117,49 @@ fn s_65_what_is_lost_is_named_and_the_rest_can_be_read() {
     assert_eq!(told.out.lines().count(), 200);
     let file = stage.write("rest.jsonl", &told.out).display().to_string();
     stage.ask(&["import", &file, "--as-new"]).check(0, &["imported 199 records"]);
+}
+
+#[test]
+fn a_run_from_elsewhere_asks_again_and_stays_in_its_folder() {
+    let stage = Stage::new();
+    let step = |n: u32| {
+        format!("\n[[step]]\nname = \"{n}\"\ncalls = [{{ tool = \"shell\", args = {{ command = \"echo {n}\" }} }}]\n")
+    };
+    let model = stage.model(&format!("[price]\ninput = 1\noutput = 1\n{}{}", step(1), step(2)));
+    let begun = stage.ask(&["run", "do it", "--plain", "--trust", "auto_edit", "--model", &model]);
+    begun.check(10, &["[parked] waiting for approval"]);
+    stage.allow();
+    let id = stage.ids()[0].clone();
+    let file = stage.path("out.jsonl").display().to_string();
+    stage.ask(&["export", &id, "--out", &file]).check(0, &[]);
+    let told = stage.ask(&["import", &file, "--as-new"]);
+    told.check(0, &["nothing is allowed in advance (trust is ask)", "works in", "scripted/"]);
+    let other = stage.ids().into_iter().find(|one| *one != id).unwrap();
+    stage.ask(&["show", &other]).check(0, &["[trust] ask"]);
+    stage.ask(&["audit", &other]).check(0, &["imported"]);
+    // What was allowed there is asked about here.
+    stage.ask(&["resume", &other, "--plain"]).check(10, &["[parked] waiting for approval"]);
+    assert!(!stage.ask(&["audit", &other]).out.contains("tool_call_started"));
+    // The folder that it names may by now be one that no call may touch.
+    fs::rename(stage.path("work"), stage.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(stage.path("state/tiller"), stage.path("work")).unwrap();
+    let refused = stage.tiller(&["resume", &other, "--plain"]).current_dir("/").spawn().unwrap();
+    let refused = real::said(refused);
+    assert_ne!(refused.code, 0, "{refused}");
+    assert!(refused.err.contains("lies where tiller keeps its own files; the run was not opened"), "{refused}");
+}
+
+#[test]
+fn what_could_not_be_written_is_not_called_done() {
+    use std::process::Stdio;
+    let (stage, id) = imported();
+    for words in [&["export", &id][..], &["audit", &id, "--json"], &["runs"], &["show", &id]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let told = real::said(stage.tiller(words).stdout(full).spawn().unwrap());
+        told.check(14, &["the output can't be written"]);
+        // A reader that has gone is nobody to tell.
+        let mut child = stage.tiller(words).stdout(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        real::said(child).check(0, &[]);
+    }
 }

@@ -45,18 +45,18 @@ fn contents(dir: PathBuf) -> BTreeMap<PathBuf, Vec<u8>> {
 #[test]
 fn a_cancelled_run_is_taken_up_again_and_completes() {
     let (stage, id) = parked();
-    stage.ask(&["retry", &id]).check(2, &["the run has not ended: it is parked", "there is nothing to retry"]);
+    stage.ask(&["retry", &id]).check(3, &["the run has not ended: it is parked", "there is nothing to retry"]);
     stage.ask(&["cancel", &id]).check(0, &["is cancelled"]);
-    stage.ask(&["say", &id, "go on"]).check(2, &["the run has ended (cancelled)", "`tiller retry RUN`"]);
+    stage.ask(&["say", &id, "go on"]).check(3, &["the run has ended (cancelled)", "`tiller retry RUN`"]);
     stage.ask(&["retry", &id]).check(0, &["attempt 2", "is parked (paused)", "tiller resume"]);
     complete(&stage, &id);
-    stage.ask(&["retry", &id]).check(2, &["it is never opened again", "tiller fork RUN --goal TEXT"]);
+    stage.ask(&["retry", &id]).check(3, &["it is never opened again", "tiller fork RUN --goal TEXT"]);
 }
 
 #[test]
 fn a_run_goes_back_and_goes_on_from_there() {
     let (stage, id) = parked();
-    stage.ask(&["rewind", &id, "99"]).check(2, &["iteration 99 is not a closed one of this run; nothing changed"]);
+    stage.ask(&["rewind", &id, "99"]).check(3, &["iteration 99 is not a closed one of this run; nothing changed"]);
     let told = stage.ask(&["rewind", &id, "1"]);
     told.check(0, &["is back at the end of iteration 1", "hidden, not removed", "is parked (paused)"]);
     assert!(!told.out.contains("approve"), "{told}");
@@ -64,7 +64,7 @@ fn a_run_goes_back_and_goes_on_from_there() {
     stage.ask(&["audit", &id]).check(0, &["rewound", "approval_invalidated"]);
     complete(&stage, &id);
     stage.ask(&["audit", &id, "--verify"]).check(0, &["each follows the one before it"]);
-    stage.ask(&["rewind", &id, "1"]).check(2, &["it is never opened again"]);
+    stage.ask(&["rewind", &id, "1"]).check(3, &["it is never opened again"]);
 }
 
 #[test]
@@ -93,7 +93,15 @@ fn s_66_a_fork_and_its_parent_go_on_apart() {
     let (stage, parent) = parked();
     let before = contents(stage.run_dir(&parent));
     let told = stage.ask(&["fork", &parent, "1"]);
-    told.check(0, &["branches off from run", "after its iteration 1", "is queued", "nothing is allowed in advance"]);
+    told.check(
+        0,
+        &[
+            "branches off from run",
+            "after its iteration 1",
+            "is queued",
+            "nothing is allowed in advance (trust is ask)",
+        ],
+    );
     assert_eq!(contents(stage.run_dir(&parent)), before, "the parent was touched");
     let child = stage.ids().into_iter().find(|id| *id != parent).unwrap();
     let shown = stage.ask(&["show", &child]);

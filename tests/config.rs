@@ -310,11 +310,16 @@ fn addresses_are_safe() {
     for address in ["http://host/v1", "http://127.0.0.1.evil.org/v1", "http://192.168.1.5:8080/v1", "http://0.0.0.0/"] {
         refused(&at(address), &format!("t.toml, line 2: providers.mine.base_url: {http}"));
     }
-    let form = "expected a base URL in quotes, \"https://host/v1\"";
-    refused(&at("ftp://host"), &format!("t.toml, line 2: providers.mine.base_url: {form}"));
-    let no_url = format!("it is not a URL (relative URL without a base); {form}");
+    refused(&at("ftp://host"), "t.toml, line 2: providers.mine.base_url: it must begin with https://");
+    let no_url = "it is not a URL (relative URL without a base); write https://host/v1";
     refused(&at("host/v1"), &format!("t.toml, line 2: providers.mine.base_url: {no_url}"));
-    for address in ["http://localhost:1/v1", "http://127.1/v1", "http://[::1]:8080/v1", "https://host/v1/"] {
+    for address in [
+        "http://localhost:1/v1",
+        "http://127.1/v1",
+        "http://[::1]:8080/v1",
+        "http://[::ffff:127.0.0.1]:1/v1",
+        "https://host/v1/",
+    ] {
         assert!(merge(&at(address), &[], &[]).is_ok(), "{address}");
     }
 }

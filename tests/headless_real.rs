@@ -70,7 +70,7 @@ fn parked_at_the_first_decision() {
     shown.check(0, &["[decision needed] c12 shell: sh check.sh", "runs a program with your rights"]);
     // A digest that is not the one that was shown decides nothing.
     let other = stage.ask(&["approve", short, "c12", "00000000"]);
-    other.check(2, &["call c12 is not what 00000000 stands for; nothing was decided"]);
+    other.check(3, &["call c12 is not what 00000000 stands for; nothing was decided"]);
     assert_eq!(printed(&stage.ask(&["show", short])), lines);
 }
 

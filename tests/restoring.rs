@@ -196,7 +196,7 @@ fn s_55_going_back_over_a_summary() {
     assert_eq!(after.pool.spent(), before.pool.spent());
     // And what was offered is done.
     let told = stage.ask(&["rewind", &id(&stage), "17", "--restore"]);
-    told.check(0, &["[put back] c is as it was before c", "[put back] a is as it was before c", "[stays] dir/b"]);
+    told.check(14, &["[put back] c is as it was before c", "[put back] a is as it was before c", "[stays] dir/b"]);
     assert_eq!((read(&stage, "a").as_str(), read(&stage, "c").as_str()), ("old a\n", "old c\n"));
     assert_eq!(read(&stage, "dir/b"), "mine\n");
     assert_eq!(folded(&stage).pool.spent(), before.pool.spent());
@@ -296,7 +296,7 @@ fn a_fork_that_is_killed_is_there_whole_or_not_at_all() {
         stage.ask(&["resume", &child, "--plain"]).check(10, &[]);
         let told = stage.ask(&["rewind", &child, "1", "--restore"]);
         told.check(
-            0,
+            14,
             &["[put back] dir/made is removed", "[stays] f, written by c5: what it held before was not kept"],
         );
         assert_eq!(read(&stage, "f"), "third\n");
@@ -333,7 +333,7 @@ fn what_was_not_kept_and_what_was_changed_since_is_said() {
     stage.write("work/dir/made", "changed");
     let told = stage.ask(&["rewind", &id(&stage), "1", "--restore"]);
     told.check(
-        0,
+        14,
         &[
             "[stays] dir/made, written by c7: it is not as the call left it",
             "[stays] f, written by c5: what it held before was not kept",

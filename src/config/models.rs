@@ -8,11 +8,11 @@ use crate::config::Origin;
 use crate::config::Settings;
 use crate::config::keys::nearest;
 use crate::config::keys::split_model;
-use crate::config::value::is_loopback;
 use crate::domain::limits;
 use crate::domain::model::Dialect;
 use crate::domain::model::ModelSpec;
 use crate::domain::money::Price;
+use crate::model::http;
 
 /// A provider that needs no configuration.
 pub struct BuiltIn {
@@ -76,7 +76,8 @@ impl Settings {
         let address = address.ok_or_else(|| fail(self.unknown_provider(provider)))?;
         let is_built_in = built_in.is_some_and(|one| one.base_url == address);
         let known = if provider == OPENAI && is_built_in { known(model) } else { None };
-        let free = is_loopback(address).then_some(Price::FREE);
+        let is_here = http::judged(address).is_ok_and(|url| http::is_loopback(&url));
+        let free = is_here.then_some(Price::FREE);
         let price = self.price(name)?.or(free).or(known.map(|one| one.price));
         let key = self.text(&["providers", provider, "key"]).or(built_in.and_then(|one| one.key));
         let spec = ModelSpec {

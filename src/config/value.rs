@@ -1,9 +1,6 @@
 //! Values of the configuration: from TOML or from text to what is meant, or to the sentence that says what is expected.
 //! A value that may be a key is never repeated.
 
-use std::net::IpAddr;
-
-use reqwest::Url;
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -17,6 +14,7 @@ use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::terms::Check;
 use crate::domain::trust::Trust;
+use crate::model::http;
 
 /// A value as it is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,26 +145,5 @@ fn is_variable(text: &str) -> bool {
 }
 
 fn address(text: &str) -> Result<String, String> {
-    // The address is not repeated: it may hold a password.
-    let url =
-        Url::parse(text).map_err(|error| format!("it is not a URL ({error}); expected {}", Holds::Address.form()))?;
-    if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
-        return Err(
-            "a base URL may hold no user, password, question mark or #; put the key in the environment".to_string()
-        );
-    }
-    match url.scheme() {
-        "https" => Ok(text.trim_end_matches('/').to_string()),
-        "http" if is_loopback(text) => Ok(text.trim_end_matches('/').to_string()),
-        "http" => Err("plain http is for this machine only, since others could read along; write https".to_string()),
-        _ => Err(format!("expected {}", Holds::Address.form())),
-    }
-}
-
-/// Whether an address is on this machine.
-pub(crate) fn is_loopback(address: &str) -> bool {
-    let Ok(url) = Url::parse(address) else { return false };
-    let host = url.host_str().unwrap_or_default();
-    let number = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host == "localhost" || number.is_ok_and(|number| number.is_loopback())
+    http::judged(text).map(|_| text.trim_end_matches('/').to_string())
 }

@@ -143,9 +143,16 @@ impl Daily {
         self.entries.get(&(run.clone(), id)).filter(|entry| entry.is_open).map(|entry| entry.amount)
     }
 
-    /// The reservations of a run that are not settled.
-    pub fn open_of<'a>(&'a self, run: &'a RunId) -> impl Iterator<Item = ReservationId> + 'a {
-        self.entries.iter().filter(move |((one, _), entry)| one == run && entry.is_open).map(|((_, id), _)| *id)
+    /// What the ledger has yet to learn of a run whose journal says `fate` of each reservation: how those that are open
+    /// ended, and what those that are settled count as now.
+    pub fn behind(&self, run: &RunId, fate: impl Fn(ReservationId) -> Option<What>) -> Vec<(ReservationId, What)> {
+        let own = self.entries.iter().filter(|((one, _), _)| one == run);
+        own.filter_map(|((_, id), entry)| match fate(*id)? {
+            what if entry.is_open => Some((*id, what)),
+            What::Charged(amount) if amount != entry.amount => Some((*id, What::Corrected(amount))),
+            What::Held(_) | What::Charged(_) | What::Corrected(_) | What::Released(_) => None,
+        })
+        .collect()
     }
 
     fn live(&self, now: Timestamp) -> impl Iterator<Item = &Entry> {

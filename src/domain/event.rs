@@ -122,6 +122,11 @@ pub enum Event {
         /// Through this client.
         by: ClientId,
     },
+    /// The journal up to here was brought from elsewhere: what was allowed there is not allowed here.
+    Imported {
+        /// Through this client.
+        by: ClientId,
+    },
     /// The operator asked the run to stop.
     ControlRequested {
         /// How.
@@ -467,6 +472,7 @@ impl Event {
             Event::RestoreStarted { .. } => "restore_started",
             Event::RestoreFinished { .. } => "restore_finished",
             Event::Forked { .. } => "forked",
+            Event::Imported { .. } => "imported",
             Event::ControlRequested { .. } => "control_requested",
             Event::Recovered { .. } => "recovered",
             Event::PreflightFailed { .. } => "preflight_failed",

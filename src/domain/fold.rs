@@ -173,6 +173,7 @@ impl Run {
             Event::Forked { parent, iteration, terms, by: _ } => {
                 self.branch_off((parent, *iteration), terms, record)?;
             }
+            Event::Imported { by: _ } => self.take_in(),
             Event::ControlRequested { control, by: _ } => self.control = self.control.max(Some(*control)),
             Event::Recovered { findings } => self.recover(findings)?,
             Event::PreflightFailed { lacks } => self.lacks = lacks.clone(),

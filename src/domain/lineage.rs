@@ -27,9 +27,11 @@ use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::terms::Terms;
+use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::FileWrite;
 use crate::domain::tool::OutcomeKind;
+use crate::domain::trust::Trust;
 
 /// Where a run branched off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -330,14 +332,35 @@ impl Run {
         Ok(())
     }
 
+    /// Forgets whatever was allowed where the journal comes from. A call that has not run is looked at anew; of one that
+    /// may have run, only the operator can say here what became of it.
+    pub(crate) fn take_in(&mut self) {
+        self.trust = self.trust.min(Trust::Ask);
+        self.trust_was_driven = false;
+        self.granted_tools.clear();
+        self.progress.granted.clear();
+        std::sync::Arc::make_mut(&mut self.terms).keep_full_trust = false;
+        for call in self.calls.values_mut() {
+            match call.state {
+                CallState::Proposed | CallState::Prepared | CallState::Awaiting { .. } | CallState::Approved => {
+                    call.unprepare();
+                }
+                CallState::Running | CallState::OutcomeUnknown { .. } => {
+                    call.state = CallState::OutcomeUnknown { probed: true };
+                }
+                CallState::Denied { .. } | CallState::Closed(_) => {}
+            }
+        }
+    }
+
     /// Whether a record may follow the end of the run: a new owner, the operator's retry of a run that did not
-    /// complete, or a rewind of it.
+    /// complete, a rewind of it, or that it was brought here.
     pub(crate) fn may_follow_end(&self, event: &Event) -> bool {
         let is_reopened = matches!(self.status, Status::Failed(_) | Status::Cancelled);
         let takes_up = matches!(
             event,
             Event::StatusChanged { status: Status::Running | Status::Parked(ParkReason::Paused), by: Some(_) }
         );
-        matches!(event, Event::OwnerAcquired { .. }) || (takes_up && is_reopened)
+        matches!(event, Event::OwnerAcquired { .. } | Event::Imported { .. }) || (takes_up && is_reopened)
     }
 }

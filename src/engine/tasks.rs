@@ -1,5 +1,6 @@
 //! What is in flight in this process. Every task that is started gives exactly one outcome, whatever happens to it.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -52,8 +53,11 @@ pub struct Tasks {
     tools: Toolbox,
     reader: Arc<dyn Reader>,
     deltas: broadcast::Sender<Delta>,
-    set: JoinSet<Outcome>,
-    flying: Vec<Flying>,
+    /// Each gives its outcome, and which of those that can be ended it was.
+    set: JoinSet<(Outcome, Option<u64>)>,
+    flying: BTreeMap<u64, Flying>,
+    /// How many of those were started.
+    started: u64,
 }
 
 /// Something that can be ended.
@@ -75,7 +79,7 @@ impl Tasks {
         let (deltas, raw) = broadcast::channel(limits::DELTAS);
         tokio::spawn(stream::pass_on(redactor.clone(), raw, shown));
         let tools = tools.behind(redactor.clone());
-        Tasks { model, tools, reader, deltas, set: JoinSet::new(), flying: Vec::new() }
+        Tasks { model, tools, reader, deltas, set: JoinSet::new(), flying: BTreeMap::new(), started: 0 }
     }
 
     /// Starts a piece of work.
@@ -84,10 +88,12 @@ impl Tasks {
             Effect::Prepare(calls) => {
                 let tools = self.tools.clone();
                 let ids: Vec<CallId> = calls.iter().map(|call| call.id).collect();
-                self.spawn(prepare(tools, calls), move || Outcome::Prepared(ids.into_iter().map(unprepared).collect()));
+                self.spawn(None, prepare(tools, calls), move || {
+                    Outcome::Prepared(ids.into_iter().map(unprepared).collect())
+                });
             }
             Effect::CallModel(mut request) => {
-                let cancel = self.fly(EffectClass::Read);
+                let (flight, cancel) = self.fly(EffectClass::Read);
                 let (model, deltas, call) = (self.model.clone(), self.deltas.clone(), request.call);
                 let broken = move || Outcome::Model { call, result: Err(broke()) };
                 match request.purpose {
@@ -97,26 +103,27 @@ impl Tasks {
                             request.talk = told(reader.as_ref(), request.talk).await;
                             ask(model, *request, deltas, cancel).await
                         };
-                        self.spawn(asked, broken);
+                        self.spawn(flight, asked, broken);
                     }
-                    Purpose::Judge(_) => self.spawn(ask_judge(model, *request, deltas, cancel), broken),
+                    Purpose::Judge(_) => self.spawn(flight, ask_judge(model, *request, deltas, cancel), broken),
                 }
             }
             Effect::RunTool(permit) => {
-                let cancel = self.fly(permit.call().effect);
+                let (flight, cancel) = self.fly(permit.call().effect);
                 let reins = Reins { deltas: self.deltas.clone(), cancel };
                 let call = permit.call().id;
                 let failed = ToolOutcome::not_run(OutcomeKind::Failed, "the tool broke down; this is a bug of tiller")
                     .of_class(Some(ErrorClass::Fault));
-                self.spawn(execute(self.tools.clone(), *permit, reins), move || Outcome::Tool {
+                self.spawn(flight, execute(self.tools.clone(), *permit, reins), move || Outcome::Tool {
                     call,
                     outcome: failed,
                 });
             }
             Effect::RunCheck { index, check } => {
-                let reins = Reins { deltas: self.deltas.clone(), cancel: self.fly(EffectClass::Read) };
+                let (flight, cancel) = self.fly(EffectClass::Read);
+                let reins = Reins { deltas: self.deltas.clone(), cancel };
                 let detail = "the check broke down; this is a bug of tiller".to_string();
-                self.spawn(verify(self.tools.clone(), index, check, reins), move || Outcome::Check {
+                self.spawn(flight, verify(self.tools.clone(), index, check, reins), move || Outcome::Check {
                     index,
                     passed: false,
                     detail,
@@ -125,13 +132,13 @@ impl Tasks {
             Effect::Probe { call, facts } => {
                 let tools = self.tools.clone();
                 let probe = async move { Outcome::Probed { call, probe: tools.probe(&facts).await } };
-                self.spawn(probe, move || Outcome::Probed { call, probe: Probe::Unknown });
+                self.spawn(None, probe, move || Outcome::Probed { call, probe: Probe::Unknown });
             }
             Effect::ReadBack { call, place } => {
                 let reader = self.reader.clone();
                 let read = async move { Outcome::ReadBack { call, text: recall::text(reader.as_ref(), &place).await } };
                 let broken = Err("reading it broke down; this is a bug of tiller".to_string());
-                self.spawn(read, move || Outcome::ReadBack { call, text: broken });
+                self.spawn(None, read, move || Outcome::ReadBack { call, text: broken });
             }
             Effect::EndWork { grace } => self.end_work(grace),
         }
@@ -141,8 +148,8 @@ impl Tasks {
     pub async fn next(&mut self) -> Outcome {
         loop {
             match self.set.join_next().await {
-                Some(Ok(outcome)) => {
-                    self.flying.retain(|one| !one.cancel.is_cancelled());
+                Some(Ok((outcome, flight))) => {
+                    flight.and_then(|flight| self.flying.remove(&flight));
                     return outcome;
                 }
                 // A task can't panic (see `spawn`), and is aborted only together with this set.
@@ -163,15 +170,16 @@ impl Tasks {
         self.flying.clear();
     }
 
-    fn fly(&mut self, effect: EffectClass) -> CancellationToken {
+    fn fly(&mut self, effect: EffectClass) -> (Option<u64>, CancellationToken) {
         let cancel = CancellationToken::new();
         let has_outside_effects = effect == EffectClass::External;
-        self.flying.push(Flying { cancel: cancel.clone(), has_outside_effects });
-        cancel
+        self.started += 1;
+        self.flying.insert(self.started, Flying { cancel: cancel.clone(), has_outside_effects });
+        (Some(self.started), cancel)
     }
 
     fn end_work(&mut self, grace: Span) {
-        for one in &self.flying {
+        for one in self.flying.values() {
             let cancel = one.cancel.clone();
             if one.has_outside_effects && grace > Span(0) {
                 tokio::spawn(async move {
@@ -187,13 +195,14 @@ impl Tasks {
     /// Runs a piece of work; should it panic, `fallback` is its outcome.
     fn spawn(
         &mut self,
+        flight: Option<u64>,
         work: impl Future<Output = Outcome> + Send + 'static,
         fallback: impl FnOnce() -> Outcome + Send + 'static,
     ) {
         self.set.spawn(async move {
             match AssertUnwindSafe(work).catch_unwind().await {
-                Ok(outcome) => outcome,
-                Err(_) => fallback(),
+                Ok(outcome) => (outcome, flight),
+                Err(_) => (fallback(), flight),
             }
         });
     }

@@ -1,18 +1,63 @@
 //! The exit status: what a script learns from how a run was left (docs/ENGINE.md §16.3).
 
+use crate::domain::command::Refusal;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
+use crate::headless::HeadlessError;
 
-/// The command line can't be meant.
+/// The command line can't be meant, or names what is not there.
 pub const USAGE: u8 = 2;
+/// The order does not fit the run as it stands; nothing changed.
+pub const REFUSED: u8 = 3;
 /// The configuration can't be used: as a run that is parked for its model or its key.
 pub const CONFIGURATION: u8 = 13;
-/// The run stands still for a reason that none of the other codes names; the disk is one.
+/// The run stands still, or what was asked for was not done in full, for a reason that none of the other codes names;
+/// the disk is one, and a program that broke down.
 pub const STOPPED: u8 = 14;
 /// The run can't go on: it failed, or its files are damaged or newer than this program.
 pub const FAILED: u8 = 20;
 /// Another process holds the run.
 pub const LOCKED: u8 = 30;
+
+/// What stands in the way where the command line is not at fault. Each sentence says what was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum Obstacle {
+    /// The order does not fit the run as it stands; nothing changed.
+    #[error("{0}")]
+    Refused(String),
+    /// The run is whole and can't go on for now.
+    #[error("{0}")]
+    Stopped(String),
+}
+
+/// The exit status for what stands in the way.
+pub fn obstacle_code(obstacle: &Obstacle) -> u8 {
+    match obstacle {
+        Obstacle::Refused(_) => REFUSED,
+        Obstacle::Stopped(_) => STOPPED,
+    }
+}
+
+/// The exit status for a run that can't be shown any further.
+pub fn shown_code(error: &HeadlessError) -> u8 {
+    match error {
+        HeadlessError::Broken(_) => FAILED,
+        HeadlessError::Stopped(_)
+        | HeadlessError::Signals(_)
+        | HeadlessError::Unprintable(_)
+        | HeadlessError::Empty => STOPPED,
+    }
+}
+
+/// The exit status for a command that a run refused.
+#[allow(clippy::wildcard_enum_match_arm, reason = "all but two say that the command does not fit the run")]
+pub fn refusal_code(refusal: &Refusal) -> u8 {
+    match refusal {
+        Refusal::Storage(_) => STOPPED,
+        Refusal::Broken(_) => FAILED,
+        _ => REFUSED,
+    }
+}
 
 /// The exit status for a run that was left like this.
 pub fn exit_code(status: &Status) -> u8 {

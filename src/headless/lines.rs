@@ -63,6 +63,7 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::Forked { parent, iteration, .. } => {
             format!("[fork] branched off from run {parent} after its iteration {iteration}\n")
         }
+        Event::Imported { by: _ } => "[import] brought from elsewhere; nothing is allowed in advance\n".to_string(),
         Event::Recovered { findings } => recovered(findings),
         Event::PreflightFailed { lacks } => lacking(lacks),
         Event::IterationStarted { n, phase } => format!("[iteration {n}] {}\n", phase.word()),

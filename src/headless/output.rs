@@ -1,7 +1,10 @@
 //! Printing without ever holding up the run: a thread of its own writes, because a slow reader of a pipe can block
-//! it for as long as it likes. A reader that has gone is told of, never a panic.
+//! it for as long as it likes. A reader that has gone is told of, never a panic; a full disk changes the exit status.
 
+use std::io::ErrorKind;
 use std::io::Write;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 
 use tokio::sync::mpsc;
 use tokio::sync::oneshot;
@@ -21,7 +24,8 @@ impl Printer {
         let (told, done) = oneshot::channel();
         std::thread::spawn(move || {
             while let Some(text) = waiting.blocking_recv() {
-                if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+                if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+                    miss(&error);
                     // Dropping the receiver is how the other side learns of it.
                     return;
                 }
@@ -53,10 +57,31 @@ impl Printer {
     }
 }
 
-/// Prints a text to standard output at once. A reader that has gone is no error: there is nobody to tell.
+/// Whether something could not be printed that somebody may wait for.
+static IS_SHORT: AtomicBool = AtomicBool::new(false);
+
+/// Whether what was printed is not all: the exit status says so, because what went to a file may be taken for whole.
+pub fn is_short() -> bool {
+    IS_SHORT.load(Ordering::Relaxed)
+}
+
+/// Takes note of a text that could not be printed, and says so once. A reader that has gone is no error: there is
+/// nobody to tell.
+fn miss(error: &std::io::Error) {
+    if error.kind() != ErrorKind::BrokenPipe && !IS_SHORT.swap(true, Ordering::Relaxed) {
+        put_aside(&format!(
+            "tiller: the output can't be written ({error}); what was printed is not all; what was recorded is kept; \
+             make room, or name another file\n"
+        ));
+    }
+}
+
+/// Prints a text to standard output at once.
 pub fn put(text: &str) {
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        miss(&error);
+    }
 }
 
 /// Prints a text to standard error at once.

@@ -88,6 +88,7 @@ pub fn of(run: &Run, record: &Record) -> Vec<Effect> {
         | Event::RestoreStarted { .. }
         | Event::RestoreFinished { .. }
         | Event::Forked { .. }
+        | Event::Imported { .. }
         | Event::Recovered { .. }
         | Event::PreflightFailed { .. }
         | Event::IterationStarted { .. }

@@ -1,12 +1,12 @@
 //! Going back and branching off, as records: what must be so for it, and what is written. The journal that it rests on
 //! is handed in; a fork's first records are copies of it (docs/ENGINE.md §15).
 
+use crate::domain::budget::Axis;
 use crate::domain::command::Refusal;
 use crate::domain::event::Event;
 use crate::domain::event::Record;
 use crate::domain::fold::Broken;
 use crate::domain::id::ClientId;
-use crate::domain::id::RunId;
 use crate::domain::lineage;
 use crate::domain::lineage::Behind;
 use crate::domain::run::Run;
@@ -15,6 +15,7 @@ use crate::domain::terms::Terms;
 use crate::domain::time::Now;
 use crate::domain::time::Span;
 use crate::domain::tool::CallState;
+use crate::domain::trust::Trust;
 use crate::machine::adopt;
 
 /// What going back led to.
@@ -68,18 +69,34 @@ pub fn beginning(records: &[Record], asked: Option<u32>) -> Result<(&[Record], u
     Ok((records.get(..count).unwrap_or(records), iteration))
 }
 
+/// The record with which a run that was brought from elsewhere goes on; nothing for one that is never opened again.
+/// Gives the run after it.
+pub fn import(mut run: Run, client: &ClientId, now: Now) -> Result<(Run, Option<Record>), Refusal> {
+    if let Status::Completed(_) = run.status {
+        return Ok((run, None));
+    }
+    let broken = |broken: Broken| Refusal::Broken(broken.to_string());
+    let still = Now { at: now.at, active: Span(run.pool.used(Axis::Active)) };
+    let record = adopt(&mut run, Event::Imported { by: client.clone() }, still).map_err(broken)?;
+    run.check().map_err(broken)?;
+    Ok((run, Some(record)))
+}
+
 /// The record that makes a run of its own of a copy of another run's beginning; and that run. `run` is what the copy
-/// folds to under its new name.
+/// folds to under its new name, `parent` the other run as it stands now: the fork does no more unasked than it does,
+/// and at most what is usual, whatever it was started with.
 pub fn fork(
     mut run: Run,
-    parent: &RunId,
+    parent: &Run,
     iteration: u32,
-    terms: Terms,
+    mut terms: Terms,
     client: &ClientId,
     now: Now,
 ) -> Result<(Run, Record), Refusal> {
     let broken = |broken: Broken| Refusal::Broken(broken.to_string());
-    let event = Event::Forked { parent: parent.clone(), iteration, terms: Box::new(terms), by: client.clone() };
+    terms.trust = terms.trust.min(parent.trust).min(Trust::Ask);
+    terms.keep_full_trust &= parent.terms.keep_full_trust;
+    let event = Event::Forked { parent: parent.id.clone(), iteration, terms: Box::new(terms), by: client.clone() };
     let record = adopt(&mut run, event, Now { at: now.at, active: Span(0) }).map_err(broken)?;
     run.check().map_err(broken)?;
     Ok((run, record))

@@ -77,23 +77,24 @@ pub fn client(address: &Url, timeouts: &Timeouts) -> Result<Client, ModelError> 
 /// # Errors
 /// `ModelError::Address`, which says what is wrong.
 pub fn address(spec: &ModelSpec) -> Result<Url, ModelError> {
-    let wrong = |problem: &str| ModelError::Address { model: spec.name.clone(), problem: problem.to_string() };
-    let url = Url::parse(spec.address.trim_end_matches('/')).map_err(|error| wrong(&error.to_string()))?;
-    let is_plain = match url.scheme() {
-        "https" => false,
-        "http" => true,
-        _ => return Err(wrong("it must begin with https://")),
-    };
-    if is_plain && !is_loopback(&url) {
-        return Err(wrong("http:// is only for this machine, since anyone on the way can read along; use https://"));
+    judged(&spec.address).map_err(|problem| ModelError::Address { model: spec.name.clone(), problem })
+}
+
+/// The same of a bare address. Errors with what is wrong, which does not repeat the address: it may hold a password.
+pub fn judged(address: &str) -> Result<Url, String> {
+    let url = Url::parse(address.trim_end_matches('/'))
+        .map_err(|error| format!("it is not a URL ({error}); write https://host/v1"))?;
+    if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
+        return Err(
+            "a base URL may hold no user, password, question mark or #; put the key in the environment".to_string()
+        );
     }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("it must not hold a name or password; put the key into an environment variable"));
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if is_loopback(&url) => Ok(url),
+        "http" => Err("plain http is for this machine only, since others could read along; write https".to_string()),
+        _ => Err("it must begin with https://".to_string()),
     }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("it must end with the path, without `?` and `#`"));
-    }
-    Ok(url)
 }
 
 /// Whether an address is on this machine.

@@ -70,6 +70,7 @@ pub fn of(record: &Record, run: &Run) -> Option<Notice> {
             calling("approval_requested", "a check asks whether the goal is reached".to_string())
         }
         Event::OwnerAcquired { .. }
+        | Event::Imported { .. }
         | Event::Rewound { .. }
         | Event::RestoreStarted { .. }
         | Event::RestoreFinished { .. }

@@ -13,7 +13,8 @@ use tempfile::TempDir;
 
 /// Where the files of a store that was found damaged are kept, in the run's directory.
 pub(crate) const KEPT: &str = "store.damaged";
-const PREFIX: &str = "store.before.";
+/// How the names of copies begin.
+pub(crate) const PREFIX: &str = "store.before.";
 
 /// Bytes of the files in a store, which is what a copy needs.
 pub(crate) fn size(store_dir: &Path) -> io::Result<u64> {

@@ -14,6 +14,8 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
@@ -21,12 +23,23 @@ use crate::store::StoreError;
 
 const DIR_MODE: u32 = 0o700;
 pub(crate) const FILE_MODE: u32 = 0o600;
+/// How `replace` and others name a file before it has its name.
+pub(crate) const TEMPORARY: &str = ".tmp";
+/// After so long, what was not renamed or removed will not be. Copying the largest store takes minutes.
+const LEFT_BEHIND: Duration = Duration::from_secs(3_600);
 
 /// Makes a directory for its owner only. Errors when it exists.
 pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(DIR_MODE).create(path)?;
     // The umask may have taken away bits that the owner needs.
     std::fs::set_permissions(path, Permissions::from_mode(DIR_MODE))
+}
+
+/// Makes a directory for its owner only under a name that nobody else has: it begins and ends like this.
+pub(crate) fn create_dir_in(parent: &Path, prefix: &str, suffix: &str) -> io::Result<PathBuf> {
+    let made = tempfile::Builder::new().prefix(prefix).suffix(suffix).tempdir_in(parent)?.keep();
+    std::fs::set_permissions(&made, Permissions::from_mode(DIR_MODE))?;
+    Ok(made)
 }
 
 /// Makes a file for its owner only, open for reading and writing. Errors when it exists.
@@ -59,6 +72,25 @@ fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
 
 fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
     file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Removes what killed processes left in a directory: entries of these names that have not changed for
+/// `LEFT_BEHIND`, longer than anyone works on one. What can't be looked at or removed stays.
+pub(crate) fn sweep_old(dir: &Path, is_ours: impl Fn(&str) -> bool) -> io::Result<()> {
+    // By the clock of the file system that the others were written to.
+    let now = tempfile::tempfile_in(dir)?.metadata()?.modified()?;
+    for entry in std::fs::read_dir(dir)?.filter_map(Result::ok) {
+        let is_old = || now.duration_since(entry.metadata().ok()?.modified().ok()?).ok();
+        if !entry.file_name().to_str().is_some_and(&is_ours) || is_old().is_none_or(|age| age < LEFT_BEHIND) {
+            continue;
+        }
+        let path = entry.path();
+        let removed = if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+        if let Err(error) = removed {
+            tracing::warn!(path = %path.display(), %error, "what was left behind can't be removed");
+        }
+    }
     Ok(())
 }
 
@@ -154,4 +186,35 @@ pub(crate) fn check_space(path: &Path, least: u64) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::StorageFull, why));
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_is_removed_once_it_is_old() {
+        let dir = tempfile::tempdir().unwrap();
+        let long_ago = dir.path().metadata().unwrap().modified().unwrap() - 2 * LEFT_BEHIND;
+        for name in ["store.before.a", "store", ".tmpA", ".tmpB"] {
+            let path = dir.path().join(name);
+            if name.starts_with("store") {
+                std::fs::create_dir(&path).unwrap();
+                std::fs::write(path.join("db"), "x").unwrap();
+            } else {
+                std::fs::write(&path, "x").unwrap();
+            }
+            if name != ".tmpB" {
+                File::open(&path).unwrap().set_modified(long_ago).unwrap();
+            }
+        }
+        sweep_old(dir.path(), |name| name.starts_with(TEMPORARY) || name.starts_with("store.before.")).unwrap();
+        let mut left: Vec<_> = std::fs::read_dir(dir.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, [".tmpB", "store"]);
+    }
 }

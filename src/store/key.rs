@@ -2,8 +2,13 @@
 //! is first needed. The same for every process, so that a call that was shown is the same call after a restart.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io;
 use std::io::ErrorKind;
+use std::io::Read;
+use std::io::Seek;
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::store::StoreError;
@@ -12,30 +17,40 @@ use crate::store::files;
 const NAME: &str = "redaction.key";
 const BYTES: usize = 32;
 
-/// The key in hexadecimal. Errors when the file can't be made, or holds something else.
+/// The key in hexadecimal. Errors when the file can't be made or read. Blocks while another process makes it.
 pub fn of(state: &Path) -> Result<String, StoreError> {
     let path = state.join(NAME);
-    let disk = |why: String| StoreError::Disk { doing: format!("making {}", path.display()), why };
-    match files::create_new(&path) {
-        Ok(mut file) => {
-            let mut bytes = [0; BYTES];
-            getrandom::fill(&mut bytes).map_err(|error| disk(error.to_string()))?;
-            file.write_all(&bytes).map_err(|error| disk(error.to_string()))?;
-            Ok(hex(&bytes))
-        }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let bytes = files::read(&path, BYTES as u64).map_err(|error| disk(error.to_string()))?;
-            match bytes.len() {
-                BYTES => Ok(hex(&bytes)),
-                // Another process is about to write it, or was killed before it did.
-                _ => {
-                    std::fs::remove_file(&path).map_err(|error| disk(error.to_string()))?;
-                    of(state)
-                }
-            }
-        }
-        Err(error) => Err(disk(error.to_string())),
+    match files::read(&path, BYTES as u64) {
+        Ok(bytes) if bytes.len() == BYTES => Ok(hex(&bytes)),
+        Err(error) if error.kind() == ErrorKind::InvalidData => Err(disk(&path, &error)),
+        // It is not there, or not whole: somebody may be making it.
+        Ok(_) | Err(_) => make(state, &path).map_err(|error| disk(&path, &error)),
     }
+}
+
+/// Makes the key while nobody else does, unless somebody has: whoever comes second reads what the first one wrote. What
+/// is given is on the disk, because journals will hold hashes by it.
+fn make(state: &Path, path: &Path) -> io::Result<String> {
+    let mut file =
+        File::options().read(true).write(true).create(true).truncate(false).mode(files::FILE_MODE).open(path)?;
+    file.lock()?;
+    let mut bytes = Vec::new();
+    (&file).take(BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() == BYTES {
+        return Ok(hex(&bytes));
+    }
+    let mut key = [0; BYTES];
+    getrandom::fill(&mut key).map_err(io::Error::other)?;
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(&key)?;
+    file.sync_all()?;
+    files::sync_dir(state)?;
+    Ok(hex(&key))
+}
+
+fn disk(path: &Path, error: &io::Error) -> StoreError {
+    StoreError::Disk { doing: format!("making {}", path.display()), why: error.to_string() }
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -57,5 +72,22 @@ mod tests {
         assert_eq!((first.len(), of(state.path()).unwrap()), (64, first.clone()));
         std::fs::write(state.path().join(NAME), "short").unwrap();
         assert_ne!(of(state.path()).unwrap(), first);
+    }
+
+    #[test]
+    fn all_that_begin_together_have_the_same_key() {
+        for _ in 0..50 {
+            let state = tempfile::tempdir().unwrap();
+            let start = std::sync::Barrier::new(8);
+            let keys: Vec<String> = std::thread::scope(|scope| {
+                let one = || {
+                    start.wait();
+                    of(state.path()).unwrap()
+                };
+                let all: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
+                all.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            assert!(keys.iter().all(|key| *key == of(state.path()).unwrap()), "{keys:?}");
+        }
     }
 }

@@ -99,8 +99,8 @@ impl Ledger {
         self.locked("settling in the ledger", |locked| locked.add(&lines))
     }
 
-    /// Settles what a process that died left open: `fate` says what the run's journal knows of a reservation, nothing
-    /// where it is still held there.
+    /// Makes up for what a process that died, or found the ledger held, could not tell: `fate` says what counts in the
+    /// run's journal for a reservation, nothing where it is still held there.
     pub fn settle_lost(
         &self,
         run: &RunId,
@@ -108,9 +108,9 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         self.locked("settling in the ledger", |locked| {
-            let daily = locked.daily();
-            let ends: Vec<Line> = daily.open_of(run).filter_map(|id| Some(line(run, id, fate(id)?, now))).collect();
-            locked.add(&ends)
+            let behind = locked.daily().behind(run, fate);
+            let lines: Vec<Line> = behind.into_iter().map(|(id, what)| line(run, id, what, now)).collect();
+            locked.add(&lines)
         })
     }
 
@@ -308,6 +308,15 @@ mod tests {
         ledger.settle_lost(&run(1), fate, NOW).unwrap();
         assert_eq!(ledger.spent(NOW).unwrap(), MicroUsd(9 + 100 + 100));
         assert_eq!(fs::read_to_string(dir.path().join(LEDGER)).unwrap().lines().count(), 6);
+        // The operator corrected the first; whoever recorded it died before the ledger learned of it.
+        let corrected = |one: ReservationId| match one.call.0 {
+            1 => Some(What::Charged(MicroUsd(4))),
+            _ => fate(one),
+        };
+        ledger.settle_lost(&run(1), corrected, NOW).unwrap();
+        ledger.settle_lost(&run(1), corrected, NOW).unwrap();
+        assert_eq!(ledger.spent(NOW).unwrap(), MicroUsd(4 + 100 + 100));
+        assert_eq!(fs::read_to_string(dir.path().join(LEDGER)).unwrap().lines().count(), 7);
     }
 
     #[test]

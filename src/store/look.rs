@@ -177,6 +177,9 @@ fn read_all(database: &Database, run: &RunId, marks: &[Mark], survey: &mut Surve
             Err(unfit) => survey.take(seq, unfit.into())?,
         }
     }
+    if anchored.max(stored).0 > last {
+        survey.add(Seq(last + 1), format!("it and what follows were not looked at: more than {last} are not"));
+    }
     for anchored in marks {
         let at = usize::try_from(anchored.seq.0).ok().and_then(|seq| hashes.get(seq.checked_sub(1)?));
         if at.is_some_and(|mark| mark != anchored) {

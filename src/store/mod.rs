@@ -47,7 +47,10 @@ pub enum StoreError {
         holder: String,
     },
     /// The journal can't be what was written.
-    #[error("run {run} is damaged: {why}; it was not opened and its files are kept as they are in {path}")]
+    #[error(
+        "run {run} is damaged: {why}; it was not opened and its files are kept as they are in {path}; `tiller repair \
+         {run}` tries to mend it"
+    )]
     Damaged {
         /// The run.
         run: RunId,
@@ -86,7 +89,10 @@ pub enum StoreError {
         found: u32,
     },
     /// Its records are what was written, and do not fit each other.
-    #[error("run {run} can't be read by this version of tiller; it was not opened: {why}")]
+    #[error(
+        "run {run} can't be read by this version of tiller; it was not opened: {why}; its records are whole; `tiller \
+         export {run}` saves them"
+    )]
     Unreadable {
         /// The run.
         run: RunId,

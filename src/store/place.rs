@@ -21,6 +21,7 @@ use crate::domain::text::head;
 use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
 use crate::store::StoreError;
+use crate::store::before;
 use crate::store::codec;
 use crate::store::codec::Mark;
 use crate::store::files;
@@ -34,6 +35,7 @@ use crate::store::repair::Repair;
 use crate::store::sled::SledJournal;
 use crate::store::sled::on_store_thread;
 use crate::store::transfer::Carried;
+use crate::store::trees::NASCENT;
 use crate::store::trees::Site;
 use crate::store::trees::Trees;
 use crate::store::trees::explain;
@@ -95,6 +97,7 @@ impl Home {
     pub fn survey(&self, id: &RunId) -> Result<Survey, StoreError> {
         let site = self.known_site(id)?;
         let scratch = self.runs.parent().unwrap_or(&self.runs);
+        self.sweep_leftovers(scratch, &site.dir);
         let looked = on_store_thread(|| look::survey(&site, scratch));
         let looked = looked.ok_or_else(|| StoreError::Closed(id.clone()))?;
         looked.map_err(|fault| explain(&site, fault, &format!("looking at run {id}")))
@@ -117,7 +120,7 @@ impl Home {
         let run = Run::fold(id, &carried.records).map_err(|broken| StoreError::Foreign { why: broken.to_string() })?;
         let made = on_store_thread(|| Trees::create_stored(&site, run.created, &carried.encoded));
         made.ok_or_else(|| StoreError::Closed(id.clone()))??;
-        self.write_summary(&Summary::of(&run))?;
+        self.keep_summary(&run);
         Ok(run)
     }
 
@@ -135,7 +138,8 @@ impl Home {
         let site = self.site(&run.id);
         let made = on_store_thread(|| Trees::create_stored(&site, run.created, &batch));
         made.ok_or_else(|| StoreError::Closed(run.id.clone()))??;
-        self.write_summary(&Summary::of(run))
+        self.keep_summary(run);
+        Ok(())
     }
 
     /// Whether the disk has the room that a run needs to go on. Errors with `Disk` when it has not.
@@ -220,6 +224,14 @@ impl Home {
             .map_err(|error| disk(format!("writing the summary of run {}", summary.id), &error))
     }
 
+    /// Replaces the summary of a run whose records are durable already. Where that fails, the list shows an older one
+    /// until the next: that is for the log, because what was asked for was done.
+    pub fn keep_summary(&self, run: &Run) {
+        if let Err(error) = self.write_summary(&Summary::of(run)) {
+            tracing::warn!(run = %run.id, %error, "a summary could not be kept; the list shows an older one");
+        }
+    }
+
     /// The text that was typed and not sent when a screen of this run was last left; empty if there is none.
     pub fn read_draft(&self, id: &RunId) -> String {
         let bytes = files::read(&self.run_dir(id).join(DRAFT), limits::SIDE_FILE_MAX_BYTES).unwrap_or_default();
@@ -252,6 +264,17 @@ impl Home {
         let json = serde_json::to_vec(&BTreeMap::from([(sink, told)])).map_err(std::io::Error::from);
         json.and_then(|json| files::replace_synced(&self.run_dir(id).join(SINKS), &json))
             .map_err(|error| disk(format!("keeping what was told of run {id}"), &error))
+    }
+
+    /// Removes what killed processes left: copies that were looked into, files and runs that never got their names.
+    fn sweep_leftovers(&self, state: &Path, run_dir: &Path) {
+        let is_temporary = |name: &str| name.starts_with(files::TEMPORARY);
+        let swept = files::sweep_old(state, |name| is_temporary(name) || name.starts_with(before::PREFIX))
+            .and_then(|()| files::sweep_old(run_dir, is_temporary))
+            .and_then(|()| files::sweep_old(&self.runs, |name| name.ends_with(NASCENT)));
+        if let Err(error) = swept {
+            tracing::warn!(%error, "what killed processes left can't be removed");
+        }
     }
 
     fn site(&self, id: &RunId) -> Site {
@@ -311,12 +334,9 @@ impl Home {
         let opened = on_store_thread(|| {
             // Kept open until the summary is written, so that no newer one is overwritten.
             let (trees, run) = Trees::resume(site, Span(0))?;
-            let summary = Summary::of(&run);
-            if let Err(error) = self.write_summary(&summary) {
-                tracing::warn!(run = %id, %error, "a summary was made anew but could not be kept");
-            }
+            self.keep_summary(&run);
             drop(trees);
-            Ok(summary)
+            Ok(Summary::of(&run))
         });
         opened.unwrap_or_else(|| Err(StoreError::Closed(id.clone())))
     }

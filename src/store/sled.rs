@@ -22,8 +22,8 @@ use crate::store::StoreError;
 use crate::store::trees::Site;
 use crate::store::trees::Trees;
 
-/// The name of the threads on which stores are opened, read and written. A panic on a thread of this name, or of one
-/// whose name begins with `sled-`, comes from damaged files and is caught.
+/// The name of the threads on which stores are opened, read and written. A panic on a thread of this name, or on one of
+/// sled's own, comes from damaged files and is caught.
 pub const THREAD: &str = "tiller-store";
 
 /// The journal of one run on disk. Dropping it lets the run go within moments.

@@ -38,6 +38,16 @@ struct Header {
     head: String,
 }
 
+impl Carried {
+    /// Goes on with a record of this place's own.
+    pub fn push(&mut self, record: Record) -> Result<(), StoreError> {
+        let before = self.encoded.last().map_or(Mark::START, |one| one.mark);
+        self.encoded.extend(codec::encode_batch(std::slice::from_ref(&record), before)?);
+        self.records.push(record);
+        Ok(())
+    }
+}
+
 /// A journal as lines. `lines` are its records as they are stored, from the first on.
 pub fn write(run: &RunId, lines: &[String]) -> Result<String, StoreError> {
     let header = Header {

@@ -57,6 +57,9 @@ impl Site {
 /// Proves a journal against its anchor, and reads of it what is asked for; with the mark of its last record.
 type Prover<T> = fn(&Database, &RunId, &[Mark]) -> Result<(T, Mark, Cadence), Fault>;
 
+/// How the name of a run's directory ends while it is made.
+pub(crate) const NASCENT: &str = ".new";
+
 /// The open journal of one run.
 pub(crate) struct Trees {
     site: Site,
@@ -85,7 +88,6 @@ impl Trees {
 
     /// The same, of records that are encoded already and follow each other.
     pub(crate) fn create_stored(site: &Site, created: Timestamp, batch: &[Encoded]) -> Result<(), StoreError> {
-        let nascent = Site { dir: site.dir.with_extension("new"), ..site.clone() };
         let doing = format!("creating run {}", site.run);
         let Some(last) = batch.last() else {
             return Err(StoreError::Disk { doing, why: "a run begins with a record".to_string() });
@@ -94,8 +96,10 @@ impl Trees {
         if site.dir.exists() {
             return Err(disk(Fault::Disk("there is one of this name".to_string())));
         }
-        files::create_dir(&nascent.dir).map_err(|error| disk(error.into()))?;
         let parent = site.dir.parent().unwrap_or(&site.dir);
+        // A name of its own: what a killed process left must not be in the way of another attempt.
+        let dir = files::create_dir_in(parent, site.run.as_str(), NASCENT).map_err(|error| disk(error.into()))?;
+        let nascent = Site { dir, ..site.clone() };
         let made = fill(&nascent, created, batch, last.mark).and_then(|()| {
             std::fs::rename(&nascent.dir, &site.dir)?;
             Ok(files::sync_dir(parent)?)

@@ -16,6 +16,8 @@ enum Name {
     Ends(&'static str),
     /// The component and the one below it.
     Pair(&'static str, &'static str),
+    /// The component and another one anywhere below it.
+    Below(&'static str, &'static str),
 }
 
 /// What may hold a secret, with the reason that the operator is shown.
@@ -59,7 +61,9 @@ const SENSITIVE: &[(Name, &str)] = &[
     (Name::Is("secrets.toml"), "secrets"),
     (Name::Is("secrets.yml"), "secrets"),
     (Name::Is("secrets.yaml"), "secrets"),
-    (Name::Pair(".git", "config"), "may hold tokens in addresses"),
+    // That of a submodule lies deeper: .git/modules/<name>/config.
+    (Name::Below(".git", "config"), "may hold tokens in addresses"),
+    (Name::Below(".git", "config.worktree"), "may hold tokens in addresses"),
 ];
 
 /// What runs or is obeyed without another question; no rule may cover a write to it.
@@ -148,6 +152,9 @@ fn find(table: &[(Name, &'static str)], path: &Path) -> Option<&'static str> {
         Name::Is(whole) => parts.iter().any(|part| part == whole),
         Name::Starts(start) => parts.iter().any(|part| part.starts_with(start)),
         Name::Ends(end) => parts.iter().any(|part| part.ends_with(end)),
+        Name::Below(upper, lower) => {
+            parts.iter().skip_while(|part| part.as_str() != *upper).skip(1).any(|part| part == lower)
+        }
         Name::Pair(upper, lower) => parts.windows(2).any(|pair| matches!(pair, [a, b] if a == upper && b == lower)),
     };
     table.iter().find(|(name, _)| fits(name)).map(|(_, reason)| *reason)
@@ -179,6 +186,9 @@ mod tests {
             ("credentials.rs", ""),
             (".aws/credentials", "secret"),
             ("vendor/x/.git/config", "secret unasked"),
+            (".git/modules/deep/x/config", "secret unasked"),
+            (".git/worktrees/x/config.worktree", "secret"),
+            ("config/.git/HEAD", ""),
             (".Git/Hooks/pre-commit", "unasked"),
             (".github/workflows/ci.yml", "unasked"),
             (".github/README.md", ""),

@@ -280,18 +280,27 @@ fn refuse_system(path: &Path) -> Result<(), Problem> {
     }
 }
 
-/// Whether a path lies in a folder that no tool may touch: by its name, and by what its folders are, so that another
-/// name of the same folder does not help.
-pub(crate) fn is_off_limits(scene: &Scene, path: &Path) -> bool {
-    scene.off_limits.iter().any(|folder| {
-        let real = resolve(folder).unwrap_or_else(|_| folder.clone());
-        let same = identity(&real);
-        path.starts_with(&real) || path.ancestors().any(|upper| same.is_some() && identity(upper) == same)
-    })
+/// The folders and files that no tool may touch: by their names, and by what they are, so that another name of the same
+/// one does not help.
+pub(crate) struct OffLimits(Vec<(PathBuf, Option<(u64, u64)>)>);
+
+impl OffLimits {
+    /// Where they are now.
+    pub(crate) fn of(scene: &Scene) -> OffLimits {
+        let real = scene.off_limits.iter().map(|place| resolve(place).unwrap_or_else(|_| place.clone()));
+        OffLimits(real.map(|real| (real.clone(), identity(&real))).collect())
+    }
+
+    /// Whether one of them is just there.
+    pub(crate) fn are_at(&self, path: &Path) -> bool {
+        let found = identity(path);
+        self.0.iter().any(|(real, same)| path == real || (same.is_some() && *same == found))
+    }
 }
 
 fn refuse_off_limits(scene: &Scene, path: &Path) -> Result<(), Problem> {
-    match is_off_limits(scene, path) {
+    let off_limits = OffLimits::of(scene);
+    match path.ancestors().any(|upper| off_limits.are_at(upper)) {
         false => Ok(()),
         true => {
             let text = "This path belongs to tiller itself and is refused to every tool. Nothing was done.";

@@ -146,14 +146,13 @@ pub(crate) fn walk(scene: &Scene, root: &Path, ignored: Ignored) -> WalkBuilder 
     let obey = ignored == Ignored::LeftOut && root.ancestors().all(has_sound_ignore_file);
     walk.standard_filters(false).follow_links(false).sort_by_file_name(|one, other| one.cmp(other));
     walk.git_ignore(obey).parents(obey).require_git(false);
-    let scene = scene.clone();
+    let off_limits = place::OffLimits::of(scene);
     walk.filter_entry(move |entry| {
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        let in_git = ignored == Ignored::LeftOut && entry.depth() > 0 && entry.file_name() == ".git";
-        !is_folder
-            || (!in_git
-                && !place::is_off_limits(&scene, entry.path())
-                && (!obey || has_sound_ignore_file(entry.path())))
+        let in_git = is_folder && ignored == Ignored::LeftOut && entry.depth() > 0 && entry.file_name() == ".git";
+        // What lies above was looked at before; a file may be off limits by itself.
+        let is_obeyed = !is_folder || !obey || has_sound_ignore_file(entry.path());
+        is_obeyed && !in_git && !off_limits.are_at(entry.path())
     });
     walk
 }
@@ -275,9 +274,13 @@ fn search(scene: &Scene, place: &Place, query: &Query, cancel: &CancellationToke
         }
         found.files += 1;
         let below = entry.path().strip_prefix(&scene.workspace).unwrap_or(entry.path());
+        // A sensitive place that was named and allowed is searched; what lies below one that was not is passed over.
+        let counted = match place.sensitive {
+            Some(_) => entry.path().strip_prefix(&place.path).unwrap_or(below),
+            None => below,
+        };
         match &query.pattern {
-            // A sensitive place that was named and allowed is searched; what lies below one that was not is passed over.
-            Some(_) if names::sensitive(entry.path().strip_prefix(&place.path).unwrap_or(below)).is_some() => {
+            Some(_) if names::sensitive(counted).is_some() => {
                 found.sensitive += 1;
             }
             Some(pattern) => look_into(entry.path(), below, pattern, query.context, &mut found),
@@ -411,6 +414,28 @@ mod tests {
         check(&stage, r#"{"pattern":"needle","path":".env"}"#, ".env:1:needle=1\n").await;
         let facts = stage.call("search_files", r#"{"pattern":"needle","path":".env"}"#).await.facts.unwrap();
         assert!(!facts.inside && facts.reach.contains("sensitive name"), "{facts:?}");
+    }
+
+    #[tokio::test]
+    async fn what_was_not_named_is_passed_over_from_any_place() {
+        let mut stage = Stage::new();
+        stage.write(".git/config", "needle");
+        stage.write(".git/modules/x/config", "needle");
+        stage.write("tiller.toml", "needle");
+        let scene = &mut stage.scene;
+        scene.off_limits.push(scene.workspace.join("tiller.toml"));
+        let none = |count: u32| match count {
+            0 => "[nothing found in 0 files]\n".to_string(),
+            _ => format!("[nothing found in {count} files]\n[files left out: {count} with sensitive names]\n"),
+        };
+        check(&stage, r#"{"pattern":"needle"}"#, &none(0)).await;
+        check(&stage, r#"{"pattern":"needle","path":".git"}"#, &none(2)).await;
+        check(&stage, r#"{"pattern":"needle","path":".git/modules"}"#, &none(1)).await;
+        check(&stage, r#"{"pattern":"needle","path":".git/config"}"#, ".git/config:1:needle\n").await;
+        let asked = stage.call("search_files", r#"{"pattern":"needle","path":".git/modules/x/config"}"#).await;
+        assert!(!asked.facts.unwrap().inside);
+        std::fs::hard_link(stage.scene.workspace.join("tiller.toml"), stage.scene.workspace.join("other")).unwrap();
+        check(&stage, r#"{"pattern":"needle"}"#, &none(0)).await;
     }
 
     #[tokio::test]

@@ -256,6 +256,9 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         Event::Forked { parent, iteration, .. } => {
             ("⑂", Role::Operator, format!("branched off from run {parent} after its iteration {iteration}"))
         }
+        Event::Imported { .. } => {
+            ("·", Role::Operator, "you brought this run from elsewhere; nothing is allowed in advance".to_string())
+        }
         Event::Warned { what, text } => ("!", Role::Warning, format!("warned ({}): {text}", what.phrase())),
         Event::RunCreated { .. }
         | Event::RestoreStarted { .. }

@@ -93,12 +93,16 @@ pub struct ListOptions {
 }
 
 /// Shows the list until the operator chooses. `list` is asked anew every few seconds.
-pub async fn runs(list: impl Fn() -> Vec<Listed>, options: ListOptions) -> io::Result<Choice> {
+pub async fn runs(list: impl Fn() -> Result<Vec<Listed>, String>, mut options: ListOptions) -> io::Result<Choice> {
     let mut screen = Screen::open()?;
     let mut signals = Signals::listen()?;
     let mut keys = Keys::listen();
     let clock = SystemClock::start();
-    let mut listed = List::new(list(), moment(&clock), options);
+    let first = list().unwrap_or_else(|why| {
+        options.notice = Some(why);
+        Vec::new()
+    });
+    let mut listed = List::new(first, moment(&clock), options);
     loop {
         screen.set_title("tiller".to_string())?;
         let mut seen = None;
@@ -127,7 +131,11 @@ pub async fn runs(list: impl Fn() -> Vec<Listed>, options: ListOptions) -> io::R
                 Asked::Nothing
             }
             None => {
-                listed.refresh(list());
+                match list() {
+                    Ok(newer) => listed.refresh(newer),
+                    // What was there is still the best that is known.
+                    Err(why) => listed.notice = Some((title(&why, limits::NOTE_MAX_BYTES), Role::Bad)),
+                }
                 Asked::Nothing
             }
         };
@@ -341,7 +349,7 @@ impl List {
         match self.listed.get(self.place()) {
             Some(Listed::Run { summary, .. }) => Asked::Choice(Choice::Open(summary.id.clone())),
             Some(Listed::Damaged { .. }) => {
-                let text = "that run can't be read; it was not opened; the others are not concerned";
+                let text = "that run can't be read; `tiller repair RUN` tries to mend it";
                 self.notice = Some((text.to_string(), Role::Bad));
                 Asked::Nothing
             }

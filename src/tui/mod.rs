@@ -167,11 +167,6 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             }
             self.keep();
             is_changed = true;
-            if !screen.is_ours() {
-                return Err(io::Error::other(
-                    "a part of tiller failed and the terminal was given back; the run is in its journal; resume it",
-                ));
-            }
         }
     }
 

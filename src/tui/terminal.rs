@@ -40,8 +40,6 @@ use ratatui::layout::Rect;
 
 use crate::tui::app::Alerts;
 
-/// The thread whose panics are caught by the store and are no end of the program.
-const STORE_THREAD: &str = "tiller-store";
 /// A frame is collected and written at once; most are smaller than this.
 const FRAME_BYTES: usize = 64 * 1024;
 /// Terminals that do not answer the question for their keyboard, and would be waited for.
@@ -78,7 +76,7 @@ impl Write for Line {
 impl Screen {
     /// Takes the terminal.
     pub fn open() -> io::Result<Screen> {
-        HOOK.call_once(hook_panics);
+        hook_panics();
         let backend = CrosstermBackend::new(BufWriter::with_capacity(FRAME_BYTES, Line(io::stdout())));
         let mut screen = Screen { terminal: Terminal::new(backend)?, title: String::new() };
         screen.take()?;
@@ -140,11 +138,6 @@ impl Screen {
         self.clear()
     }
 
-    /// Whether the terminal is still ours: a panic on some thread gives it back.
-    pub fn is_ours(&self) -> bool {
-        TAKEN.load(Ordering::SeqCst)
-    }
-
     fn take(&mut self) -> io::Result<()> {
         enable_raw_mode()?;
         TAKEN.store(true, Ordering::SeqCst);
@@ -191,14 +184,19 @@ fn keyboard_tells_more() -> bool {
     !SILENT_TERMINALS.contains(&term.as_str()) && supports_keyboard_enhancement().unwrap_or(false)
 }
 
-fn hook_panics() {
-    let before = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        let is_caught = std::thread::current().name() == Some(STORE_THREAD);
-        if is_caught && TAKEN.load(Ordering::SeqCst) {
-            return;
-        }
-        restore();
-        before(info);
-    }));
+/// Says what a panic means, for the whole program: it is called first on the thread that the screens run on. Nobody
+/// fences that one: the terminal is given back and the panic is told. Every other thread and task is fenced by whoever
+/// started it, who knows what to do and what to say; the log keeps what it was.
+pub fn hook_panics() {
+    HOOK.call_once(|| {
+        let (own, before) = (std::thread::current().id(), std::panic::take_hook());
+        std::panic::set_hook(Box::new(move |info| {
+            if std::thread::current().id() == own {
+                restore();
+                before(info);
+            } else {
+                tracing::error!(panic = %info, "a part of the program broke down; whoever started it is told");
+            }
+        }));
+    });
 }

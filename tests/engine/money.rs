@@ -160,7 +160,8 @@ async fn s_66_the_daily_pool_sums_a_fork_and_its_parent() {
     assert!(past.granted_tools.contains("work"), "there is a leave that could go over");
     let terms = Terms::clone(&past.terms);
     let client = ClientId("test".to_string());
-    let (run, record) = lineage::fork(past, &parent.id, n, terms, &client, Now::default()).unwrap();
+    let stands = Run::fold(&parent.id, &records).unwrap();
+    let (run, record) = lineage::fork(past, &stands, n, terms, &client, Now::default()).unwrap();
     let journal: Vec<Record> = beginning.iter().cloned().chain([record]).collect();
     let model = Lines { lines: Mutex::new(rest(11).into()), takes_ms: 0 };
     let (world, executions) = world(model, Manner::Ends);

@@ -150,7 +150,7 @@ fn s_27_what_was_decided_before_a_kill_is_looked_at_again_before_it_runs() {
     let (again, other) = life.waiting()[0].clone();
     assert!(again == call && other != digest, "another preview has another digest");
     life.ask(&["approve", &life.id, &call, digest.as_str().unwrap()])
-        .check(2, &["nothing was decided", "shows what it is now"]);
+        .check(3, &["nothing was decided", "shows what it is now"]);
     life.allow(0);
     life.resume().check(0, &["[completed]"]);
     assert_eq!(fs::read_to_string(life.stage.path("work/notes.txt")).unwrap(), "second\n");

@@ -158,3 +158,27 @@ fn a_panic_gives_the_terminal_back_before_it_speaks() {
     let said = written.find("on purpose").expect("the panic says nothing");
     assert!(written.find("\u{1b}[?1049l").unwrap() < said);
 }
+
+/// Not a test by itself: what the test below runs on its pseudo-terminal.
+#[test]
+fn child_of_which_a_part_breaks_down() {
+    if std::env::var_os("TILLER_PTY_CHILD").is_none() {
+        return;
+    }
+    let mut screen = tiller::tui::terminal::Screen::open().unwrap();
+    for name in ["sled-io-1", "tiller-store", "any other"] {
+        let part = std::thread::Builder::new().name(name.to_string()).spawn(|| panic!("on purpose")).unwrap();
+        part.join().unwrap_err();
+    }
+    screen.draw(|frame| frame.render_widget("still-here", frame.area())).unwrap();
+}
+
+#[test]
+fn a_panic_that_somebody_catches_leaves_the_screen_alone() {
+    let program = std::env::current_exe().unwrap();
+    let arguments = ["pty::child_of_which_a_part_breaks_down", "--exact", "--nocapture"];
+    let written = Seat::open(program.to_str().unwrap(), &arguments).end();
+    check_restored(&written);
+    assert!(!written.contains("on purpose"), "{written}");
+    assert!(written.find("still-here").unwrap() < written.find("\u{1b}[?1049l").unwrap(), "{written}");
+}

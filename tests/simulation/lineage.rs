@@ -22,7 +22,9 @@ use tiller::domain::terms::Terms;
 use tiller::domain::time::Now;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
+use tiller::domain::tool::CallState;
 use tiller::domain::tool::EffectClass;
+use tiller::domain::trust::Trust;
 use tiller::machine;
 use tiller::machine::Input;
 use tiller::machine::turn;
@@ -220,9 +222,10 @@ fn a_fork_is_gone_back_in_no_further_than_to_its_beginning() {
     let (beginning, _) = machine::lineage::beginning(&records, Some(n)).unwrap();
     let (parent, child) = (RunId::from_entropy([1; 12]), RunId::from_entropy([2; 12]));
     let past = Run::fold(&child, beginning).unwrap();
+    let stands = Run::fold(&parent, &records).unwrap();
     let goal = Goal::try_from("another goal".to_string()).unwrap();
     let terms = Terms { goal, ..Terms::clone(&past.terms) };
-    let (run, forked) = machine::lineage::fork(past, &parent, n, terms, &client(), Now::default()).unwrap();
+    let (run, forked) = machine::lineage::fork(past, &stands, n, terms, &client(), Now::default()).unwrap();
     let cancel = Input::Command(Command::Cancel(Cancel::Now), client());
     let cancelled = turn(&run, &cancel, later(&run)).unwrap();
     let run = cancelled.run;
@@ -258,7 +261,7 @@ fn what_was_said_about_the_price_stays_said() {
         let back = machine::lineage::rewind(&run, &journal, n, &client(), later(&run)).unwrap().run;
         assert_eq!(back.pricing, price.map_or(Pricing::Off, Pricing::Known));
         let terms = Terms::clone(&back.terms);
-        let (fork, _) = machine::lineage::fork(back, &id, n, terms, &client(), Now::default()).unwrap();
+        let (fork, _) = machine::lineage::fork(back.clone(), &back, n, terms, &client(), Now::default()).unwrap();
         assert_eq!(fork.pricing, Pricing::of(price));
     }
 }
@@ -267,15 +270,19 @@ fn what_was_said_about_the_price_stays_said() {
 fn s_66_a_fork_inherits_the_talk_and_the_plan_and_no_leave() {
     for name in names() {
         let (_, records) = golden(&name);
+        let parent = RunId::from_entropy([1; 12]);
+        let mut stands = Run::fold(&parent, &records).unwrap();
         for (n, seq) in lineage::boundaries(&records) {
             let (beginning, iteration) = machine::lineage::beginning(&records, Some(n)).unwrap();
             assert_eq!((beginning.len() as u64, iteration), (seq.0, n));
-            let (parent, child) = (RunId::from_entropy([1; 12]), RunId::from_entropy([2; 12]));
+            let child = RunId::from_entropy([2; 12]);
             let past = Run::fold(&child, beginning).unwrap();
-            let terms =
-                Terms { goal: Goal::try_from("another goal".to_string()).unwrap(), ..Terms::clone(&past.terms) };
+            // Trust that the parent was started with is not had again, and what was taken back stays taken back.
+            let goal = Goal::try_from("another goal".to_string()).unwrap();
+            let terms = Terms { goal, trust: Trust::FullTrust, ..Terms::clone(&past.terms) };
             let now = Now { at: Timestamp(9), active: Span(0) };
-            let (run, record) = machine::lineage::fork(past.clone(), &parent, n, terms, &client(), now).unwrap();
+            stands.trust = if n % 2 == 0 { Trust::Plan } else { Trust::FullTrust };
+            let (run, record) = machine::lineage::fork(past.clone(), &stands, n, terms, &client(), now).unwrap();
             let mut journal = beginning.to_vec();
             journal.push(record);
             assert_eq!(Run::fold(&child, &journal).unwrap(), run);
@@ -284,7 +291,8 @@ fn s_66_a_fork_inherits_the_talk_and_the_plan_and_no_leave() {
             assert_eq!(run.progress.denied, past.progress.denied);
             assert_eq!((run.pool.spent(), run.pool.limits()), (MicroUsd(0), &past.terms.limits));
             let line = run.lineage.clone().unwrap();
-            assert_eq!((line.parent, line.iteration, line.cost), (parent, n, past.pool.spent()));
+            assert_eq!(run.trust, stands.trust.min(Trust::Ask));
+            assert_eq!((line.parent, line.iteration, line.cost), (parent.clone(), n, past.pool.spent()));
             assert_eq!(run.transcript.len(), past.transcript.len() + 1, "the other goal is told");
             assert_eq!(run.next.call, past.next.call);
             let owner = Owner { pid: 1, host: "box".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
@@ -292,4 +300,47 @@ fn s_66_a_fork_inherits_the_talk_and_the_plan_and_no_leave() {
             assert_eq!((turned.run.iteration.n, turned.run.iteration.is_open), (n + 1, true));
         }
     }
+}
+
+#[test]
+fn a_run_from_elsewhere_has_no_leave_wherever_its_journal_ends() {
+    let mut left = [0, 0];
+    for name in names() {
+        let (id, records) = golden(&name);
+        Run::fold_each(&id, &records, |last, run, _| {
+            if run.check().is_err() || matches!(run.status, Status::Completed(_)) {
+                return;
+            }
+            let (end, mut foreign) = (last.seq, run.clone());
+            foreign.trust = Trust::FullTrust;
+            foreign.granted_tools.insert("shell".to_string());
+            left[0] += foreign.calls.values().filter(|call| call.state == CallState::Approved).count();
+            left[1] += foreign.running_calls().count();
+            let (run, record) = machine::lineage::import(
+                foreign,
+                &client(),
+                Now { at: Timestamp(last.at.0 + 1_000), active: last.active },
+            )
+            .unwrap();
+            assert_eq!(record.unwrap().event.name(), "imported");
+            assert_eq!(run.trust, Trust::Ask);
+            assert!(run.granted_tools.is_empty() && run.progress.granted.is_empty());
+            for call in run.calls.values() {
+                let fits = matches!(
+                    call.state,
+                    CallState::Proposed
+                        | CallState::Denied { .. }
+                        | CallState::Closed(_)
+                        | CallState::OutcomeUnknown { probed: true }
+                );
+                assert!(fits && (call.state != CallState::Proposed || call.facts.is_none()), "{name} {end} {call:?}");
+            }
+            let owner = Owner { pid: 1, host: "box".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
+            let turned = turn(&run, &Input::Recovered { owner, problems: Vec::new() }, later(&run)).unwrap();
+            let started = turned.records.iter().any(|one| matches!(one.event, Event::ToolCallStarted { .. }));
+            assert!(!started, "{name} {end}");
+        })
+        .unwrap();
+    }
+    assert!(left.iter().all(|count| *count > 0), "{left:?}");
 }
