@@ -188,7 +188,7 @@ fn s_57_a_store_that_is_not_there_starts_nothing_and_is_missing() {
     let model = stage.model(SHORT);
     stage.write("state", "where the state directory should be\n");
     let told = stage.ask(&["run", "g", "--plain", "--model", &model]);
-    told.check(2, &["state/tiller can't be looked at", "nothing was opened; choose another state directory"]);
+    told.check(14, &["state/tiller can't be looked at", "nothing was opened; choose another state directory"]);
     stage.ask(&["doctor"]).check(13, &["MISSING  store", "state/tiller can't be looked at"]);
     std::fs::remove_file(stage.path("state")).unwrap();
     assert!(stage.ids().is_empty());

@@ -535,7 +535,7 @@ fn arguments_are_changed_in_a_dialog_that_says_what_does_not_fit() {
     show.letters("{\"path\":");
     show.press(KeyCode::Enter);
     assert_eq!(commands(&show), []);
-    assert!(show.frame().contains("they are not JSON"), "{}", show.frame());
+    assert!(show.frame().contains("the arguments are not valid JSON"), "{}", show.frame());
     show.letters("\"b\",\"content\":\"c\"}");
     show.press(KeyCode::Enter);
     let arguments = "{\"path\":\"b\",\"content\":\"c\"}".to_string();
