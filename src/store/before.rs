@@ -44,6 +44,13 @@ impl Before {
         Ok(Before { copy, kept })
     }
 
+    /// Throws the copy away, beside what follows: to free a long one takes longer than a frame. What a process that ends
+    /// meanwhile leaves of it is removed when the run is opened next.
+    pub(crate) fn discard(self) {
+        // Where no thread can be started, it is thrown away here and now.
+        let _ = std::thread::Builder::new().name("tiller-discard".to_string()).spawn(move || drop(self));
+    }
+
     /// Keeps the copy, and says where it is.
     pub(crate) fn keep(self) -> PathBuf {
         let Some(copy) = self.copy else { return self.kept };
@@ -60,7 +67,11 @@ pub(crate) fn sweep(run_dir: &Path, own: &Before) -> io::Result<()> {
         let path = run_dir.join(&name);
         let is_own = own.copy.as_ref().is_some_and(|copy| copy.path() == path);
         if name.starts_with(PREFIX) && !is_own {
-            std::fs::remove_dir_all(path)?;
+            // One that this process threw away may be vanishing at this very moment.
+            match std::fs::remove_dir_all(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
         }
     }
     Ok(())

@@ -311,6 +311,7 @@ fn take<T>(site: &Site, by: Prover<T>) -> Result<(Trees, T), (Fault, Option<Path
     });
     match opened {
         Ok((database, (value, head, cadence), anchor)) => {
+            before.discard();
             let site = site.clone();
             let database = Some(database);
             let trees = Trees { site, database, head, anchor, sync_owed: false, suspect: false, syncs: 0, cadence };
