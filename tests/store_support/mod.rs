@@ -63,7 +63,7 @@ pub(crate) fn created(goal: &str) -> Record {
     };
     let terms = Terms {
         goal: Goal::try_from(goal.to_string()).unwrap(),
-        workspace: "/w".to_string(),
+        workspace: "/work".to_string(),
         limits: Limits::default(),
         checks: Vec::new(),
         wrap_up: true,
