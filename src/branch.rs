@@ -116,6 +116,12 @@ pub fn fork(
     let mut terms = launch::clean(&redactor, terms)?;
     let (from, to) = (ground.home.run_dir(&parent), ground.home.run_dir(&child));
     if terms.rehearsal {
+        anyhow::ensure!(
+            rehearsal::workspace(&from).is_dir(),
+            "the scratch folder of run {}, {}, is gone; nothing was branched off; start another rehearsal",
+            parent.short(),
+            rehearsal::workspace(&from).display()
+        );
         rehearsal::move_in(&from, &to, &mut terms);
     }
     let is_rehearsal = terms.rehearsal;

@@ -6,6 +6,8 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use tempfile::TempDir;
+
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::id::Seq;
@@ -88,23 +90,41 @@ impl Survey {
 
 /// Looks at the journal of a run that nobody holds, in a copy below `scratch`.
 pub(crate) fn survey(site: &Site, scratch: &Path) -> Result<Survey, Fault> {
+    let marks = marks(site)?;
+    let Some(copy) = copied(site, scratch)? else {
+        let mut nothing = Survey::default();
+        nothing.add(Seq(0), "the file of its database is missing");
+        return Ok(nothing);
+    };
+    before::sweep_half_made(copy.path())?;
+    let found = survey_at(copy.path(), &site.run, &marks)?;
+    if found.is_whole() || found.newer.is_some() {
+        return Ok(found);
+    }
+    // What sled keeps to open faster may be what is damaged: it is read once more without that, as a repair does.
+    let Some(copy) = copied(site, scratch)? else { return Ok(found) };
+    before::sweep_dispensable(copy.path())?;
+    let mut anew = survey_at(copy.path(), &site.run, &marks)?;
+    if anew.records.len() <= found.records.len() {
+        return Ok(found);
+    }
+    if anew.flaws.is_empty() {
+        anew.flaws = found.flaws;
+    }
+    Ok(anew)
+}
+
+/// A copy of the store of a run that nobody holds; nothing when there is no store.
+fn copied(site: &Site, scratch: &Path) -> Result<Option<TempDir>, Fault> {
     let store = site.store();
-    let looking = match owner::look(&store) {
+    let _looking = match owner::look(&store) {
         Ok(Some(looking)) => looking,
         Ok(None) => return Err(Fault::Busy),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let mut nothing = Survey::default();
-            nothing.add(Seq(0), "the file of its database is missing");
-            return Ok(nothing);
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let marks = marks(site)?;
     files::check_space(scratch, before::size(&store)?.saturating_add(limits::FREE_SPACE_MIN_BYTES))?;
-    let copy = before::copy(scratch, &store)?;
-    drop(looking);
-    before::sweep_half_made(copy.path())?;
-    survey_at(copy.path(), &site.run, &marks)
+    Ok(Some(before::copy(scratch, &store)?))
 }
 
 /// The marks of the anchor, newest first; none when there is no anchor or it can't be read.

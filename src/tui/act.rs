@@ -36,6 +36,9 @@ use crate::tui::waiting::whole;
 /// Panes in the order in which Tab visits them.
 const PANES: [Focus; 5] = [Focus::Composer, Focus::Waiting, Focus::Activity, Focus::Plan, Focus::Spend];
 
+/// What is said of a claim that waits for the operator: it is no call, so it stands in no list.
+pub(crate) const CLAIM_WAITS: &str = "the claim of being finished waits for your word: Y it is right, W it is not";
+
 impl App {
     /// The places whose keys work now, the nearest first.
     pub fn places(&self) -> Vec<Place> {
@@ -242,6 +245,7 @@ impl App {
                 }
                 self.show(Focus::Waiting);
             }
+            None if self.run.confirming().is_some() => self.say(CLAIM_WAITS, Role::Attention),
             None => self.say("nothing waits for you", Role::Dim),
         }
     }

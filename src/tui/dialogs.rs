@@ -11,6 +11,7 @@ use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::tool::Digest;
 use crate::policy::plan_edit;
+use crate::policy::spending::needed;
 use crate::tui::action::Action;
 use crate::tui::action::Choice;
 use crate::tui::app::App;
@@ -40,7 +41,7 @@ impl App {
             | Status::Failed(_)
             | Status::Cancelled => Axis::Cost,
         };
-        let line = Composer::suggesting(&proposal(axis, &self.run.pool));
+        let line = Composer::suggesting(&proposal(axis, &self.run.pool, needed(&self.run, axis)));
         self.popups.push(Popup::Raise { axis, line, problem: None });
     }
 
@@ -48,7 +49,7 @@ impl App {
         if let Some(Popup::Raise { axis, line, problem }) = self.popups.last_mut() {
             let place = Axis::ALL.iter().position(|one| one == axis).unwrap_or(0);
             *axis = Axis::ALL.iter().cycle().nth(place + steps).copied().unwrap_or(Axis::Cost);
-            *line = Composer::suggesting(&proposal(*axis, &self.run.pool));
+            *line = Composer::suggesting(&proposal(*axis, &self.run.pool, needed(&self.run, *axis)));
             *problem = None;
         }
     }

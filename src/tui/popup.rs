@@ -91,14 +91,15 @@ pub fn new_limit(axis: Axis, text: &str, pool: &Pool, now: Timestamp) -> Result<
     }
 }
 
-/// What the dialog proposes: twice the limit, as a person writes it; empty where there is none.
-pub fn proposal(axis: Axis, pool: &Pool) -> String {
+/// What the dialog proposes: twice the limit, or `least` where that is more, as a person writes it; empty where there is
+/// none.
+pub fn proposal(axis: Axis, pool: &Pool, least: u64) -> String {
     // A time from now: a moment would have to be worked out.
     if axis == Axis::Deadline {
         return "1h".to_string();
     }
     let Limit::At(limit) = pool.limits().on(axis) else { return String::new() };
-    let twice = limit.max(pool.used(axis)).saturating_mul(2);
+    let twice = limit.max(pool.used(axis)).saturating_mul(2).max(least);
     match axis {
         Axis::Cost if twice % 10_000 == 0 => format!("{}.{:02}", twice / 1_000_000, twice / 10_000 % 100),
         Axis::Cost => {
@@ -132,11 +133,12 @@ mod tests {
     #[test]
     fn twice_the_limit_is_proposed() {
         let pool = Pool::new(Limits::default());
-        assert_eq!(proposal(Axis::Cost, &pool), "10.00");
-        assert_eq!(proposal(Axis::Active, &pool), "240m");
-        assert_eq!(proposal(Axis::Loops, &pool), "64");
+        assert_eq!(proposal(Axis::Cost, &pool, 7_000_000), "10.00");
+        assert_eq!(proposal(Axis::Cost, &pool, 12_345_678), "12.345678", "twice would not do");
+        assert_eq!(proposal(Axis::Active, &pool, 0), "240m");
+        assert_eq!(proposal(Axis::Loops, &pool, 33), "64");
         for axis in Axis::ALL {
-            assert!(new_limit(axis, &proposal(axis, &pool), &pool, Timestamp(5)).is_ok());
+            assert!(new_limit(axis, &proposal(axis, &pool, 0), &pool, Timestamp(5)).is_ok());
         }
     }
 }

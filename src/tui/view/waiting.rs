@@ -13,6 +13,7 @@ use crate::domain::approval::Decision;
 use crate::domain::command::Command;
 use crate::domain::run::Waits;
 use crate::domain::tool::Digest;
+use crate::tui::act::CLAIM_WAITS;
 use crate::tui::action::Action;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
@@ -73,8 +74,10 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     ];
     let inner = pane(frame, area, app, Focus::Waiting, name, "");
     let Some(item) = app.item() else {
-        let text = " nothing: what needs your decision comes here and waits as long as it must";
-        let line = Line::from(cut(vec![piece(text, Role::Dim, app.palette)], usize::from(inner.width)));
+        let nothing = "nothing: what needs your decision comes here and waits as long as it must";
+        let (text, role) =
+            if app.run.confirming().is_some() { (CLAIM_WAITS, Role::Attention) } else { (nothing, Role::Dim) };
+        let line = Line::from(cut(vec![piece(format!(" {text}"), role, app.palette)], usize::from(inner.width)));
         return frame.render_widget(Paragraph::new(line), inner);
     };
     let width = usize::from(inner.width);
