@@ -82,7 +82,9 @@ fn s_62_a_damaged_run_is_told_shown_and_mended() {
         fs::write(path, b"cut").unwrap();
     }
     stage.ask(&["doctor"]).check(13, &["PARTIAL  runs", "1 in all; damaged: 222222222222: its database can't be read"]);
-    stage.ask(&["audit", &id, "--verify"]).check(20, &["could be read up to record 330 only", "bytes in it are not what was written"]);
+    stage
+        .ask(&["audit", &id, "--verify"])
+        .check(20, &["could be read up to record 330 only", "bytes in it are not what was written"]);
     stage.ask(&["show", &id]).check(20, &["is damaged", "its files are kept as they are"]);
     stage.ask(&["repair", &id]).check(0, &["is mended: all 330 records are there", "store.damaged"]);
     stage.ask(&["show", &id]).check(0, &["completed"]);
