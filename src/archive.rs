@@ -170,8 +170,8 @@ fn import(ground: &Ground, path: &Path, as_new: bool) -> anyhow::Result<u8> {
     let shown = path.display();
     let failed = || format!("{shown} can't be read; nothing was imported; name what `tiller export` wrote");
     let mut text = String::new();
-    let file = File::open(path).with_context(failed)?;
-    let found = file.metadata().with_context(failed)?;
+    // Asked before it is opened: to open a pipe is to wait for whoever writes into it.
+    let found = std::fs::metadata(path).with_context(failed)?;
     let is_file = found.is_file();
     anyhow::ensure!(is_file, "{shown} is not a file; nothing was imported; name what `tiller export` wrote");
     anyhow::ensure!(
@@ -179,6 +179,7 @@ fn import(ground: &Ground, path: &Path, as_new: bool) -> anyhow::Result<u8> {
         "{shown} has more than {} MiB; nothing was imported; so long a journal can only be looked at where it is",
         limits::IMPORT_MAX_BYTES >> 20
     );
+    let file = File::open(path).with_context(failed)?;
     file.take(limits::IMPORT_MAX_BYTES).read_to_string(&mut text).with_context(failed)?;
     let mut carried = transfer::read(&text)?;
     let id = if as_new { launch::new_id()? } else { carried.run.clone() };

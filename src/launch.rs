@@ -40,6 +40,7 @@ use crate::domain::model::ModelRequest;
 use crate::domain::model::ModelSpec;
 use crate::domain::model::Received;
 use crate::domain::run::Run;
+use crate::domain::status::Status;
 use crate::domain::summary::Summary;
 use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
@@ -259,11 +260,14 @@ impl Ground {
             return Ok(None);
         }
         let (home, id) = (self.home.clone(), run.id.clone());
-        // A run that was never told of is told from its start if nobody has driven it yet, else from here on.
-        let told = home.read_told(&id, SINK).unwrap_or(match (&run.owner, &run.lineage) {
-            (None, None) => Seq(0),
-            (None, Some(_)) => Seq(run.seq.0.saturating_sub(1)),
-            (Some(_), _) => run.seq,
+        // A run that was never told of is told from its start if nobody has driven it yet, whatever was recorded in it
+        // before; else from here on.
+        let told = home.read_told(&id, SINK).unwrap_or(match (&run.status, &run.lineage) {
+            (Status::Queued, None) => Seq(0),
+            (Status::Queued, Some(lineage)) => lineage.seq,
+            (Status::Running | Status::Parked(_) | Status::Completed(_) | Status::Failed(_) | Status::Cancelled, _) => {
+                run.seq
+            }
         });
         home.write_told(&id, SINK, told)?;
         let hook = Hook::new(words, self.scene(Some(&id), workspace)?, limits::SINK_TIMEOUT);

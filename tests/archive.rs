@@ -39,6 +39,9 @@ fn a_run_goes_out_and_comes_back() {
         .ask(&["import", &file, "--as-new"])
         .check(2, &["it should have 330 records and has 8", "nothing was imported"]);
     stage.ask(&["import", "/dev/zero"]).check(2, &["is not a file; nothing was imported"]);
+    let pipe = stage.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    stage.ask(&["import", pipe.to_str().unwrap()]).check(2, &["is not a file; nothing was imported"]);
     assert_eq!(stage.ids().len(), 2);
 }
 

@@ -163,6 +163,8 @@ fn a_run_from_before_the_command_is_told_of_from_there_on() {
     fs::remove_file(stage.path("told")).unwrap();
     stage.ask(&["fork", &stage.ids()[0], "--goal", "now this"]).check(0, &[]);
     let fork = stage.runs().iter().find(|run| run["summary"]["goal"] == "now this").unwrap()["summary"]["id"].clone();
+    // What is only recorded in it does not make its start old news.
+    stage.ask(&["say", fork.as_str().unwrap(), "be quick"]).check(0, &[]);
     stage.ask(&["resume", fork.as_str().unwrap(), "--plain"]);
     let first = &told(&stage)[0];
     assert_eq!((&first["event"], &first["run"]), (&"run_started".into(), &fork));
