@@ -48,7 +48,8 @@ pub enum Archive {
     /// Remove a run that has ended, for good: its journal and all that is kept with it
     #[command(after_help = "Example: tiller export k7f --out k7f.jsonl && tiller remove k7f\n\
                             A line about it stays in removed.jsonl, in the state folder. The folder it worked in stays as \
-                            it is. You are asked first, or say --yes.")]
+                            it is; only that of a rehearsal is its own and goes with it. You are asked first, or say \
+                            --yes.")]
     Remove {
         /// The beginning of its name
         #[arg(value_parser = run_prefix)]

@@ -2,9 +2,13 @@
 //!
 //! It must not choose which: who calls says what must be so of the run, and it is asked while the run is held.
 
+use std::fs::File;
 use std::fs::OpenOptions;
 use std::io;
 use std::io::ErrorKind;
+use std::io::Read;
+use std::io::Seek;
+use std::io::SeekFrom;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -90,9 +94,37 @@ fn note(state: &Path, summary: &Summary) -> io::Result<()> {
     if path.metadata().is_ok_and(|file| file.len() > limits::REMOVED_MAX_BYTES) {
         std::fs::rename(&path, state.join(OLD_LINES))?;
     }
-    let line = format!("{}\n", serde_json::to_string(summary)?);
-    let mut file = OpenOptions::new().append(true).create(true).mode(files::FILE_MODE).open(&path)?;
+    let mut file = OpenOptions::new().read(true).append(true).create(true).mode(files::FILE_MODE).open(&path)?;
+    let ended = if is_torn(&mut file)? { "\n" } else { "" };
+    let line = format!("{ended}{}\n", serde_json::to_string(summary)?);
     file.write_all(line.as_bytes())?;
     file.sync_all()?;
     files::sync_dir(state)
+}
+
+/// Whether the last line was cut off, by a kill or a full disk: then the next one must not be glued to it.
+fn is_torn(file: &mut File) -> io::Result<bool> {
+    if file.metadata()?.len() == 0 {
+        return Ok(false);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_line_that_was_cut_off_is_noticed() {
+        for (text, torn) in [("", false), ("{}\n", false), ("{}\n{\"id\"", true)] {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            assert_eq!(is_torn(&mut file).unwrap(), torn, "{text:?}");
+        }
+    }
 }

@@ -14,6 +14,7 @@ use tiller::domain::id::CallId;
 use tiller::domain::id::RunId;
 use tiller::domain::message::Message;
 use tiller::domain::run::Run;
+use tiller::domain::tool::Probe;
 use tiller::store::place::Home;
 
 use crate::chance::Chance;
@@ -74,7 +75,7 @@ impl End {
             let line = match &entry.message {
                 // Reads that run side by side end in any order.
                 Message::ToolResult { call, .. } if asked.contains(call) => {
-                    results.push((*call, format!("{call}: somebody was asked")));
+                    results.push((*call, format!("{call}: told otherwise")));
                     continue;
                 }
                 Message::ToolResult { call, kind, text, .. } => {
@@ -98,8 +99,8 @@ impl End {
 
     /// Whether another end of the same life is the same; the first difference, if not.
     pub fn agrees(&self, other: &End) -> Result<(), String> {
-        let asked: Vec<CallId> = other.records.iter().filter_map(asked_about).collect();
-        let (ours, theirs) = (self.told(&asked), other.told(&asked));
+        let otherwise: Vec<CallId> = other.records.iter().filter_map(told_otherwise).collect();
+        let (ours, theirs) = (self.told(&otherwise), other.told(&otherwise));
         let differs = ours.iter().zip(&theirs).find(|(one, two)| one != two);
         match differs {
             Some((one, two)) => Err(format!("without a kill: {one}\nwith one:       {two}")),
@@ -109,9 +110,10 @@ impl End {
     }
 }
 
-fn asked_about(record: &Record) -> Option<CallId> {
+/// Calls whose result is another text after a kill: the operator said what became of them, or their file did.
+fn told_otherwise(record: &Record) -> Option<CallId> {
     match &record.event {
-        Event::ToolOutcomeResolved { call, .. } => Some(*call),
+        Event::ToolOutcomeResolved { call, .. } | Event::ToolCallProbed { call, probe: Probe::Done } => Some(*call),
         _ => None,
     }
 }
