@@ -5,6 +5,8 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
+use std::time::Duration;
+use std::time::Instant;
 
 use tempfile::TempDir;
 
@@ -22,6 +24,7 @@ use crate::store::database::Fault;
 use crate::store::database::guarded;
 use crate::store::files;
 use crate::store::owner;
+use crate::store::trees::LOCK_PAUSE;
 use crate::store::trees::Site;
 
 /// What was found in a journal.
@@ -117,11 +120,16 @@ pub(crate) fn survey(site: &Site, scratch: &Path) -> Result<Survey, Fault> {
 /// A copy of the store of a run that nobody holds; nothing when there is no store.
 fn copied(site: &Site, scratch: &Path) -> Result<Option<TempDir>, Fault> {
     let store = site.store();
-    let _looking = match owner::look(&store) {
-        Ok(Some(looking)) => looking,
-        Ok(None) => return Err(Fault::Busy),
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.into()),
+    // sled lets go of a store that was just closed on threads of its own.
+    let deadline = Instant::now() + Duration::from_millis(limits::LOCK_PATIENCE.0);
+    let _looking = loop {
+        match owner::look(&store) {
+            Ok(Some(looking)) => break looking,
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(LOCK_PAUSE),
+            Ok(None) => return Err(Fault::Busy),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
     };
     files::check_space(scratch, before::size(&store)?.saturating_add(limits::FREE_SPACE_MIN_BYTES))?;
     Ok(Some(before::copy(scratch, &store)?))

@@ -34,7 +34,7 @@ use crate::store::snaps;
 use crate::store::snaps::Cadence;
 
 /// How long a busy lock is left alone before the next try.
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
+pub(crate) const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// A run's directory and whose it is.
 #[derive(Clone, Debug)]

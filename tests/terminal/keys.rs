@@ -88,7 +88,7 @@ fn going_back_and_branching_off() {
     pty.wait_for("type yes to have it done");
     assert_eq!(stage.ids().len(), 1);
     pty.type_in("yes\r");
-    pty.wait_for("branches off from run");
+    pty.wait_for("branched off from run");
     until("the new run is there", || (stage.ids().len() == 2).then_some(()));
     pty.wait_for("the run waits");
     pty.type_in("\tB");
