@@ -17,6 +17,7 @@ use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::domain::visible::transcript;
+use crate::headless::exit::Obstacle;
 use crate::headless::lines::limit_phrase;
 use crate::headless::output;
 use crate::launch::Ground;
@@ -115,11 +116,12 @@ pub fn remove(ground: &Ground, prefix: &str, is_agreed: bool) -> anyhow::Result<
             output::put(&format!("run {id} is removed: {}\n", transcript(&summary.goal)));
             Ok(0)
         }
-        Removal::Kept(run) => anyhow::bail!(
+        Removal::Kept(run) => Err(Obstacle::Refused(format!(
             "run {id} is {}; nothing was removed; end it first: tiller cancel {}",
             run.status.phrase(),
             id.short()
-        ),
+        ))
+        .into()),
     }
 }
 

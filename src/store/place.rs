@@ -217,6 +217,11 @@ impl Home {
         self.runs.join(id.as_str())
     }
 
+    /// The last record that the list knows of, if it knows the run. Only to tell.
+    pub fn listed_at(&self, id: &RunId) -> Option<Seq> {
+        self.read_summary(id).map(|summary| summary.seq)
+    }
+
     /// Replaces the summary of a run. For the process that holds it.
     pub fn write_summary(&self, summary: &Summary) -> Result<(), StoreError> {
         let json = serde_json::to_vec(summary).map_err(std::io::Error::from);
