@@ -323,6 +323,10 @@ impl Home {
                 Ok(summary) => Some(Listed::Run { summary: Box::new(summary), held_by }),
                 Err(StoreError::NotFound(_)) => None,
                 Err(StoreError::Damaged { why, .. }) => damaged(why),
+                Err(error @ StoreError::Disk { .. }) => match self.summary_of_copy(id) {
+                    Some(summary) => Some(Listed::Run { summary: Box::new(summary), held_by }),
+                    None => damaged(error.to_string()),
+                },
                 Err(error) => damaged(error.to_string()),
             },
         }
@@ -331,6 +335,12 @@ impl Home {
     fn read_summary(&self, id: &RunId) -> Option<Summary> {
         let bytes = files::read(&self.run_dir(id).join(SUMMARY), limits::SIDE_FILE_MAX_BYTES).ok()?;
         serde_json::from_slice(&bytes).ok().filter(|summary: &Summary| summary.id == *id)
+    }
+
+    /// The summary of a run that can't be opened where it lies; nothing when its journal is not whole either.
+    fn summary_of_copy(&self, id: &RunId) -> Option<Summary> {
+        let survey = self.survey(id).ok().filter(Survey::is_whole)?;
+        Some(Summary::of(&Run::fold(id, &survey.records).ok()?))
     }
 
     /// Makes a summary from the journal, and writes it.

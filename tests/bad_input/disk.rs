@@ -192,6 +192,10 @@ fn a_disk_that_can_only_be_read() {
     stage.ask(&["doctor"]).check(13, &["MISSING  store", "OK       runs"]);
     stage.ask(&["runs"]).check(0, &["waiting for approval"]);
     disk.remount("rw");
+    fs::remove_file(stage.run_dir(&id).join("summary.json")).unwrap();
+    disk.remount("ro");
+    stage.ask(&["runs"]).check(0, &["waiting for approval"]);
+    disk.remount("rw");
     assert_eq!(files(&stage.run_dir(&id).join("store")), before);
     stage.allow();
     stage.ask(&["resume", &id, "--plain"]).check(0, &["[completed]"]);
@@ -215,6 +219,10 @@ fn a_full_disk_is_made_room_on() {
     let lines = || fs::read_to_string(stage.path("state/tiller/removed.jsonl")).unwrap_or_default();
     disk.fill(0);
     stage.ask(&["show", &both[0]]).check(0, &["[completed]"]);
+    let out = stage.path("work/out.jsonl");
+    let told = stage.ask(&["export", &both[0], "--out", out.to_str().unwrap()]);
+    told.check(14, &["can't be written; nothing was exported"]);
+    assert!(!out.exists(), "half a journal was left");
     stage.ask(&["remove", parked, "--yes"]).check(3, &["nothing was removed; end it first"]);
     // The folder for temporary files lies on the full disk as well.
     let mut command = stage.tiller(&["remove", &both[0], "--yes"]);
