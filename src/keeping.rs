@@ -17,6 +17,7 @@ use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::domain::visible::transcript;
+use crate::headless::exit;
 use crate::headless::exit::Obstacle;
 use crate::headless::lines::limit_phrase;
 use crate::headless::output;
@@ -108,7 +109,7 @@ pub fn remove(ground: &Ground, prefix: &str, is_agreed: bool) -> anyhow::Result<
     let id = ground.home.find(prefix)?;
     if !is_agreed && !agrees(&id)? {
         output::put_aside("nothing was removed\n");
-        return Ok(0);
+        return Ok(exit::REFUSED);
     }
     match ground.home.remove(&id, Run::is_ended)? {
         Removal::Done(summary) => {

@@ -214,7 +214,8 @@ fn settings(places: &Places, options: &Options) -> Result<Settings, ConfigError>
 
 /// Starts the log. Without one the program still works; the person is told.
 fn log(ground: &Ground) -> Option<logging::Log> {
-    let level = std::env::var(logging::VARIABLE).ok();
+    // What is not text is none of the levels, and that is told.
+    let level = std::env::var_os(logging::VARIABLE).map(|level| level.to_string_lossy().into_owned());
     let started = ground.redactor(None).map_err(|error| error.to_string());
     match started.and_then(|redactor| logging::start(&ground.places.state, level.as_deref(), redactor)) {
         Ok(log) => Some(log),

@@ -223,19 +223,26 @@ fn a_full_disk_is_made_room_on() {
     let told = stage.ask(&["export", &both[0], "--out", out.to_str().unwrap()]);
     told.check(14, &["can't be written; nothing was exported"]);
     assert!(!out.exists(), "half a journal was left");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let out = elsewhere.path().join("out.jsonl").display().to_string();
+    stage.ask(&["export", &both[0], "--out", &out]).check(0, &[]);
+    for words in [&["import", &out, "--as-new"][..], &["fork", &both[0], "--goal", "and now"]] {
+        stage.ask(words).check(14, &["creating run", "nothing was recorded; free space"]);
+    }
+    let count = fs::read_dir(stage.path("state/tiller/runs")).unwrap().count();
+    assert_eq!(count, 3, "a run that was not made was left");
     stage.ask(&["remove", parked, "--yes"]).check(3, &["nothing was removed; end it first"]);
     // The folder for temporary files lies on the full disk as well.
     let mut command = stage.tiller(&["remove", &both[0], "--yes"]);
     crate::real::said(command.env("TMPDIR", stage.path("work")).spawn().unwrap()).check(0, &["is removed"]);
     assert_eq!(lines().matches(&both[0]).count(), 1, "{}", lines());
     // Below what a run needs, and not quite full; another disk has room for a copy.
-    let elsewhere = tempfile::tempdir().unwrap();
     let mut command = stage.tiller(&["remove", &both[1], "--yes"]);
     crate::real::said(command.env("TMPDIR", elsewhere.path()).spawn().unwrap()).check(0, &["is removed"]);
     assert_eq!(lines().lines().count(), 2, "{}", lines());
     assert_eq!(stage.ids(), std::slice::from_ref(parked));
-    for entry in fs::read_dir("/dev/shm").unwrap().chain(fs::read_dir(elsewhere.path()).unwrap()) {
-        let name = entry.unwrap().file_name();
+    for entry in fs::read_dir("/dev/shm").unwrap().chain(fs::read_dir(elsewhere.path()).unwrap()).map(Result::unwrap) {
+        let name = entry.file_name();
         assert!(!name.to_string_lossy().starts_with("store.before."), "a copy was left");
     }
     disk.free();
