@@ -285,7 +285,7 @@ fn output_that_does_not_fit_is_told_by_the_exit_status() {
     let short = ["the output can't be written", "what was printed is not all", "what was recorded is kept"];
     told(&["run", "g", "--json", "--model", &model]).check(14, &short);
     let id = stage.ids()[0].clone();
-    for words in [&["resume", &id, "--json"][..], &["export", &id], &["audit", &id], &["show", &id], &["runs"]] {
+    for words in [&["export", &id][..], &["audit", &id], &["show", &id], &["runs"]] {
         told(words).check(14, &short);
     }
     stage.ask(&["export", &id, "--out", "/dev/full"]).check(3, &["nothing was exported"]);
