@@ -109,6 +109,8 @@ pub enum Priceless {
 pub struct Seat {
     /// Its name.
     pub id: RunId,
+    /// What was not as it was left when it was taken, in sentences. The operator is told once.
+    pub notes: Vec<String>,
     driven: Driven<SledJournal>,
     summaries: JoinHandle<()>,
     sink: Option<JoinHandle<Result<(), String>>>,
@@ -206,6 +208,19 @@ impl Ground {
         (!run.is_free()).then(spent).flatten().map(|spent| Today { spent, limit: ledger.limit() })
     }
 
+    /// Makes a ledger anew that was lost or damaged. Gives what the operator should know of it.
+    pub fn mend_ledger(&self) -> Option<String> {
+        let ledger = Ledger::new(self.places.state.clone(), self.settings.daily());
+        match ledger.mend(self.clock.now()) {
+            Ok(mended) => mended.phrase(),
+            // Whatever needs the ledger says so itself.
+            Err(error) => {
+                tracing::warn!(%error, "the ledger could not be looked at");
+                None
+            }
+        }
+    }
+
     /// Drives a run that was taken. Errors when it can't be, and lets it go then.
     pub fn drive(&self, run: Run, journal: SledJournal) -> anyhow::Result<Seat> {
         let id = run.id.clone();
@@ -233,6 +248,7 @@ impl Ground {
         let tools = Toolbox::new(self.scene(Some(&id), &workspace)?);
         let redactor = self.redactor(run.terms.model.key_variable.as_deref())?;
         let (summary, summaries) = self.keep_summaries(&run);
+        let notes = (!run.is_free()).then(|| self.mend_ledger()).flatten().into_iter().collect();
         let world = World {
             model,
             tools: tools.clone(),
@@ -250,7 +266,7 @@ impl Ground {
         let sink = self.sink(&run, &workspace, &world.redactor)?;
         let driven = driver::start(run, journal, world, owner(OwnerMode::Drives));
         let sink = sink.map(|sink| sinks::start(sink, &driven.handle));
-        Ok(Seat { id, driven, summaries, sink })
+        Ok(Seat { id, notes, driven, summaries, sink })
     }
 
     /// The operator's command that is told what happens, if there is one.
@@ -367,7 +383,7 @@ impl Seat {
     /// Lets go of the run: what is under way is ended and recorded, and the store is free for others when this
     /// returns. Gives the run as it was left.
     pub async fn leave(self) -> anyhow::Result<Run> {
-        let Seat { id: _, driven, summaries, sink } = self;
+        let Seat { id: _, notes: _, driven, summaries, sink } = self;
         let Driven { handle, task } = driven;
         let run = handle.run();
         drop(handle);

@@ -270,6 +270,7 @@ async fn watch(ground: &Ground, seat: Seat, output: Output, first: Option<Comman
         Output::Json => Style::Json,
     };
     let id = seat.id.clone();
+    seat.notes.iter().for_each(|note| output::put_aside(&format!("tiller: {}\n", transcript(note))));
     // A new run is shown from its first record on, one that is resumed from where it stands.
     let session = match first {
         None => Session { client: seat.client(), id, run: None, style, first },

@@ -117,6 +117,18 @@ pub(crate) fn survey(site: &Site, scratch: &Path) -> Result<Survey, Fault> {
     Ok(anew)
 }
 
+/// Looks at the journal of a run that somebody holds, in a copy that was made while they may write. All that was
+/// acknowledged before is in it, or it is not whole: then another copy may do.
+pub(crate) fn survey_held(site: &Site, scratch: &Path) -> Result<Survey, Fault> {
+    let marks = marks(site)?;
+    let store = site.store();
+    files::check_space(scratch, before::size(&store)?.saturating_add(limits::FREE_SPACE_MIN_BYTES))?;
+    let copy = before::copy(scratch, &store)?;
+    // They may name what is not in this copy.
+    before::sweep_dispensable(copy.path())?;
+    survey_at(copy.path(), &site.run, &marks)
+}
+
 /// A copy of the store of a run that nobody holds; nothing when there is no store.
 fn copied(site: &Site, scratch: &Path) -> Result<Option<TempDir>, Fault> {
     let store = site.store();
