@@ -194,7 +194,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
             Ok(0)
         }
         Ask::Branch(what) => branch::carry_out(&ground, what).await,
-        Ask::Archive(what) => archive::carry_out(&ground, what),
+        Ask::Archive(what) => archive::carry_out(&ground, what).await,
         Ask::Doctor => Ok(0),
     }
 }
