@@ -44,7 +44,10 @@ pub async fn carry_out(ground: &Ground, what: Archive) -> anyhow::Result<u8> {
             let id = ground.home.find(&run)?;
             let survey = ground.home.survey(&id)?;
             let lines = audit::audit(&survey.records, if payloads { Payloads::Shown } else { Payloads::Hashed });
-            output::put(&if json { audit::json(&lines) } else { audit::text(&lines) });
+            output::put(&match json {
+                true => audit::json(&lines),
+                false => audit::text(&lines) + &audit::total(&survey.records),
+            });
             Ok(complain(&id, &survey))
         }
         Archive::Remove { run, yes } => keeping::remove(ground, &run, yes).await,
