@@ -8,6 +8,9 @@ mod store_support;
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 use std::time::UNIX_EPOCH;
 
@@ -30,6 +33,7 @@ use tiller::domain::time::Now;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
 use tiller::machine::lineage;
+use tiller::store::Journal;
 use tiller::store::ledger::Ledger;
 use tiller::store::ledger::Mended;
 use tiller::store::transfer;
@@ -186,6 +190,43 @@ fn runs_that_are_held_are_counted_and_what_they_settle_next_is_counted_once() {
     world.ledger().settle(&id, &[(call, What::Charged(charge))], NOW).unwrap();
     world.check("settled once more");
     drop(held);
+}
+
+#[test]
+fn a_run_that_is_written_to_meanwhile_is_counted_as_far_as_it_was_acknowledged() {
+    let world = World::new();
+    let id = run_id(3);
+    let records = records("1-first-life-70", NOW);
+    let (first, rest) = records.split_at(1);
+    let mut journal = world.runtime.block_on(home(world.dir.path()).create(&id, first)).unwrap();
+    let charged = AtomicU64::new(0);
+    let is_over = AtomicBool::new(false);
+    let mut looks = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for record in rest {
+                world.runtime.block_on(journal.append(vec![record.clone()])).unwrap();
+                if let Event::BudgetSettled { charge, .. } = &record.event {
+                    charged.fetch_add(charge.amount.0, Ordering::SeqCst);
+                }
+            }
+            is_over.store(true, Ordering::SeqCst);
+        });
+        while !is_over.load(Ordering::SeqCst) {
+            let before = charged.load(Ordering::SeqCst);
+            fs::remove_file(world.file()).unwrap();
+            let mended = world.ledger().mend(NOW).unwrap();
+            assert_eq!(mended.unread, Vec::new());
+            let spent = world.ledger().spent(NOW).unwrap();
+            assert!(spent.0 >= world.spent.0 + before, "{spent} of {} and {before}", world.spent);
+            looks += 1;
+        }
+    });
+    assert!(looks > 1, "it was never looked at while it was written to");
+    fs::remove_file(world.file()).unwrap();
+    world.ledger().mend(NOW).unwrap();
+    let all = world.spent.plus(MicroUsd(charged.into_inner()));
+    assert_eq!(world.ledger().spent(NOW).unwrap(), all);
 }
 
 #[test]
