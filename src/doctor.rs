@@ -157,8 +157,15 @@ fn daily(places: &Places, settings: &Settings) -> Finding {
     if !places.state.exists() {
         return finding("daily budget", Standing::Ok, format!("nothing of {limit} is spent"));
     }
-    match Ledger::new(places.state.clone(), settings.daily()).spent(SystemClock::start().now()) {
-        Ok(spent) => finding("daily budget", Standing::Ok, format!("{spent} of {limit} spent or held in 24 hours")),
+    let (ledger, now) = (Ledger::new(places.state.clone(), settings.daily()), SystemClock::start().now());
+    match ledger.mend(now).and_then(|mended| Ok((mended, ledger.spent(now)?))) {
+        Ok((mended, spent)) => {
+            let counted = format!("{spent} of {limit} spent or held in 24 hours");
+            match mended.phrase() {
+                None => finding("daily budget", Standing::Ok, counted),
+                Some(phrase) => finding("daily budget", Standing::Partial, format!("{counted}; {phrase}")),
+            }
+        }
         Err(error) => finding("daily budget", Standing::Missing, error.to_string()),
     }
 }

@@ -201,7 +201,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
             Ok(0)
         }
         Ask::Branch(what) => branch::carry_out(&ground, what).await,
-        Ask::Archive(what) => archive::carry_out(&ground, what),
+        Ask::Archive(what) => archive::carry_out(&ground, what).await,
         Ask::Doctor => Ok(0),
     }
 }
@@ -278,6 +278,7 @@ async fn watch(ground: &Ground, seat: Seat, output: Output, first: Option<Comman
         Output::Json => Style::Json,
     };
     let id = seat.id.clone();
+    seat.notes.iter().for_each(|note| output::put_aside(&format!("tiller: {}\n", transcript(note))));
     // A new run is shown from its first record on, one that is resumed from where it stands.
     let session = match first {
         None => Session { client: seat.client(), id, run: None, style, first },

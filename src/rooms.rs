@@ -183,7 +183,7 @@ impl Rooms<'_> {
             draft: home.read_draft(&id),
             alerts: self.ground.settings.alerts(),
             doubt: self.doubt.take(),
-            said: self.said.take(),
+            said: self.said.take().or_else(|| (!seat.notes.is_empty()).then(|| seat.notes.join("; "))),
         };
         let keep = move |draft: &str| {
             if let Err(error) = home.write_draft(&id, draft) {
