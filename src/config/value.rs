@@ -84,6 +84,7 @@ pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
         Holds::Text if text.len() > limits::SAY_MAX_BYTES => {
             Err(format!("it is longer than {} bytes; put it in a file and name the file", limits::SAY_MAX_BYTES))
         }
+        Holds::Text if text.contains('\0') => Err("it holds a NUL, which providers refuse; take it out".to_string()),
         Holds::Text => Ok(Value::Text(text.to_string())),
         Holds::Checks => checks::of(vec![Check::Command(text.to_string())]),
         Holds::Variables => variables(vec![text.to_string()]),
@@ -106,7 +107,10 @@ pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
             Deadline::After(_) | Deadline::None => Ok(Value::Text(text.to_string())),
             Deadline::At(_) => Err(format!("{}; a moment is for one run: --deadline", expected())),
         },
-        Holds::Count => Axis::Loops.parse_limit(text).map(Value::Limit),
+        Holds::Count => Axis::Loops
+            .parse_limit(text)
+            .map(Value::Limit)
+            .map_err(|_| format!("{}; with zero, each run would be removed as soon as it has ended", expected())),
         Holds::Daily => Axis::Cost.parse_limit(text).map(Value::Limit),
         Holds::Tokens => match text.parse() {
             Ok(tokens) if tokens > 0 => Ok(Value::Number(tokens)),
@@ -123,9 +127,12 @@ fn words(words: Vec<String>) -> Result<Value, String> {
     if !is_found {
         return Err("the program is named by its whole path, from / on, or by a name alone".to_string());
     }
-    match words.iter().all(|word| word.len() <= limits::PATH_MAX_BYTES && !word.contains('\0')) {
+    if words.iter().any(|word| word.contains('\0')) {
+        return Err("a word of it holds a NUL, which no program can be given; take it out".to_string());
+    }
+    match words.iter().all(|word| word.len() <= limits::PATH_MAX_BYTES) {
         true => Ok(Value::List(words)),
-        false => Err(format!("a word of it is longer than {} bytes", limits::PATH_MAX_BYTES)),
+        false => Err(format!("a word of it is longer than {} bytes; shorten it", limits::PATH_MAX_BYTES)),
     }
 }
 
@@ -145,5 +152,10 @@ fn is_variable(text: &str) -> bool {
 }
 
 fn address(text: &str) -> Result<String, String> {
+    // A URL is read without the tabs and line ends in it, so what is shown would not be what is called.
+    if text.len() > limits::PATH_MAX_BYTES || text.contains(|one: char| one.is_control() || one.is_whitespace()) {
+        let most = limits::PATH_MAX_BYTES;
+        return Err(format!("a base URL has at most {most} bytes, no spaces and no control characters"));
+    }
     http::judged(text).map(|_| text.trim_end_matches('/').to_string())
 }
