@@ -3,13 +3,22 @@
 
 mod real;
 
+#[path = "real/contents.rs"]
+mod contents;
+#[path = "real/folders.rs"]
+mod folders;
+#[path = "real/showing.rs"]
+mod showing;
+#[path = "real/speaking.rs"]
+mod speaking;
+
 use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use contents::files;
 use real::Said;
 use real::Stage;
-use real::files;
 use real::said;
 use tiller::domain::event::Event;
 use tiller::domain::event::Record;
