@@ -39,6 +39,7 @@ pub mod standing;
 pub mod status;
 mod stored;
 pub mod summary;
+pub(crate) mod tagged;
 pub mod terms;
 pub mod text;
 pub mod time;
