@@ -15,6 +15,7 @@ use crate::domain::time::Now;
 use crate::engine::fault;
 use crate::engine::fault::Side;
 use crate::headless::exit;
+use crate::headless::exit::Obstacle;
 use crate::headless::output;
 use crate::headless::restoring::offered;
 use crate::headless::show;
@@ -118,12 +119,14 @@ pub fn fork(
     let mut terms = launch::clean(&redactor, terms)?;
     let (from, to) = (ground.home.run_dir(&parent), ground.home.run_dir(&child));
     if terms.rehearsal {
-        anyhow::ensure!(
-            rehearsal::workspace(&from).is_dir(),
-            "the scratch folder of run {}, {}, is gone; nothing was branched off; start another rehearsal",
-            parent.short(),
-            rehearsal::workspace(&from).display()
-        );
+        if !rehearsal::workspace(&from).is_dir() {
+            let gone = format!(
+                "the scratch folder of run {}, {}, is gone; nothing was branched off; start another rehearsal",
+                parent.short(),
+                rehearsal::workspace(&from).display()
+            );
+            return Err(Obstacle::Stopped(gone).into());
+        }
         rehearsal::move_in(&from, &to, &mut terms);
     }
     let is_rehearsal = terms.rehearsal;
@@ -134,7 +137,7 @@ pub fn fork(
     ground.home.branch(&run, lines, &record)?;
     fault::batch(Side::After, own);
     if is_rehearsal {
-        rehearsal::copy(&from, &to)?;
+        rehearsal::copy(&from, &to).map_err(|error| Obstacle::Stopped(format!("{error:#}")))?;
     }
     let told = format!(
         "run {child} branches off from run {} after its iteration {iteration}; its limits count anew, nothing is \

@@ -221,7 +221,7 @@ fn runs(places: &Places) -> Finding {
 fn ill(survey: &Survey) -> String {
     match (survey.flaws.first(), survey.newer) {
         (Some(flaw), _) => flaw.phrase(),
-        (None, Some(found)) => format!("written by a newer version of tiller (format {found})"),
+        (None, Some(found)) => found.to_string(),
         (None, None) => String::new(),
     }
 }

@@ -17,6 +17,8 @@ use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::domain::visible::transcript;
+use crate::headless::exit;
+use crate::headless::exit::Obstacle;
 use crate::headless::lines::limit_phrase;
 use crate::headless::output;
 use crate::launch::Ground;
@@ -107,7 +109,7 @@ pub fn remove(ground: &Ground, prefix: &str, is_agreed: bool) -> anyhow::Result<
     let id = ground.home.find(prefix)?;
     if !is_agreed && !agrees(&id)? {
         output::put_aside("nothing was removed\n");
-        return Ok(0);
+        return Ok(exit::REFUSED);
     }
     match ground.home.remove(&id, Run::is_ended)? {
         Removal::Done(summary) => {
@@ -115,11 +117,12 @@ pub fn remove(ground: &Ground, prefix: &str, is_agreed: bool) -> anyhow::Result<
             output::put(&format!("run {id} is removed: {}\n", transcript(&summary.goal)));
             Ok(0)
         }
-        Removal::Kept(run) => anyhow::bail!(
+        Removal::Kept(run) => Err(Obstacle::Refused(format!(
             "run {id} is {}; nothing was removed; end it first: tiller cancel {}",
             run.status.phrase(),
             id.short()
-        ),
+        ))
+        .into()),
     }
 }
 

@@ -331,7 +331,10 @@ impl Ground {
             workspace: workspace.to_path_buf(),
             off_limits,
             pre_images: id.map(|id| state.join("runs").join(id.as_str()).join(PRE_IMAGES)),
-            program: std::env::current_exe().context("our own program can't be found, so no call could be guarded")?,
+            program: std::env::current_exe().map_err(|error| {
+                let why = format!("our own program can't be found ({error}), so no call could be guarded; try again");
+                Obstacle::Stopped(why)
+            })?,
             passed_variables: self.settings.pass_variables().to_vec(),
         })
     }

@@ -160,7 +160,7 @@ async fn a_run_is_removed_on_request() {
     let (parked, ended) = (begin(&stage, ASKS, 14), begin(&stage, SHORT, 0));
     stage.ask(&["remove", &ended]).check(2, &["nobody is here to be asked", "was not removed; say --yes"]);
     let words = format!("nothing was removed; end it first: tiller cancel {}", &parked[..6]);
-    stage.ask(&["remove", &parked, "--yes"]).check(2, &[&words]);
+    stage.ask(&["remove", &parked, "--yes"]).check(3, &[&words]);
     stage.ask(&["remove", "zzz", "--yes"]).check(2, &["there is no run zzz"]);
     let home = home(&stage);
     let open = home.open(&RunId::try_from(ended.clone()).unwrap()).await.unwrap();

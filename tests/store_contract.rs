@@ -26,6 +26,7 @@ use tiller::domain::run::Run;
 use tiller::domain::summary::Listed;
 use tiller::domain::summary::Summary;
 use tiller::store::Journal;
+use tiller::store::Newer;
 use tiller::store::StoreError;
 use tiller::store::memory::MemoryJournal;
 use tiller::store::place::Home;
@@ -454,7 +455,7 @@ async fn a_newer_format_is_not_opened() {
     db.open_tree("meta").unwrap().insert("format", "3").unwrap();
     drop(db);
     let error = home.open(&run_id(1)).await.unwrap_err();
-    assert!(matches!(error, StoreError::TooNew { found: 3, .. }), "{error}");
+    assert!(matches!(error, StoreError::TooNew { found: Newer::Format(3), .. }), "{error}");
 }
 
 #[tokio::test]

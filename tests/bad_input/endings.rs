@@ -102,6 +102,20 @@ fn nobody_reads_a_list() {
     }
 }
 
+/// A level that is none is told, and keeps nothing from being done.
+#[test]
+fn a_level_of_the_log_that_is_none() {
+    let stage = Stage::new();
+    let level = std::os::unix::ffi::OsStrExt::from_bytes(b"\xff".as_slice());
+    for level in [std::ffi::OsStr::new("bogus"), level] {
+        let model = stage.model(crate::SHORT);
+        let mut command = stage.tiller(&["run", "g", "--plain", "--model", &model]);
+        let told = said(command.env("TILLER_LOG", level).spawn().unwrap());
+        told.check(0, &["TILLER_LOG is none of off, error", "nothing is logged; set one of them", "[completed]"]);
+        assert!(!told.err.contains("nothing was started"), "{told}");
+    }
+}
+
 /// How a run came to its last stop, as the audit tells it: what was asked for, what failed, and each change of status.
 fn check_chain(stage: &Stage, code: i32, told: &crate::real::Said, chain: &[&str]) {
     told.check(code, &[]);
