@@ -45,8 +45,11 @@ pub async fn carry_out(ground: &Ground, what: Branch) -> anyhow::Result<u8> {
             output::put(&told);
             let mut left = 0;
             if restore {
+                // What becomes of each file is said below, once.
+                output::put(&show::behind(&standing.behind.without_files()));
                 left = restoring::carry_out(ground, &mut standing, &held::client()).await?;
             } else {
+                output::put(&show::behind(&standing.behind));
                 let (_, files) = restoring::look(ground, &standing)?;
                 output::put(&offered(standing.held.run(), iteration, &files));
             }
@@ -61,8 +64,8 @@ pub async fn carry_out(ground: &Ground, what: Branch) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Goes back to the end of an iteration. Gives the run, still held, and what is to be told of it, what was not undone
-/// with it. Errors when it is held, or refuses.
+/// Goes back to the end of an iteration. Gives the run, still held with what was not undone, and what is to be
+/// told of it. Errors when it is held, or refuses.
 pub async fn rewind<'a>(
     ground: &'a Ground,
     prefix: &str,
@@ -84,9 +87,8 @@ pub async fn rewind<'a>(
     held.record(run, records.get(stored..).unwrap_or_default().to_vec()).await?;
     ground.home.keep_summary(held.run());
     let told = format!(
-        "run {} is back at the end of iteration {iteration}; what came after it is hidden, not removed\n{}",
-        id.short(),
-        show::behind(&behind)
+        "run {} is back at the end of iteration {iteration}; what came after it is hidden, not removed\n",
+        id.short()
     );
     Ok((Standing { held, records, behind }, told))
 }

@@ -122,8 +122,8 @@ pub struct Options {
     pub budget: Option<Limit>,
     /// The limit of iterations.
     pub iterations: Option<Limit>,
-    /// Until when the run may work, as it was written.
-    pub deadline: Option<String>,
+    /// Until when the run may work.
+    pub deadline: Option<Deadline>,
     /// What must hold before a claim is believed; empty leaves the checks of the configuration.
     pub checks: Vec<Check>,
     /// The folder it works in; nothing for the current one.

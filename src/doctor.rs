@@ -37,6 +37,7 @@ use crate::store::StoreError;
 use crate::store::ledger::Ledger;
 use crate::store::look::Survey;
 use crate::store::place::Home;
+use crate::tools::Toolbox;
 use crate::tools::guard;
 
 /// How something stands.
@@ -66,7 +67,7 @@ pub async fn examine(places: &Places, settings: Result<&Settings, &ConfigError>)
     let mut all = vec![configuration(places, settings), state(places)];
     if let Ok(settings) = settings {
         all.extend(model(places, settings));
-        all.push(checks(settings));
+        all.push(checks(places, settings).await);
         all.push(daily(places, settings));
         all.push(kept(places, settings));
     }
@@ -140,16 +141,23 @@ async fn try_store(state: &Path) -> anyhow::Result<Duration> {
     Ok(took)
 }
 
-/// A run whose checks can't be run is not started, so this is told before.
-fn checks(settings: &Settings) -> Finding {
-    let (all, tools) = (settings.checks(), launch::tools_anywhere());
-    match all.iter().find_map(|check| preflight::broken(&tools, check)) {
+/// A run whose checks can't be meant is not started, so this is told before: of a run in this folder.
+async fn checks(places: &Places, settings: &Settings) -> Finding {
+    let all = settings.checks();
+    match preflight::pointless(&tools(places, settings), &all).await {
         Some(why) => finding("checks", Standing::Missing, format!("{why}; correct run.checks")),
         None if all.is_empty() => {
             finding("checks", Standing::Ok, "none: a claim of being finished is taken as it is, and called unverified")
         }
         None => finding("checks", Standing::Ok, format!("{} of them, and each can be run", all.len())),
     }
+}
+
+/// The tools of a run in this folder; where there can't be one now, those that can be asked about.
+fn tools(places: &Places, settings: &Settings) -> Toolbox {
+    let ground = Ground::new(places.clone(), settings.clone(), OwnerMode::Records);
+    let scene = ground.and_then(|ground| ground.scene(None, &std::env::current_dir()?));
+    scene.map_or_else(|_| launch::tools_anywhere(), Toolbox::new)
 }
 
 fn daily(places: &Places, settings: &Settings) -> Finding {

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::config::ConfigError;
 use crate::config::Places;
 use crate::config::Settings;
 use crate::config::models::Known;
@@ -141,9 +142,16 @@ impl Ground {
     }
 
     /// The terms of a new run in this folder.
-    pub fn terms(&self, goal: Goal, workspace: Option<&Path>, priceless: Priceless) -> anyhow::Result<Terms> {
+    /// Errors, too, when one of its checks can't be meant.
+    pub async fn terms(&self, goal: Goal, workspace: Option<&Path>, priceless: Priceless) -> anyhow::Result<Terms> {
         let workspace = workspace_at(workspace.unwrap_or(Path::new(".")), &self.places)?;
         let spec = self.spec(priceless)?;
+        let checks = self.settings.checks();
+        let tools = Toolbox::new(self.scene(None, &workspace)?);
+        if let Some(why) = preflight::pointless(&tools, &checks).await {
+            let problem = self.redactor(spec.key_variable.as_deref())?.cleaned(&why).into_owned();
+            return Err(ConfigError { origin: self.settings.origin(&["run", "checks"]), problem }.into());
+        }
         let mut limits = self.settings.limits();
         let late = |problem| anyhow::anyhow!("{problem}; nothing was started; give a later --deadline");
         limits.deadline = self.settings.deadline().limit(self.clock.now()).map_err(late)?;
@@ -152,7 +160,7 @@ impl Ground {
             tools: tool_specs(),
             workspace: as_text(&workspace)?,
             limits,
-            checks: self.settings.checks(),
+            checks,
             wrap_up: self.settings.wrap_up(),
             model: spec,
             instructions: self.settings.instructions().to_string(),

@@ -165,7 +165,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         Ask::Start { goal, options } => {
             let is_watched = options.output != Output::Json && Style::fitting_lines() == Style::Asking;
             let priceless = if is_watched { Priceless::Asked } else { Priceless::Refused };
-            let terms = ground.terms(read_goal(goal)?, options.workspace.as_deref(), priceless)?;
+            let terms = ground.terms(read_goal(goal)?, options.workspace.as_deref(), priceless).await?;
             let seat = ground.start(launch::new_id()?, terms).await?;
             let _keeping = keeping::begin(&ground);
             watch(&ground, seat, options.output, None).await
@@ -209,7 +209,9 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
 fn settings(places: &Places, options: &Options) -> Result<Settings, ConfigError> {
     let text = config::read_file(&places.config)?;
     let file = text.as_deref().map(|text| (places.config.as_path(), text));
-    Settings::merge(file, &|name| std::env::var(name).ok(), options)
+    // What is no text must not pass for nothing: a limit that is overlooked is none.
+    let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    Settings::merge(file, &variable, options)
 }
 
 /// Starts the log. Without one the program still works; the person is told.

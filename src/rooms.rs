@@ -212,7 +212,7 @@ impl Rooms<'_> {
                     Ok(taken) => return Ok(Next::Open(Box::new(taken))),
                     Err(error) => error,
                 },
-                Choice::NewGoal(text) => match self.terms(&text) {
+                Choice::NewGoal(text) => match self.terms(&text).await {
                     Ok(terms) => return Ok(Next::Start(text, Box::new(terms))),
                     Err(error) => {
                         self.draft = text;
@@ -233,9 +233,9 @@ impl Rooms<'_> {
         }
     }
 
-    fn terms(&self, text: &str) -> anyhow::Result<Terms> {
+    async fn terms(&self, text: &str) -> anyhow::Result<Terms> {
         let goal = Goal::try_from(text.to_string()).map_err(anyhow::Error::msg)?;
-        self.ground.terms(goal, self.options.workspace.as_deref(), Priceless::Asked)
+        self.ground.terms(goal, self.options.workspace.as_deref(), Priceless::Asked).await
     }
 
     async fn start(&self, terms: Terms) -> anyhow::Result<Seat> {

@@ -3,6 +3,15 @@
 
 mod real;
 
+#[path = "real/allowing.rs"]
+mod allowing;
+#[path = "real/folders.rs"]
+mod folders;
+#[path = "real/showing.rs"]
+mod showing;
+#[path = "real/speaking.rs"]
+mod speaking;
+
 use std::fs;
 
 use real::Stage;

@@ -3,12 +3,21 @@
 
 mod real;
 
+#[path = "real/contents.rs"]
+mod contents;
+#[path = "real/folders.rs"]
+mod folders;
+#[path = "real/speaking.rs"]
+mod speaking;
+#[path = "real/starting.rs"]
+mod starting;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::AtomicBool;
 
+use contents::files;
 use real::Stage;
-use real::files;
 use tiller::domain::budget::Limit;
 use tiller::domain::event::OwnerMode;
 use tiller::domain::id::RunId;

@@ -3,6 +3,17 @@
 
 mod real;
 
+#[path = "real/allowing.rs"]
+mod allowing;
+#[path = "real/folders.rs"]
+mod folders;
+#[path = "real/showing.rs"]
+mod showing;
+#[path = "real/speaking.rs"]
+mod speaking;
+#[path = "real/starting.rs"]
+mod starting;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

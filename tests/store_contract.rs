@@ -3,17 +3,22 @@
 
 mod store_support;
 
+#[path = "store_support/records.rs"]
+mod records;
+#[path = "store_support/small.rs"]
+mod small;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use store_support::created;
+use records::created;
+use records::noise;
+use records::run_id;
+use records::said;
+use small::parked;
+use small::small_run;
 use store_support::home;
-use store_support::noise;
 use store_support::owner;
-use store_support::parked;
-use store_support::run_id;
-use store_support::said;
-use store_support::small_run;
 use tiller::domain::event::Record;
 use tiller::domain::id::Seq;
 use tiller::domain::limits;

@@ -61,6 +61,16 @@ impl Interpreter {
             false => Interpreter { program: PathBuf::from("/bin/sh"), options: &[] },
         }
     }
+
+    /// The same shell, kept from running anything: it only reads the line. A line may switch the longer patterns of bash
+    /// on before it uses them, so they are known from the start.
+    pub(crate) fn reading() -> Self {
+        let Interpreter { program, options } = Interpreter::find();
+        match options.is_empty() {
+            true => Interpreter { program, options: &["-n"] },
+            false => Interpreter { program, options: &["--noprofile", "--norc", "-O", "extglob", "-n"] },
+        }
+    }
 }
 
 /// How a line ended.

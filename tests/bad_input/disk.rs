@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::SHORT;
+use crate::contents::files;
 use crate::real::Stage;
-use crate::real::files;
 use crate::shell;
 
 /// A small file system of its own, or the reason why there is none.

@@ -8,9 +8,9 @@ use nix::sys::signal::Signal;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
+use crate::commands::is_alive;
 use crate::real::Stage;
 use crate::real::ends;
-use crate::real::is_alive;
 use crate::real::said;
 use crate::real::until;
 use crate::shell;

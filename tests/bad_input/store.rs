@@ -6,11 +6,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::SHORT;
+use crate::commands::is_alive;
+use crate::contents::files;
 use crate::real::Said;
 use crate::real::Stage;
 use crate::real::ends;
-use crate::real::files;
-use crate::real::is_alive;
 use crate::real::until;
 use crate::shell;
 
