@@ -43,6 +43,7 @@ pub mod output;
 pub mod prompt;
 pub mod restoring;
 pub mod show;
+pub mod table;
 pub mod text;
 
 /// Why a run can't be shown any further. The run itself is as its journal says.

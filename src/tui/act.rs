@@ -81,19 +81,33 @@ impl App {
         match action {
             Some(Action::Decide(choice)) => self.decide(choice, &key),
             Some(action) if key.kind == KeyEventKind::Repeat && !may_repeat(action) => Vec::new(),
-            Some(Action::CancelGently) => self.cancel(Cancel::Graceful),
-            Some(Action::CancelNow) => self.cancel(Cancel::Now),
-            Some(Action::AcceptWork) => self.end_run(Command::Accept),
-            Some(Action::CloseFailed) => self.end_run(Command::Close),
-            Some(Action::ConfirmClaim) => self.confirm_claim(),
-            Some(action) => {
-                self.guard.disturb(self.now.ms);
-                self.act(action)
-            }
+            Some(action) => match self.in_vain(action) {
+                None => self.carry_out(action),
+                Some(why) => {
+                    self.guard.disturb(self.now.ms);
+                    self.say(why, Role::Warning);
+                    Vec::new()
+                }
+            },
             None => {
                 self.guard.disturb(self.now.ms);
                 self.type_key(key);
                 Vec::new()
+            }
+        }
+    }
+
+    /// What counts only after a rest looks for that itself; any other key disturbs it.
+    fn carry_out(&mut self, action: Action) -> Vec<Out> {
+        match action {
+            Action::CancelGently => self.cancel(Cancel::Graceful),
+            Action::CancelNow => self.cancel(Cancel::Now),
+            Action::AcceptWork => self.end_run(Command::Accept),
+            Action::CloseFailed => self.end_run(Command::Close),
+            Action::ConfirmClaim => self.confirm_claim(),
+            other => {
+                self.guard.disturb(self.now.ms);
+                self.act(other)
             }
         }
     }
@@ -199,10 +213,9 @@ impl App {
             Action::AskBack => self.ask_step(StepKind::Back),
             Action::AskFork => self.ask_step(StepKind::Fork),
             Action::GrantReplans => return self.submit(Command::GrantReplans, None),
-            Action::RefuseClaim if self.run.confirming().is_some() => {
+            Action::RefuseClaim => {
                 self.popups.push(Popup::Words { asks: Asks::WrongClaim, line: Composer::default() });
             }
-            Action::RefuseClaim => self.say("no check asks for your word", Role::Dim),
             Action::AskCancel => self.popups.push(Popup::Cancel),
             Action::AskRaise => self.ask_raise(),
             Action::AskPlan => {
@@ -346,13 +359,7 @@ impl App {
     }
 
     fn withdraw(&mut self) -> Vec<Out> {
-        match self.last_queued() {
-            Some(id) => self.submit(Command::Withdraw(id), None),
-            None => {
-                self.say("nothing of yours waits to be told", Role::Dim);
-                Vec::new()
-            }
-        }
+        self.last_queued().map_or_else(Vec::new, |id| self.submit(Command::Withdraw(id), None))
     }
 
     fn step(&mut self, rows: isize) {
@@ -398,9 +405,6 @@ impl App {
 
     fn view(&mut self) {
         if self.focus == Focus::Activity && self.popups.is_empty() {
-            if self.run.iteration.n == 0 {
-                return self.say("nothing has happened yet", Role::Dim);
-            }
             let first = self.seen.activity.as_ref().map(|view| view.top.0);
             let (title, body) = activity::whole(self, first);
             let popup = Popup::Whole { title, call: None, body: Arc::new(body), scroll: Scroll::START };

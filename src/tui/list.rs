@@ -15,6 +15,10 @@ use ratatui::widgets::Block;
 use ratatui::widgets::Paragraph;
 
 use crate::domain::budget::Limit;
+use crate::domain::cells::cells;
+use crate::domain::cells::fit;
+use crate::domain::cells::pad;
+use crate::domain::cells::wrap_at_most;
 use crate::domain::id::RunId;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
@@ -30,6 +34,7 @@ use crate::tui::app::Moment;
 use crate::tui::app::View;
 use crate::tui::composer::Composer;
 use crate::tui::keymap;
+use crate::tui::keymap::Binding;
 use crate::tui::keymap::Place;
 use crate::tui::moment;
 use crate::tui::scroll::Anchor;
@@ -40,11 +45,7 @@ use crate::tui::sources::Keys;
 use crate::tui::sources::Signals;
 use crate::tui::terminal::Screen;
 use crate::tui::text::age;
-use crate::tui::text::cells;
 use crate::tui::text::dollars;
-use crate::tui::text::fit;
-use crate::tui::text::pad;
-use crate::tui::text::wrap_at_most;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
 use crate::tui::view::cut;
@@ -409,13 +410,9 @@ pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
     match list.help {
         Some(scroll) => {
             let area = Rect { height: area.height.saturating_sub(1), ..area };
-            Some(draw_help(
-                frame,
-                area,
-                &[Place::Runs, Place::Moving, Place::Goal, Place::Anywhere],
-                scroll,
-                list.palette,
-            ))
+            let places = [Place::Runs, Place::Moving, Place::Goal, Place::Anywhere];
+            let rows: Vec<&Binding> = places.iter().flat_map(|place| keymap::rows(*place)).collect();
+            Some(draw_help(frame, area, &rows, scroll, list.palette))
         }
         None => view,
     }

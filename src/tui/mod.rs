@@ -22,6 +22,7 @@ pub mod sources;
 pub mod terminal;
 pub mod text;
 pub mod theme;
+pub mod vain;
 pub mod view;
 pub mod waiting;
 pub mod word;
