@@ -123,9 +123,9 @@ async fn store(places: &Places) -> Finding {
         Ok(took) if took > Duration::from_millis(50) => finding(
             "store",
             Standing::Partial,
-            format!("a record is durable after {took:?}; the disk is slow, so is each step"),
+            format!("a record is durable after {took:.1?}; the disk is slow, so is each step"),
         ),
-        Ok(took) => finding("store", Standing::Ok, format!("a record is durable after {took:?}")),
+        Ok(took) => finding("store", Standing::Ok, format!("a record is durable after {took:.1?}")),
         Err(error) => finding("store", Standing::Missing, format!("{error:#}")),
     }
 }

@@ -411,7 +411,9 @@ pub fn document() -> String {
     let mut out = String::from(
         "# Keys\n\nWritten from the table in `src/tui/keymap.rs` (`UPDATE_DOCS=1 cargo test keys_are_documented`).\n\
          Deciding keys count only after the call has been still on the screen for half a second, and allowing only \
-         after its last line was shown (docs/SAFETY.md, typed-ahead guard).\n",
+         after its last line was shown (docs/SAFETY.md, typed-ahead guard).\n\n\
+         The last row of the screen and the help (F1) name only keys that can do something as the run stands; any other \
+         says why it does nothing.\n",
     );
     for place in Place::ALL {
         let mut heading = place.phrase().to_string();

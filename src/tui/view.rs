@@ -8,6 +8,7 @@ pub mod leave;
 pub mod lineage;
 pub mod plan;
 pub mod popups;
+pub mod runs;
 pub mod spend;
 pub mod waiting;
 
