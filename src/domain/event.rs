@@ -57,12 +57,13 @@ pub struct Record {
     /// Active time of the run up to here.
     pub active: Span,
     /// What happened.
+    #[serde(with = "crate::domain::tagged")]
     pub event: Event,
 }
 
-/// What happened.
+/// What happened. Written and read as `domain/tagged.rs` says, with its name under `type`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Event {
     /// The run was created. Always the first record.
     RunCreated {
@@ -572,6 +573,7 @@ pub enum ClaimVerdict {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::domain::tagged;
 
     #[test]
     fn the_name_is_the_tag_of_the_record() {
@@ -583,7 +585,8 @@ mod tests {
             Event::CheckStarted { index: 0 },
         ];
         for event in events {
-            assert_eq!(serde_json::to_value(&event).unwrap()["type"], event.name());
+            let written = tagged::serialize(&event, serde_json::value::Serializer).unwrap();
+            assert_eq!(written["type"], event.name());
         }
     }
 }

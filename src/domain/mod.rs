@@ -40,6 +40,7 @@ pub mod standing;
 pub mod status;
 mod stored;
 pub mod summary;
+pub(crate) mod tagged;
 pub mod terms;
 pub mod text;
 pub mod time;

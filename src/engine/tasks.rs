@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use tokio::sync::broadcast;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -199,6 +200,9 @@ impl Tasks {
         work: impl Future<Output = Outcome> + Send + 'static,
         fallback: impl FnOnce() -> Outcome + Send + 'static,
     ) {
+        // Boxed, because a runtime's whole handling of a task is built for each type of task.
+        let work: BoxFuture<'static, Outcome> = Box::pin(work);
+        let fallback: Box<dyn FnOnce() -> Outcome + Send> = Box::new(fallback);
         self.set.spawn(async move {
             match AssertUnwindSafe(work).catch_unwind().await {
                 Ok(outcome) => (outcome, flight),

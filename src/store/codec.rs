@@ -112,6 +112,7 @@ struct WholeOut<'a> {
     at: Timestamp,
     active: Span,
     prev: String,
+    #[serde(with = "crate::domain::tagged")]
     event: &'a Event,
 }
 
@@ -122,6 +123,7 @@ struct WholeIn {
     at: Timestamp,
     active: Span,
     prev: String,
+    #[serde(with = "crate::domain::tagged")]
     event: Event,
 }
 
@@ -271,8 +273,9 @@ fn read_whole(json: &[u8], seq: Seq) -> Result<WholeIn, Unfit> {
         });
     }
     let raised = upcast::raise(read_json(json, seq)?, version, &upcast::STEPS);
+    // By way of its text: to read a record from values as well would be built a second time, for every type within.
     raised
-        .and_then(|record| serde_json::from_value(record).ok())
+        .and_then(|record| serde_json::from_str(&record.to_string()).ok())
         .ok_or_else(|| Unfit::Damaged(format!("record {seq} is not of the format that it names ({version})")))
 }
 

@@ -25,8 +25,6 @@ use nix::unistd::UnlinkatFlags;
 use nix::unistd::fchown;
 use nix::unistd::linkat;
 use nix::unistd::unlinkat;
-use similar::ChangeTag;
-use similar::TextDiff;
 
 use crate::domain::limits;
 use crate::domain::text::one_line;
@@ -44,6 +42,8 @@ use crate::tools::Prepared;
 use crate::tools::Scene;
 use crate::tools::TITLE_MAX_CHARS;
 use crate::tools::arguments::problem;
+use crate::tools::diff;
+use crate::tools::diff::Difference;
 use crate::tools::names;
 use crate::tools::place;
 use crate::tools::place::Kind;
@@ -51,9 +51,6 @@ use crate::tools::place::Place;
 use crate::tools::preimage;
 use crate::tools::read_file::text_of;
 use crate::tools::read_file::too_large;
-
-/// Lines of context in a diff.
-const CONTEXT_LINES: usize = 3;
 
 /// A file as it is before a change.
 pub(crate) struct Before {
@@ -106,7 +103,7 @@ pub(crate) fn prepare(
     let plan = Plan::new(scene, place, before, Some(after.into_bytes()), done)?;
     let facts = facts(place, &plan, shown_change);
     let work = move |_: &_| make(&plan);
-    Ok(Prepared { facts, action: Box::new(FileWork { on_cancel: OnCancel::Wait, work }) })
+    Ok(Prepared { facts, action: FileWork::action(OnCancel::Wait, work) })
 }
 
 /// Puts what the file at `place` held earlier in the place of what it holds now, `before`; without `after`, removes the
@@ -153,8 +150,8 @@ fn split(place: &Place) -> Result<(PathBuf, Vec<OsString>), Problem> {
 
 /// A change as people see it.
 struct Shown {
-    added: usize,
-    removed: usize,
+    added: u32,
+    removed: u32,
     diff: String,
 }
 
@@ -169,13 +166,9 @@ impl Shown {
                 ("", place.shown.as_str(), note)
             }
         };
-        // Without a deadline: the same files must give the same diff whenever they are compared. The work is bounded
-        // by the heuristics of the algorithm and by the size of the files.
-        let diff = TextDiff::from_lines(old, after);
-        let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
-        let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
-        let unified = diff.unified_diff().context_radius(CONTEXT_LINES).header(old_name, &place.shown).to_string();
-        Shown { added, removed, diff: note + &unified }
+        let Difference { added, removed, text } = diff::compare(old, after);
+        let names = if text.is_empty() { String::new() } else { format!("--- {old_name}\n+++ {}\n", place.shown) };
+        Shown { added, removed, diff: note + &names + &text }
     }
 }
 

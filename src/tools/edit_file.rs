@@ -131,7 +131,7 @@ fn mismatch(place: &Place, asked: &Arguments, text: &str, matches: usize) -> Res
         ..Facts::default()
     };
     let work = move |_: &_| Executed::ended(OutcomeKind::Failed, problem.text);
-    Ok(Prepared { facts, action: Box::new(FileWork { on_cancel: OnCancel::Leave, work }) })
+    Ok(Prepared { facts, action: FileWork::action(OnCancel::Leave, work) })
 }
 
 /// What may have gone wrong with a text that is not in the file.

@@ -91,7 +91,7 @@ impl Tool for ListDir {
         };
         let scene = scene.clone();
         let work = move |cancel: &CancellationToken| list(&scene, &place, depth, cancel);
-        Ok(Prepared { facts, action: Box::new(FileWork { on_cancel: OnCancel::Leave, work }) })
+        Ok(Prepared { facts, action: FileWork::action(OnCancel::Leave, work) })
     }
 }
 

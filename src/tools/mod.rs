@@ -4,6 +4,7 @@
 mod arguments;
 mod change;
 mod checks;
+mod diff;
 mod edit_file;
 mod environment;
 mod family;
@@ -350,15 +351,23 @@ pub(crate) enum OnCancel {
 }
 
 /// An action of blocking work on files.
-pub(crate) struct FileWork<Work> {
-    /// What a cancel means.
-    pub(crate) on_cancel: OnCancel,
-    /// The work; it looks at the token now and then.
-    pub(crate) work: Work,
+pub(crate) struct FileWork {
+    on_cancel: OnCancel,
+    work: Box<dyn FnOnce(&CancellationToken) -> Executed + Send>,
+}
+
+impl FileWork {
+    /// What a cancel means, and the work; it looks at the token now and then.
+    pub(crate) fn action(
+        on_cancel: OnCancel,
+        work: impl FnOnce(&CancellationToken) -> Executed + Send + 'static,
+    ) -> Box<dyn Action> {
+        Box::new(FileWork { on_cancel, work: Box::new(work) })
+    }
 }
 
 #[async_trait]
-impl<Work: FnOnce(&CancellationToken) -> Executed + Send + 'static> Action for FileWork<Work> {
+impl Action for FileWork {
     async fn run(self: Box<Self>, _call: CallId, reins: Reins) -> Executed {
         let FileWork { on_cancel, work } = *self;
         let cancel = reins.cancel.clone();

@@ -101,7 +101,7 @@ impl Tool for ReadFile {
             ..Facts::default()
         };
         let work = move |_: &_| read(&place.path, &place.shown, range);
-        Ok(Prepared { facts, action: Box::new(FileWork { on_cancel: OnCancel::Leave, work }) })
+        Ok(Prepared { facts, action: FileWork::action(OnCancel::Leave, work) })
     }
 }
 

@@ -135,7 +135,7 @@ impl Tool for SearchFiles {
         };
         let scene = scene.clone();
         let work = move |cancel: &CancellationToken| search(&scene, &place, &query, cancel);
-        Ok(Prepared { facts, action: Box::new(FileWork { on_cancel: OnCancel::Leave, work }) })
+        Ok(Prepared { facts, action: FileWork::action(OnCancel::Leave, work) })
     }
 }
 
