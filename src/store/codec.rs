@@ -276,7 +276,7 @@ fn read_whole(json: &[u8], seq: Seq) -> Result<WholeIn, Unfit> {
     let raised = upcast::raise(read_json(json, seq)?, version, &upcast::STEPS);
     // By way of its text: to read a record from values as well would be built a second time, for every type within.
     raised
-        .and_then(|record| serde_json::from_str(&record.to_string()).ok())
+        .and_then(|record| serde_json::from_slice(record.to_string().as_bytes()).ok())
         .ok_or_else(|| Unfit::Damaged(format!("record {seq} is not of the format that it names ({version})")))
 }
 
