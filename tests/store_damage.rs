@@ -4,6 +4,8 @@
 
 mod store_support;
 
+#[path = "store_support/beginning.rs"]
+mod beginning;
 #[path = "store_support/records.rs"]
 mod records;
 #[path = "store_support/small.rs"]
@@ -15,8 +17,8 @@ use std::path::PathBuf;
 use std::sync::Once;
 use std::time::Duration;
 
+use beginning::run_id;
 use records::noise;
-use records::run_id;
 use records::said;
 use small::small_run;
 use store_support::home;
