@@ -34,9 +34,10 @@ use crate::store::StoreError;
 use crate::store::look::Survey;
 use crate::store::repair::Repair;
 use crate::store::transfer;
+use crate::telling;
 
 /// Does it, and gives the exit status.
-pub fn carry_out(ground: &Ground, what: Archive) -> anyhow::Result<u8> {
+pub async fn carry_out(ground: &Ground, what: Archive) -> anyhow::Result<u8> {
     match what {
         Archive::Export { run, out } => export(ground, &run, out.as_deref()),
         Archive::Import { file, as_new } => import(ground, &file, as_new),
@@ -45,10 +46,13 @@ pub fn carry_out(ground: &Ground, what: Archive) -> anyhow::Result<u8> {
             let id = ground.home.find(&run)?;
             let survey = ground.home.survey(&id)?;
             let lines = audit::audit(&survey.records, if payloads { Payloads::Shown } else { Payloads::Hashed });
-            output::put(&if json { audit::json(&lines) } else { audit::text(&lines) });
+            output::put(&match json {
+                true => audit::json(&lines),
+                false => audit::text(&lines) + &audit::total(&survey.records),
+            });
             Ok(complain(&id, &survey))
         }
-        Archive::Remove { run, yes } => keeping::remove(ground, &run, yes),
+        Archive::Remove { run, yes } => keeping::remove(ground, &run, yes).await,
         Archive::Repair { run } => mend(ground, &run),
     }
 }
@@ -218,6 +222,7 @@ fn import(ground: &Ground, path: &Path, as_new: bool) -> anyhow::Result<u8> {
     let count = carried.records.len();
     own.map_or(Ok(()), |record| carried.push(record))?;
     let run = ground.home.import(&id, &carried)?;
+    telling::pass_over(ground, &run);
     output::put(&format!("imported {count} records as run {id} · {}{}", show::parting(&run), brought(&run)));
     Ok(0)
 }

@@ -8,6 +8,9 @@ use crate::cli::lineage::Branch;
 use crate::domain::budget::Limit;
 use crate::domain::event::OwnerMode;
 use crate::domain::id::ClientId;
+use crate::domain::id::Seq;
+use crate::domain::lineage::Behind;
+use crate::domain::lineage::behind;
 use crate::domain::run::Run;
 use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
@@ -32,6 +35,10 @@ use crate::order;
 use crate::rehearsal;
 
 pub mod restoring;
+
+/// What branching off does, whoever asks for it.
+pub const FORK_DOES: &str = "It begins with a copy of what came up to the end of that iteration. Its limits count anew, \
+                             nothing is allowed in advance, and files are as they are now.";
 
 /// Does it, and gives the exit status.
 pub async fn carry_out(ground: &Ground, what: Branch) -> anyhow::Result<u8> {
@@ -58,7 +65,7 @@ pub async fn carry_out(ground: &Ground, what: Branch) -> anyhow::Result<u8> {
         }
         Branch::Fork { run, iteration, goal } => {
             let (run, told) = fork(ground, &run, iteration, goal, &held::client())?;
-            output::put(&format!("{told}\n{}", show::parting(&run)));
+            output::put(&format!("{told}{}", show::parting(&run)));
         }
     }
     Ok(0)
@@ -93,6 +100,12 @@ pub async fn rewind<'a>(
     Ok((Standing { held, records, behind }, told))
 }
 
+/// What a step does not undo, whoever asks for it; that there is nothing is said, too.
+pub fn after_it(behind: &Behind) -> String {
+    let text = show::behind(behind);
+    if text.is_empty() { "Nothing that came after it changed anything.\n".to_string() } else { text }
+}
+
 /// Branches off after an iteration, the last closed one if none is named. Gives the new run, which nobody holds, and what
 /// is to be told of it. Errors when the parent is held or can't be read.
 pub fn fork(
@@ -105,6 +118,7 @@ pub fn fork(
     let parent = ground.home.find(prefix)?;
     let survey = ground.home.survey(&parent)?;
     let (beginning, iteration) = lineage::beginning(&survey.records, asked)?;
+    let after = behind(&survey.records, beginning.last().map_or(Seq(0), |record| record.seq));
     let lines = survey.lines.get(..beginning.len()).unwrap_or_default();
     let child = launch::new_id()?;
     let past = launch::fold(&child, beginning)?;
@@ -140,10 +154,10 @@ pub fn fork(
         rehearsal::copy(&from, &to).map_err(|error| Obstacle::Stopped(format!("{error:#}")))?;
     }
     let told = format!(
-        "run {child} branches off from run {} after its iteration {iteration}; its limits count anew, nothing is \
-         allowed in advance (trust is {}), and files are as they are now",
+        "run {child} branches off from run {} after its iteration {iteration} (trust is {})\n{FORK_DOES}\n{}",
         parent.short(),
         run.trust,
+        after_it(&after),
     );
     Ok((run, told))
 }

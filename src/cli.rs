@@ -357,6 +357,10 @@ enum Word {
         output: OutputWords,
     },
     /// List the runs
+    #[command(
+        after_help = "On a terminal it is as wide as that is: a table where there is room, else a few lines for each \
+                            run.\nInto a pipe or a file goes the table, one line for each run; programs read --json."
+    )]
     Runs {
         #[command(flatten)]
         form: FormWords,

@@ -15,6 +15,7 @@ use crate::config::ConfigError;
 use crate::config::Places;
 use crate::config::Settings;
 use crate::domain::budget::Axis;
+use crate::domain::cells::wrap;
 use crate::domain::event::OwnerMode;
 use crate::domain::limits;
 use crate::domain::model::Dialect;
@@ -75,18 +76,25 @@ pub async fn examine(places: &Places, settings: Result<&Settings, &ConfigError>)
     all
 }
 
-/// The report as text, and whether nothing is missing.
-pub fn report(all: &[Finding]) -> (String, bool) {
-    let line = |one: &Finding| {
-        let word = match one.standing {
-            Standing::Ok => "OK",
-            Standing::Partial => "PARTIAL",
-            Standing::Missing => "MISSING",
-        };
-        format!("{word:<8} {:<14} {}\n", one.what, transcript(&one.text))
-    };
+/// The report as text, and whether nothing is missing. Where a width is given, in cells, as that of a terminal, what is
+/// longer goes on below; into a pipe or a file it goes as it is.
+pub fn report(all: &[Finding], width: Option<usize>) -> (String, bool) {
     let is_whole = all.iter().all(|one| one.standing != Standing::Missing);
-    (all.iter().map(line).collect(), is_whole)
+    (all.iter().map(|one| told(one, width)).collect(), is_whole)
+}
+
+fn told(one: &Finding, width: Option<usize>) -> String {
+    let word = match one.standing {
+        Standing::Ok => "OK",
+        Standing::Partial => "PARTIAL",
+        Standing::Missing => "MISSING",
+    };
+    let head = format!("{word:<8} {:<14} ", one.what);
+    let text = transcript(&one.text);
+    let Some(width) = width else { return format!("{head}{text}\n") };
+    let room = width.saturating_sub(head.len());
+    let rows: Vec<String> = text.lines().flat_map(|line| wrap(line, room)).collect();
+    format!("{head}{}\n", rows.join(&format!("\n{}", " ".repeat(head.len()))))
 }
 
 fn finding(what: &'static str, standing: Standing, text: impl Into<String>) -> Finding {
@@ -116,9 +124,9 @@ async fn store(places: &Places) -> Finding {
         Ok(took) if took > Duration::from_millis(50) => finding(
             "store",
             Standing::Partial,
-            format!("a record is durable after {took:?}; the disk is slow, so is each step"),
+            format!("a record is durable after {took:.1?}; the disk is slow, so is each step"),
         ),
-        Ok(took) => finding("store", Standing::Ok, format!("a record is durable after {took:?}")),
+        Ok(took) => finding("store", Standing::Ok, format!("a record is durable after {took:.1?}")),
         Err(error) => finding("store", Standing::Missing, format!("{error:#}")),
     }
 }
@@ -165,8 +173,15 @@ fn daily(places: &Places, settings: &Settings) -> Finding {
     if !places.state.exists() {
         return finding("daily budget", Standing::Ok, format!("nothing of {limit} is spent"));
     }
-    match Ledger::new(places.state.clone(), settings.daily()).spent(SystemClock::start().now()) {
-        Ok(spent) => finding("daily budget", Standing::Ok, format!("{spent} of {limit} spent or held in 24 hours")),
+    let (ledger, now) = (Ledger::new(places.state.clone(), settings.daily()), SystemClock::start().now());
+    match ledger.mend(now).and_then(|mended| Ok((mended, ledger.spent(now)?))) {
+        Ok((mended, spent)) => {
+            let counted = format!("{spent} of {limit} spent or held in 24 hours");
+            match mended.phrase() {
+                None => finding("daily budget", Standing::Ok, counted),
+                Some(phrase) => finding("daily budget", Standing::Partial, format!("{counted}; {phrase}")),
+            }
+        }
         Err(error) => finding("daily budget", Standing::Missing, error.to_string()),
     }
 }
@@ -321,5 +336,36 @@ fn terminal() -> Finding {
             Standing::Partial,
             format!("{term}; the locale is not UTF-8, so lines and marks may look odd"),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_is_not_written_over_its_edge_and_a_pipe_gets_a_line_each() {
+        let all = [
+            finding("guard", Standing::Ok, "children run under it and end with it"),
+            finding("runs", Standing::Missing, "3 in all; damaged: 222222222222: its database can't be read\nat all"),
+        ];
+        let narrow = "\
+OK       guard          children run under it and end with
+                        it
+MISSING  runs           3 in all; damaged: 222222222222: its
+                        database can't be read
+                        at all
+";
+        assert_eq!(report(&all, Some(60)), (narrow.to_string(), false));
+        let wide = "\
+OK       guard          children run under it and end with it
+MISSING  runs           3 in all; damaged: 222222222222: its database can't be read
+                        at all
+";
+        assert_eq!(report(&all, Some(120)).0, wide);
+        assert_eq!(
+            report(&all[..1], None),
+            ("OK       guard          children run under it and end with it\n".to_string(), true)
+        );
     }
 }

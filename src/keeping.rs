@@ -28,6 +28,7 @@ use crate::policy::keeping::Keep;
 use crate::store::StoreError;
 use crate::store::place::Home;
 use crate::store::remove::Removal;
+use crate::telling;
 
 /// The removal in the background. Dropping it has it stop after the run that it is at, and waits a moment for that.
 #[derive(Debug)]
@@ -47,12 +48,14 @@ impl Drop for Keeping {
 /// Removes what is not kept any more, on a thread of its own. Whenever the process ends, each run is whole or on its
 /// way out.
 pub fn begin(ground: &Ground) -> Keeping {
-    let (home, keep, now) = (ground.home.clone(), ground.settings.keep(), ground.clock.now());
+    let (own, now) = (ground.clone(), ground.clock.now());
+    let runtime = tokio::runtime::Handle::current();
     let is_over = Arc::new(AtomicBool::new(false));
     let (alive, ended) = mpsc::channel();
     let told = is_over.clone();
     let work = move || {
-        tidy(&home, keep, now, &told);
+        let tell = |id: &RunId| runtime.block_on(telling::tell_rest(&own, id));
+        tidy(&own.home, own.settings.keep(), now, &told, tell);
         drop(alive);
     };
     if let Err(error) = std::thread::Builder::new().name("keeping".to_string()).spawn(work) {
@@ -61,8 +64,15 @@ pub fn begin(ground: &Ground) -> Keeping {
     Keeping { is_over, ended }
 }
 
-/// Removes what is not kept any more, until it `is_over`. What can't be removed is logged and stays. Blocks.
-pub fn tidy(home: &Home, keep: Keep, now: Timestamp, is_over: &AtomicBool) {
+/// Removes what is not kept any more, until it `is_over`. What can't be removed is logged and stays, and so does a run
+/// of which not all could be told that is due to be. Blocks.
+pub fn tidy(
+    home: &Home,
+    keep: Keep,
+    now: Timestamp,
+    is_over: &AtomicBool,
+    tell: impl Fn(&RunId) -> Result<(), String>,
+) {
     if let Err(error) = home.sweep() {
         tracing::warn!(%error, "what is left of removed runs stays for now");
     }
@@ -71,6 +81,13 @@ pub fn tidy(home: &Home, keep: Keep, now: Timestamp, is_over: &AtomicBool) {
         Err(error) => return tracing::warn!(%error, "old runs are not removed this time"),
     };
     for id in due {
+        if let Err(why) = tell(&id) {
+            tracing::warn!(run = %id, why, "a run that had ended was not removed: not all of it is told yet");
+            if is_over.load(Ordering::SeqCst) {
+                return;
+            }
+            continue;
+        }
         match home.remove(&id, Run::is_ended) {
             Ok(Removal::Done(_)) => {
                 tracing::info!(run = %id, "a run that had ended was removed; it is not kept any more");
@@ -105,15 +122,22 @@ pub fn outlook(home: &Home, keep: Keep, now: Timestamp) -> Result<String, StoreE
 }
 
 /// Removes one run on request, after the operator said yes. Gives the exit status.
-pub fn remove(ground: &Ground, prefix: &str, is_agreed: bool) -> anyhow::Result<u8> {
+pub async fn remove(ground: &Ground, prefix: &str, is_agreed: bool) -> anyhow::Result<u8> {
     let id = ground.home.find(prefix)?;
     if !is_agreed && !agrees(&id)? {
         output::put_aside("nothing was removed\n");
         return Ok(exit::REFUSED);
     }
+    let told = telling::tell_rest(ground, &id).await;
     match ground.home.remove(&id, Run::is_ended)? {
         Removal::Done(summary) => {
             tracing::info!(run = %id, "a run was removed on request");
+            if let Err(why) = told {
+                let why = transcript(&why);
+                output::put_aside(&format!(
+                    "tiller: the command of notify.command was not told all that happened in it: {why}\n"
+                ));
+            }
             output::put(&format!("run {id} is removed: {}\n", transcript(&summary.goal)));
             Ok(0)
         }

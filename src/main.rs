@@ -36,6 +36,7 @@ use tiller::headless::exit;
 use tiller::headless::exit::Obstacle;
 use tiller::headless::output;
 use tiller::headless::show;
+use tiller::headless::table;
 use tiller::keeping;
 use tiller::launch;
 use tiller::launch::Ground;
@@ -143,7 +144,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
     };
     let settings = settings(&places, &options);
     if ask == Ask::Doctor {
-        let (text, is_whole) = doctor::report(&doctor::examine(&places, settings.as_ref()).await);
+        let (text, is_whole) = doctor::report(&doctor::examine(&places, settings.as_ref()).await, terminal::columns());
         output::put(&text);
         return Ok(if is_whole { 0 } else { exit::CONFIGURATION });
     }
@@ -189,7 +190,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         Ask::Runs(form) => {
             let all = ground.home.list()?;
             output::put(&match form {
-                Form::Text => show::runs(&all, ground.clock.now()),
+                Form::Text => table::runs(&all, ground.clock.now(), terminal::columns()),
                 Form::Json => show::runs_json(&all),
             });
             Ok(0)
@@ -201,7 +202,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
             Ok(0)
         }
         Ask::Branch(what) => branch::carry_out(&ground, what).await,
-        Ask::Archive(what) => archive::carry_out(&ground, what),
+        Ask::Archive(what) => archive::carry_out(&ground, what).await,
         Ask::Doctor => Ok(0),
     }
 }
@@ -261,7 +262,7 @@ async fn open(ground: &Ground, options: &Options) -> anyhow::Result<u8> {
     if options.output == Output::Fitting && launch::has_screen() {
         return rooms::browse(ground, options).await;
     }
-    output::put(&show::runs(&ground.home.list()?, ground.clock.now()));
+    output::put(&table::runs(&ground.home.list()?, ground.clock.now(), terminal::columns()));
     Ok(0)
 }
 
@@ -280,6 +281,7 @@ async fn watch(ground: &Ground, seat: Seat, output: Output, first: Option<Comman
         Output::Json => Style::Json,
     };
     let id = seat.id.clone();
+    seat.notes.iter().for_each(|note| output::put_aside(&format!("tiller: {}\n", transcript(note))));
     // A new run is shown from its first record on, one that is resumed from where it stands.
     let session = match first {
         None => Session { client: seat.client(), id, run: None, style, first },
@@ -332,7 +334,10 @@ async fn show_run(ground: &Ground, prefix: &str, form: Form) -> anyhow::Result<u
                 let only: Vec<Listed> = ground.home.list()?.into_iter().filter(|one| is_named(one, &id)).collect();
                 output::put(&match form {
                     Form::Text => {
-                        format!("held by {holder}; this is its summary\n{}", show::runs(&only, ground.clock.now()))
+                        format!(
+                            "held by {holder}; this is its summary\n{}",
+                            table::runs(&only, ground.clock.now(), terminal::columns())
+                        )
                     }
                     Form::Json => show::runs_json(&only),
                 });

@@ -120,18 +120,12 @@ impl Rooms<'_> {
     /// Finds out what a step would not undo, for the room to ask about it.
     async fn look(&mut self, seat: &Seat, step: Step) {
         let does = match step.kind {
-            StepKind::Back => "What came after it is hidden, not removed. Money and counts stay.",
-            StepKind::Fork => {
-                "A new run begins with a copy of what came up to its end, and works at once. Its limits count anew, and \
-                 nothing is allowed in advance."
-            }
+            StepKind::Back => "What came after it is hidden, not removed. Money and counts stay.".to_string(),
+            StepKind::Fork => format!("A new run, which works at once. {}", branch::FORK_DOES),
         };
         match seat.behind(step.iteration).await {
             Ok(behind) => {
-                let text = show::behind(&behind);
-                let none = "Nothing that came after it changed anything.".to_string();
-                let undone = if text.is_empty() { vec![none] } else { text.lines().map(String::from).collect() };
-                let told = undone.into_iter().chain([does.to_string()]).collect();
+                let told = branch::after_it(&behind).lines().map(String::from).chain([does]).collect();
                 self.doubt = Some(Doubt { step, told });
             }
             Err(error) => self.said = Some(format!("{error:#}")),
@@ -183,7 +177,7 @@ impl Rooms<'_> {
             draft: home.read_draft(&id),
             alerts: self.ground.settings.alerts(),
             doubt: self.doubt.take(),
-            said: self.said.take(),
+            said: self.said.take().or_else(|| (!seat.notes.is_empty()).then(|| seat.notes.join("; "))),
         };
         let keep = move |draft: &str| {
             if let Err(error) = home.write_draft(&id, draft) {

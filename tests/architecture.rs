@@ -35,6 +35,7 @@ const ROOF: &[&str] = &[
     "held",
     "archive",
     "keeping",
+    "telling",
     "branch",
     "doctor",
     "rooms",

@@ -95,6 +95,20 @@ fn what_happened_after_the_place_is_listed() {
     told.check(0, &["[not undone] these happened after it", "write_file", "NOTICE.txt"]);
 }
 
+/// A completed run is not gone back in, but branched off from; what it did since the place is told.
+fn a_fork_goes_back_to_its_beginning_only(stage: &Stage, child: &str, parent: &str) {
+    let told = stage.ask(&["fork", child, "2"]);
+    told.check(0, &["[not undone] these happened after it", "NOTICE.txt"]);
+    let grandchild = told.out.split_whitespace().nth(1).unwrap().to_string();
+    let why = "iteration 1 belongs to run";
+    stage.ask(&["fork", &grandchild, "1"]).check(3, &[why, "branched off after iteration 2", "nothing changed"]);
+    stage.ask(&["cancel", &grandchild]).check(0, &["recorded"]);
+    let told = stage.ask(&["rewind", &grandchild, "1"]);
+    told.check(3, &[why, &format!("go back in run {}", &child[..5]), "or branch off from it"]);
+    assert!(!told.err.contains(&parent[..6]), "{told}");
+    std::fs::remove_dir_all(stage.run_dir(&grandchild)).unwrap();
+}
+
 #[test]
 fn s_66_a_fork_and_its_parent_go_on_apart() {
     let (stage, parent) = parked();
@@ -106,7 +120,10 @@ fn s_66_a_fork_and_its_parent_go_on_apart() {
             "branches off from run",
             "after its iteration 1",
             "is queued",
-            "nothing is allowed in advance (trust is ask)",
+            "(trust is ask)",
+            "It begins with a copy of what came up to the end of that iteration.",
+            "nothing is allowed in advance",
+            "Nothing that came after it changed anything.",
         ],
     );
     assert_eq!(contents(stage.run_dir(&parent)), before, "the parent was touched");
@@ -115,6 +132,7 @@ fn s_66_a_fork_and_its_parent_go_on_apart() {
     shown.check(0, &["[fork]", &parent]);
     complete(&stage, &child);
     assert_eq!(contents(stage.run_dir(&parent)), before, "the parent was touched");
+    a_fork_goes_back_to_its_beginning_only(&stage, &child, &parent);
     complete(&stage, &parent);
     // Each has a folder of its own, and its own money.
     assert!(stage.run_dir(&child).join("workspace/NOTICE.txt").exists());

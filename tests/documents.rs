@@ -7,6 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 
+use tiller::domain::control;
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -191,6 +193,23 @@ fn trees_events_and_rows_are_read() {
     assert_eq!(events(source), ["run_created", "left"]);
     assert_eq!(rows("| a | b |\n| --- | --- |\n| `c` | d e |\ntext | no\n"), [["a", "b"], ["`c`", "d e"]]);
     assert_eq!(section("## A\none\n## B\ntwo\n", "## A"), "\none");
+}
+
+#[test]
+fn the_page_of_scripts_has_every_tool_with_its_arguments() {
+    let page = fs::read_to_string(root().join("docs/SCRIPT.md")).unwrap();
+    let rows: Vec<&str> = page.lines().skip_while(|line| *line != "## The tools").collect();
+    let rows = rows.iter().take_while(|line| **line != "## Where a script goes").filter(|line| line.starts_with("| `"));
+    let written: BTreeSet<String> = rows.map(|row| row.split(" | ").take(2).collect::<Vec<_>>().join(" | ")).collect();
+    let specs = tiller::launch::tools_anywhere().specs().into_iter().chain(control::specs().iter().cloned());
+    let told = specs.map(|spec| {
+        let required: Vec<&str> =
+            spec.schema["required"].as_array().into_iter().flatten().filter_map(|name| name.as_str()).collect();
+        let mark = |name: &String| format!("`{name}`{}", if required.contains(&name.as_str()) { "" } else { "?" });
+        let names: Vec<String> = spec.schema["properties"].as_object().unwrap().keys().map(mark).collect();
+        format!("| `{}` | {}", spec.name, names.join(", "))
+    });
+    assert_eq!(written, told.collect());
 }
 
 #[test]

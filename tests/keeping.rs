@@ -68,7 +68,7 @@ fn now() -> Timestamp {
 }
 
 fn tidy(home: &Home, keep: Keep, now: Timestamp) {
-    keeping::tidy(home, keep, now, &AtomicBool::new(false));
+    keeping::tidy(home, keep, now, &AtomicBool::new(false), |_| Ok(()));
 }
 
 fn damage(stage: &Stage, id: &str) {

@@ -59,10 +59,10 @@ use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::OutcomeKind;
 use tiller::tui::app::Moment;
 use tiller::tui::app::Msg;
-use tiller::tui::list;
 use tiller::tui::list::List;
 use tiller::tui::list::ListOptions;
 use tiller::tui::past::Reading;
+use tiller::tui::view::runs;
 
 const GOAL: &str = "fix the failing parser tests";
 
@@ -461,7 +461,7 @@ fn check_list(name: &str, runs: &[Listed], prepare: impl Fn(&mut List)) {
         let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
         terminal
             .draw(|frame| {
-                list::draw(frame, &list);
+                runs::draw(frame, &list);
             })
             .unwrap();
         insta::assert_snapshot!(format!("{name}_{}x{}", size.0, size.1), story::text_of(&terminal));

@@ -12,6 +12,7 @@ use crate::domain::budget::Limit;
 use crate::domain::budget::ReservationId;
 use crate::domain::id::CallId;
 use crate::domain::id::InterjectionId;
+use crate::domain::id::RunId;
 use crate::domain::limits;
 use crate::domain::lineage::NotABoundary;
 use crate::domain::money::MicroUsd;
@@ -302,13 +303,16 @@ impl fmt::Display for Refusal {
             Refusal::Ended(status) => {
                 write!(out, "the run has ended ({}); {}", status.phrase(), status.way_on().unwrap_or_default())
             }
-            Refusal::NotABoundary(NotABoundary { asked, nearest: Some(nearest) }) => {
+            Refusal::NotABoundary(NotABoundary { asked, before: Some((parent, begins)), .. }) => {
+                out.write_str(&before_its_beginning(*asked, parent, *begins))
+            }
+            Refusal::NotABoundary(NotABoundary { asked, nearest: Some(nearest), before: None }) => {
                 write!(
                     out,
                     "iteration {asked} is not a closed one of this run; nothing changed; the nearest is {nearest}"
                 )
             }
-            Refusal::NotABoundary(NotABoundary { nearest: None, .. }) => {
+            Refusal::NotABoundary(NotABoundary { nearest: None, before: None, .. }) => {
                 write!(
                     out,
                     "no iteration of this run is closed yet, so there is nowhere to go back to; nothing changed"
@@ -379,3 +383,12 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
+
+/// Why a fork goes back no further than to its own beginning, in a sentence.
+pub fn before_its_beginning(asked: u32, parent: &RunId, begins: u32) -> String {
+    format!(
+        "iteration {asked} belongs to run {parent}, from which this run branched off after iteration {begins}; it goes \
+         back no further than that; nothing changed; go back in run {parent}, or branch off from it",
+        parent = parent.short()
+    )
+}

@@ -47,12 +47,14 @@ pub struct Lineage {
 }
 
 /// An iteration that is not closed, or not part of the visible history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotABoundary {
     /// What was asked for.
     pub asked: u32,
     /// The nearest iteration that would do; nothing when none is closed yet.
     pub nearest: Option<u32>,
+    /// Where the run branched off, if what was asked for is before that.
+    pub before: Option<(RunId, u32)>,
 }
 
 /// A call that may have changed something.
@@ -112,13 +114,18 @@ pub fn boundaries(records: &[Record]) -> Vec<(u32, Seq)> {
 }
 
 /// The record that closed an iteration of the visible history.
+#[allow(clippy::wildcard_enum_match_arm, reason = "it looks for one event; others, and those to come, do not matter")]
 pub fn boundary(records: &[Record], asked: u32) -> Result<Seq, NotABoundary> {
     let closed = boundaries(records);
     match closed.iter().find(|(n, _)| *n == asked) {
         Some((_, seq)) => Ok(*seq),
         None => {
             let nearest = closed.iter().map(|(n, _)| *n).min_by_key(|n| n.abs_diff(asked));
-            Err(NotABoundary { asked, nearest })
+            let forked = records.iter().rev().find_map(|record| match &record.event {
+                Event::Forked { parent, iteration, .. } => Some((parent.clone(), *iteration)),
+                _ => None,
+            });
+            Err(NotABoundary { asked, nearest, before: forked.filter(|(_, begins)| (1..*begins).contains(&asked)) })
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod approval;
 pub mod asking;
 pub mod budget;
 pub mod calls;
+pub mod cells;
 pub mod claims;
 pub mod command;
 pub mod context;

@@ -394,7 +394,7 @@ impl Run {
 
     /// The check that waits for the operator's word on the claim.
     pub fn confirming(&self) -> Option<usize> {
-        match self.iteration.claim.as_ref().map(|claim| &claim.stage) {
+        match self.iteration.claim.as_ref().filter(|_| !self.is_ended()).map(|claim| &claim.stage) {
             Some(ClaimStage::Asking(index)) => Some(*index),
             Some(
                 ClaimStage::Passed(_)
@@ -440,6 +440,11 @@ impl Run {
     /// What the operator is waited for, in the model's order. The first of them holds up the run.
     pub fn waiting(&self) -> Vec<(&ToolCall, Waits)> {
         self.ordered_calls().filter_map(|call| self.waits(call).map(|waits| (call, waits))).collect()
+    }
+
+    /// How many things the operator is waited for: calls, and a claim that a check asks about.
+    pub fn waiting_count(&self) -> usize {
+        self.waiting().len() + usize::from(self.confirming().is_some())
     }
 
     /// What this call waits for from the operator.

@@ -57,7 +57,7 @@ impl Summary {
             spent: run.pool.spent(),
             cost_limit: run.pool.limits().on(Axis::Cost),
             iterations: run.iteration.n,
-            waiting: u32::try_from(run.waiting().len()).unwrap_or(u32::MAX),
+            waiting: u32::try_from(run.waiting_count()).unwrap_or(u32::MAX),
             rehearsal: run.terms.rehearsal,
         }
     }

@@ -59,6 +59,17 @@ impl Asking {
         }
     }
 
+    /// The question in short, for below what was printed since it was asked.
+    pub fn again_below(&self, run: &Run) -> String {
+        match self {
+            Asking::Call(prompt) => prompt.again_below(run),
+            Asking::Run { about, .. } => {
+                let head = about.head(run);
+                format!("{}\n{}", head.lines().next().unwrap_or_default(), about.line())
+            }
+        }
+    }
+
     /// What a line means as an answer. `at` is when it was typed.
     pub fn read(&mut self, line: &str, at: Instant, now: Instant) -> Meaning {
         match self {

@@ -4,8 +4,6 @@
 //! nobody can be asked, the run is parked already, and the commands that decide are printed.
 
 use std::io::IsTerminal;
-use std::time::Duration;
-use std::time::Instant;
 
 use jiff::tz::TimeZone;
 use tokio::signal::unix::SignalKind;
@@ -14,20 +12,14 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::command::Command;
-use crate::domain::event::Record;
 use crate::domain::fold::Broken;
 use crate::domain::id::RunId;
-use crate::domain::id::Seq;
-use crate::domain::limits;
 use crate::domain::run::Run;
-use crate::domain::status::Status;
-use crate::headless::asking::Asking;
 use crate::headless::input::Typed;
 use crate::headless::input::typed;
 use crate::headless::output::Printer;
-use crate::headless::prompt::Meaning;
-use crate::headless::prompt::read_unasked;
-use crate::headless::text::title;
+use crate::headless::room::Room;
+use crate::headless::room::hurry;
 use crate::protocol::client::Client;
 use crate::protocol::client::Update;
 
@@ -42,7 +34,9 @@ pub mod orders;
 pub mod output;
 pub mod prompt;
 pub mod restoring;
+pub(crate) mod room;
 pub mod show;
+pub mod table;
 pub mod text;
 
 /// Why a run can't be shown any further. The run itself is as its journal says.
@@ -186,177 +180,16 @@ pub async fn show_in(session: Session, world: World) -> Result<Run, HeadlessErro
     room.run.ok_or(HeadlessError::Empty)
 }
 
-/// Returns a while after the program was asked to leave: nothing is printed for longer.
-async fn hurry(leave: &CancellationToken) {
-    leave.cancelled().await;
-    tokio::time::sleep(Duration::from_millis(limits::LEAVE_PATIENCE.0)).await;
-}
-
-/// What a session knows.
-struct Room {
-    id: RunId,
-    run: Option<Run>,
-    style: Style,
-    zone: TimeZone,
-    asking: Option<Asking>,
-    /// The newest record that a command was answered with; until it is here, the replica is behind.
-    acknowledged: Seq,
-    /// Whether lines may still be typed.
-    hears: bool,
-    /// When leaving is given up on, once it was begun.
-    left_by: Option<tokio::time::Instant>,
-    /// What is to be printed.
-    text: String,
-    /// What is to be told beside it.
-    note: String,
-}
-
-impl Room {
-    fn new(id: RunId, run: Option<Run>, style: Style, zone: TimeZone) -> Room {
-        let opening = run.as_ref().map(|run| show::opening(run, &zone)).unwrap_or_default();
-        let text = match style {
-            Style::Plain | Style::Asking => opening,
-            Style::Json => String::new(),
-        };
-        let hears = style == Style::Asking;
-        let (asking, acknowledged, left_by, note) = (None, Seq(0), None, String::new());
-        Room { id, run, style, zone, asking, acknowledged, hears, left_by, text, note }
-    }
-
-    fn take(&mut self, records: &[Record]) -> Result<(), HeadlessError> {
-        for record in records {
-            let run = match &mut self.run {
-                Some(run) => {
-                    run.apply(record)?;
-                    run
-                }
-                None => self.run.insert(Run::begin(self.id.clone(), record)?),
-            };
-            match self.style {
-                Style::Plain | Style::Asking => self.text += &lines::lines(record, run, &self.zone),
-                Style::Json => {
-                    self.text += &serde_json::to_string(record)?;
-                    self.text.push('\n');
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Says something to the person, not as a record.
-    fn tell(&mut self, text: &str) {
-        match self.style {
-            Style::Plain | Style::Asking => self.text += text,
-            Style::Json => self.note += text,
-        }
-    }
-
-    /// Sends a command; says whether it was accepted.
-    async fn submit(&mut self, client: &Client, command: Command) -> bool {
-        let answer = client.submit(command).await;
-        self.asking = None;
-        match answer {
-            Ok(seq) => self.acknowledged = self.acknowledged.max(seq),
-            Err(refusal) => {
-                self.tell(&format!("[refused] {}\n", title(&refusal.to_string())));
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Asks for what waits, unless it is asked for already.
-    fn ask(&mut self) {
-        let Some(run) = &self.run else { return };
-        if !self.hears || self.left_by.is_some() || run.seq < self.acknowledged {
-            return;
-        }
-        if self.asking.as_ref().is_some_and(|asking| asking.holds(run)) {
-            return;
-        }
-        let (asking, text) = Asking::of(run, Instant::now()).unzip();
-        self.asking = asking;
-        self.text += &text.unwrap_or_default();
-    }
-
-    async fn hear(&mut self, client: &Client, typed: &Typed) {
-        let meaning = match &mut self.asking {
-            Some(asking) => asking.read(&typed.line, typed.at, Instant::now()),
-            None => read_unasked(&typed.line),
-        };
-        match meaning {
-            Meaning::Command(command) => drop(self.submit(client, command).await),
-            Meaning::Both(first, second) => {
-                if self.submit(client, first).await {
-                    self.submit(client, second).await;
-                }
-            }
-            Meaning::Reply(text) => self.tell(&text),
-            Meaning::Nothing => {}
-        }
-    }
-
-    async fn leave(&mut self, client: &Client) {
-        let patience = Duration::from_millis(limits::LEAVE_PATIENCE.0);
-        // The engine gives what runs as long to end; twice that is more than it needs to say so.
-        self.left_by = Some(tokio::time::Instant::now() + 2 * patience);
-        if tokio::time::timeout(patience, self.submit(client, Command::Leave)).await.is_err() {
-            self.tell("[refused] the engine does not answer; what it had recorded is kept\n");
-        }
-    }
-
-    fn is_leaving(&self) -> bool {
-        self.left_by.is_some()
-    }
-
-    /// Returns when leaving has taken too long; never before it was begun.
-    async fn patience(&self) {
-        match self.left_by {
-            Some(moment) => tokio::time::sleep_until(moment).await,
-            None => std::future::pending().await,
-        }
-    }
-
-    /// Whether nothing will happen by itself, and nobody can make it happen here.
-    fn is_settled(&self, client: &Client) -> bool {
-        let Some(run) = &self.run else { return false };
-        if client.is_behind() || run.seq < self.acknowledged || run.is_busy() {
-            return false;
-        }
-        match &run.status {
-            Status::Completed(_) | Status::Failed(_) | Status::Cancelled => true,
-            Status::Queued | Status::Running => false,
-            Status::Parked(_) if self.is_leaving() => true,
-            Status::Parked(_) if run.wakes_at().is_some() => false,
-            Status::Parked(_) => self.asking.is_none() || !self.hears,
-        }
-    }
-
-    /// The last words: how the run was left, and what gets it further.
-    fn part(&mut self) {
-        let text = self.run.as_ref().map(show::parting).unwrap_or_default();
-        self.tell(&text);
-    }
-
-    async fn print(&mut self, out: &Printer, aside: &Printer, leave: &CancellationToken) {
-        let (text, note) = (std::mem::take(&mut self.text), std::mem::take(&mut self.note));
-        let printed = async {
-            aside.print(note).await;
-            out.print(text).await;
-        };
-        tokio::select! {
-            () = printed => {}
-            () = hurry(leave) => {}
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
 
+    use std::time::Duration;
+    use std::time::Instant;
+
     use super::*;
     use crate::domain::approval::Decision;
+    use crate::domain::event::Record;
     use crate::domain::model::FailureClass;
     use crate::domain::money::MicroUsd;
     use crate::domain::run::Waits;

@@ -73,6 +73,19 @@ impl Prompt {
             .is_some_and(|(call, waits)| call.id == self.call && *waits == self.waits && call.digest() == self.digest)
     }
 
+    /// The question in short, for below what was printed since it was asked.
+    pub fn again_below(&self, run: &Run) -> String {
+        let Some(call) = run.calls.get(&self.call) else { return String::new() };
+        let head = head(call, self.waits, self.digest.as_ref());
+        // Of a question its own first line says more than that there is one.
+        let about = match self.waits {
+            Waits::Decision | Waits::Outcome => None,
+            Waits::Answer => self.whole.lines().next(),
+        };
+        let lines = head.lines().take(1).chain(about);
+        lines.chain([question_line(self.waits).trim_end()]).map(|line| format!("{line}\n")).collect()
+    }
+
     /// What a line means as an answer. `at` is when it was typed.
     pub fn read(&mut self, line: &str, at: Instant, now: Instant) -> Meaning {
         if at < self.asked_at + Duration::from_millis(limits::KEY_GUARD.0) {

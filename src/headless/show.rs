@@ -20,7 +20,6 @@ use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::summary::Listed;
 use crate::domain::summary::Summary;
-use crate::domain::time::Timestamp;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::ToolCall;
 use crate::headless::lines::created;
@@ -34,7 +33,6 @@ use crate::headless::orders::further;
 use crate::headless::orders::question;
 use crate::headless::prompt::head;
 use crate::headless::prompt::whole;
-use crate::headless::text::ago;
 use crate::headless::text::block;
 use crate::headless::text::clock;
 use crate::headless::text::title;
@@ -146,7 +144,7 @@ pub fn opening(run: &Run, zone: &TimeZone) -> String {
 }
 
 /// A word for a run that its journal calls running although no process drives it.
-fn health(status: &Status, is_held: bool) -> &'static str {
+pub(crate) fn health(status: &Status, is_held: bool) -> &'static str {
     match status {
         Status::Running if !is_held => ", interrupted: its process is gone",
         Status::Running
@@ -270,50 +268,6 @@ fn waiting_json(run: &Run, call: &ToolCall, waits: Waits) -> Value {
     })
 }
 
-/// All runs as a table, in the order given.
-pub fn runs(all: &[Listed], now: Timestamp) -> String {
-    if all.is_empty() {
-        return "there are no runs; `tiller \"GOAL\"` starts one\n".to_string();
-    }
-    let heading = ["RUN", "STATUS", "WHEN", "SPENT", "ITERATIONS", "WAITING", "GOAL"].map(ToString::to_string);
-    let rows: Vec<[String; 7]> = std::iter::once(heading).chain(all.iter().map(|one| row(one, now))).collect();
-    let widths: Vec<usize> =
-        (0..7).map(|column| rows.iter().map(|row| cell(row, column).chars().count()).max().unwrap_or(0)).collect();
-    rows.iter().map(|row| table_line(row, &widths)).collect()
-}
-
-fn row(listed: &Listed, now: Timestamp) -> [String; 7] {
-    match listed {
-        Listed::Run { summary, held_by } => {
-            let held = held_by.map_or(String::new(), |process| format!(", held by process {process}"));
-            let rehearsal = if summary.rehearsal { " (rehearsal)" } else { "" };
-            [
-                summary.id.short().to_string(),
-                format!("{}{}{held}{rehearsal}", summary.status.phrase(), health(&summary.status, held_by.is_some())),
-                ago(now.since(summary.updated)),
-                format!("{} of {}", summary.spent, limit_phrase(Axis::Cost, summary.cost_limit)),
-                summary.iterations.to_string(),
-                summary.waiting.to_string(),
-                title(&summary.goal),
-            ]
-        }
-        Listed::Damaged { id, why } => {
-            let none = String::new;
-            [id.short().to_string(), "damaged".to_string(), none(), none(), none(), none(), title(why)]
-        }
-    }
-}
-
-fn cell(row: &[String; 7], column: usize) -> &str {
-    row.get(column).map(String::as_str).unwrap_or_default()
-}
-
-fn table_line(row: &[String; 7], widths: &[usize]) -> String {
-    let cells: String =
-        row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}  ", width = *width)).collect();
-    format!("{}\n", cells.trim_end())
-}
-
 /// All runs, one JSON object a line.
 pub fn runs_json(all: &[Listed]) -> String {
     all.iter()
@@ -334,9 +288,7 @@ mod tests {
     use crate::domain::command::Policy;
     use crate::domain::id::RUN_ID_LENGTH;
     use crate::domain::id::RunId;
-    use crate::domain::time::Span;
     use crate::headless::fixture::Desk;
-    use crate::headless::fixture::NOW;
     use crate::headless::fixture::asks_for;
     use crate::headless::fixture::plans;
 
@@ -384,30 +336,16 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_a_table() {
-        assert_eq!(runs(&[], NOW.at), "there are no runs; `tiller \"GOAL\"` starts one\n");
+    fn runs_are_lines_for_programs() {
         let summary = Box::new(Summary::of(&waiting()));
-        let free =
-            Summary { cost_limit: crate::domain::budget::Limit::Unlimited, rehearsal: true, ..(*summary).clone() };
+        let damaged = RunId::from_entropy([9; RUN_ID_LENGTH]);
         let all = [
             Listed::Run { summary, held_by: Some(4711) },
-            Listed::Run { summary: Box::new(free), held_by: None },
-            Listed::Damaged { id: RunId::from_entropy([9; RUN_ID_LENGTH]), why: "record 3\nis gone".to_string() },
+            Listed::Damaged { id: damaged, why: "record 3\nis gone".to_string() },
         ];
-        let table = "\
-RUN     STATUS                                             WHEN        SPENT               ITERATIONS  WAITING  GOAL
-777777  parked: waiting for approval, held by process 4711  2 min ago  $0.00 of $5.00      2           1        make it
-777777  parked: waiting for approval (rehearsal)            2 min ago  $0.00 of UNLIMITED  2           1        make it
-999999  damaged                                                                                                 record 3 is gone
-";
-        let squeezed = |text: &str| text.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-        let drawn = runs(&all, NOW.at.plus(Span::seconds(130)));
-        assert_eq!(squeezed(&drawn), squeezed(table));
-        let goals: Vec<Option<usize>> = drawn.lines().map(|line| line.find("make it").or(line.find("GOAL"))).collect();
-        assert_eq!((goals[0], goals[1]), (goals[1], goals[2]));
         let lines = runs_json(&all);
         let json: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(json[0].pointer("/held_by"), Some(&json!(4711)));
-        assert_eq!(json[2].pointer("/damaged"), Some(&json!("999999999999")));
+        assert_eq!(json[1].pointer("/damaged"), Some(&json!("999999999999")));
     }
 }

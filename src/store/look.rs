@@ -145,6 +145,16 @@ fn survey_copies(site: &Site, copied: impl Fn() -> Result<Option<TempDir>, Fault
     Ok(anew)
 }
 
+/// Looks at the journal of a run that somebody holds, in a copy that was made while they may write. All that was
+/// acknowledged before is in it, or it is not whole: then another copy may do.
+pub(crate) fn survey_held(site: &Site, scratch: &Path) -> Result<Survey, Fault> {
+    let marks = marks(site)?;
+    let copy = copied(&site.store(), scratch)?;
+    // They may name what is not in this copy.
+    before::sweep_dispensable(copy.path())?;
+    survey_at(copy.path(), &site.run, &marks)
+}
+
 /// A lock on the store of a run that nobody holds; nothing when there is no store. Errors with `Busy`.
 pub(crate) fn patiently(site: &Site, lock: fn(&Path) -> io::Result<Option<File>>) -> Result<Option<File>, Fault> {
     // sled lets go of a store that was just closed on threads of its own.

@@ -9,6 +9,7 @@ pub mod look;
 pub mod memory;
 pub mod place;
 pub mod recall;
+mod recount;
 pub mod remove;
 pub mod repair;
 pub mod sled;

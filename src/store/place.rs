@@ -258,10 +258,15 @@ impl Home {
         written.map_err(|error| disk(format!("keeping the draft of run {id}"), &error))
     }
 
-    /// The last record that a sink was told of; nothing when it was never told of this run.
-    pub fn read_told(&self, id: &RunId, sink: &str) -> Option<Seq> {
-        let bytes = files::read(&self.run_dir(id).join(SINKS), limits::SIDE_FILE_MAX_BYTES).ok()?;
-        serde_json::from_slice::<BTreeMap<String, Seq>>(&bytes).ok()?.get(sink).copied()
+    /// The last record that a sink was told of; nothing when it was never told of this run. Errors, in the end of a
+    /// sentence, when nobody can tell.
+    pub fn read_told(&self, id: &RunId, sink: &str) -> Result<Option<Seq>, String> {
+        let bytes = match files::read(&self.run_dir(id).join(SINKS), limits::SIDE_FILE_MAX_BYTES) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            bytes => bytes.map_err(|error| format!("{SINKS}: {error}"))?,
+        };
+        let told = serde_json::from_slice::<BTreeMap<String, Seq>>(&bytes);
+        Ok(told.map_err(|_| format!("{SINKS} is damaged"))?.get(sink).copied())
     }
 
     /// Keeps the last record that a sink was told of.

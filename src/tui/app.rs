@@ -363,7 +363,7 @@ impl App {
 
     /// The window title.
     pub fn window_title(&self) -> String {
-        let waiting = match self.waiting.len() {
+        let waiting = match self.run.waiting_count() {
             0 => String::new(),
             count => format!("({count}) "),
         };

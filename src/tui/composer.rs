@@ -6,10 +6,10 @@ use crossterm::event::KeyModifiers;
 use tui_textarea::CursorMove;
 use tui_textarea::TextArea;
 
+use crate::domain::cells::cells;
+use crate::domain::cells::chop;
 use crate::domain::limits;
 use crate::domain::visible::transcript;
-use crate::tui::text::cells;
-use crate::tui::text::chop;
 
 /// A text field.
 #[derive(Clone, Debug, Default)]

@@ -142,7 +142,7 @@ impl App {
         let name = keymap::Chord::of(key).name();
         let text = match held {
             Held::Early => {
-                format!("{name} came too early and was dropped: the call must be still on the screen for half a second")
+                format!("{name} came too early and was dropped: the call must rest for half a second")
             }
             Held::Unread => {
                 let end = keymap::key_of(Action::Bottom);

@@ -351,7 +351,13 @@ pub const TABLE: &[Binding] = &[
         "it happened; what came of it can be told",
     ),
     row(Place::Outcome, &[letter('u')], Action::Decide(Choice::NotHappened), "did not", "it did not happen"),
-    row(Place::Outcome, &[letter('r')], Action::Decide(Choice::RunAgain), "again", "run it again: a new approval"),
+    row(
+        Place::Outcome,
+        &[letter('r')],
+        Action::Decide(Choice::RunAgain),
+        "again",
+        "ask to run it again: it waits for your leave once more",
+    ),
     row(Place::Outcome, &[letter('s')], Action::Decide(Choice::Skip), "skip", "go on without knowing"),
     row(Place::Outcome, &[letter('v')], Action::View, "whole", "the whole call, with sizes and line numbers"),
     row(Place::Question, &[key(KeyCode::Enter)], Action::WriteAnswer, "answer", "write the answer in the composer"),
@@ -405,7 +411,9 @@ pub fn document() -> String {
     let mut out = String::from(
         "# Keys\n\nWritten from the table in `src/tui/keymap.rs` (`UPDATE_DOCS=1 cargo test keys_are_documented`).\n\
          Deciding keys count only after the call has been still on the screen for half a second, and allowing only \
-         after its last line was shown (docs/SAFETY.md, typed-ahead guard).\n",
+         after its last line was shown (docs/SAFETY.md, typed-ahead guard).\n\n\
+         The last row of the screen and the help (F1) name only keys that can do something as the run stands; any other \
+         says why it does nothing.\n",
     );
     for place in Place::ALL {
         let mut heading = place.phrase().to_string();

@@ -3,6 +3,7 @@
 //! have them done (docs/ENGINE.md §15).
 
 use crate::domain::command::Command;
+use crate::domain::command::before_its_beginning;
 use crate::domain::status::Status;
 use crate::tui::action::Action;
 use crate::tui::app::App;
@@ -61,35 +62,28 @@ pub fn ways_on() -> String {
 }
 
 impl App {
-    /// Asks for the iteration, if the run is at rest and has one to go to.
+    /// Asks for the iteration.
     pub(crate) fn ask_step(&mut self, kind: StepKind) {
-        let is_at_rest = matches!(self.run.status, Status::Parked(_)) || self.run.is_ended();
-        let last = self.run.history.last().map(|closed| closed.n);
-        match (last, kind, &self.run.status) {
-            (_, StepKind::Back, Status::Completed(_)) => {
-                self.say("a completed run is never opened again; branch off from it", Role::Warning);
-            }
-            (Some(last), ..) if is_at_rest => {
-                let line = Composer::suggesting(&last.to_string());
-                self.popups.push(Popup::Words { asks: Asks::Iteration(kind), line });
-            }
-            (Some(_), ..) => self.say("the run works; pause it first", Role::Warning),
-            (None, ..) => self.say("no iteration is closed yet, so there is nothing to go to", Role::Warning),
-        }
+        let last = self.run.history.last().map_or(0, |closed| closed.n);
+        self.popups.push(Popup::Words { asks: Asks::Iteration(kind), line: Composer::suggesting(&last.to_string()) });
     }
 
     /// Takes the number of the iteration; the room is left to see what the step would not undo.
     pub(crate) fn submit_iteration(&mut self, kind: StepKind, line: Composer) -> Vec<Out> {
         let asked = line.text().trim().parse::<u32>().ok();
-        match asked.filter(|n| self.run.history.iter().any(|closed| closed.n == *n)) {
-            Some(iteration) => vec![Out::Look(Step { kind, iteration })],
-            None => {
+        let before = self.run.lineage.as_ref().zip(asked).filter(|(own, asked)| (1..own.iteration).contains(asked));
+        let is_closed = |n: &u32| self.run.history.iter().any(|closed| closed.n == *n);
+        let why = match (before, asked.filter(is_closed)) {
+            (Some((own, asked)), _) => before_its_beginning(asked, &own.parent, own.iteration),
+            (None, Some(iteration)) => return vec![Out::Look(Step { kind, iteration })],
+            (None, None) => {
                 let last = self.run.history.last().map_or(0, |closed| closed.n);
-                self.popups.push(Popup::Words { asks: Asks::Iteration(kind), line });
-                self.say(format!("give the number of a closed iteration, {last} at most"), Role::Warning);
-                Vec::new()
+                format!("give the number of a closed iteration, {last} at most")
             }
-        }
+        };
+        self.popups.push(Popup::Words { asks: Asks::Iteration(kind), line });
+        self.say(why, Role::Warning);
+        Vec::new()
     }
 
     /// Takes the word that has the step done; anything else leaves all as it is.

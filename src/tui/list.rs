@@ -1,4 +1,4 @@
-//! The list of runs, and the text field for a new goal: what one sees where no run is open.
+//! The list of runs, and the text field for a new goal: what one sees where no run is open. `view/runs.rs` draws it.
 
 use std::io;
 use std::time::Duration;
@@ -6,22 +6,10 @@ use std::time::Duration;
 use crossterm::event::Event;
 use crossterm::event::KeyEvent;
 use crossterm::event::KeyEventKind;
-use ratatui::Frame;
-use ratatui::layout::Constraint;
-use ratatui::layout::Layout;
-use ratatui::layout::Rect;
-use ratatui::text::Line;
-use ratatui::widgets::Block;
-use ratatui::widgets::Paragraph;
 
-use crate::domain::budget::Limit;
 use crate::domain::id::RunId;
 use crate::domain::limits;
-use crate::domain::money::MicroUsd;
-use crate::domain::status::ParkReason;
-use crate::domain::status::Status;
 use crate::domain::summary::Listed;
-use crate::domain::summary::Summary;
 use crate::domain::terms::Goal;
 use crate::domain::visible::title;
 use crate::engine::clock::SystemClock;
@@ -32,39 +20,14 @@ use crate::tui::composer::Composer;
 use crate::tui::keymap;
 use crate::tui::keymap::Place;
 use crate::tui::moment;
-use crate::tui::scroll::Anchor;
 use crate::tui::scroll::Scroll;
-use crate::tui::scroll::lay;
 use crate::tui::sources::Heard;
 use crate::tui::sources::Keys;
 use crate::tui::sources::Signals;
 use crate::tui::terminal::Screen;
-use crate::tui::text::age;
-use crate::tui::text::cells;
-use crate::tui::text::dollars;
-use crate::tui::text::fit;
-use crate::tui::text::pad;
-use crate::tui::text::wrap_at_most;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
-use crate::tui::view::cut;
-use crate::tui::view::footer::Field;
-use crate::tui::view::footer::draw_field;
-use crate::tui::view::footer::draw_key_row;
-use crate::tui::view::footer::labelled;
-use crate::tui::view::header::mark;
-use crate::tui::view::piece;
-use crate::tui::view::popups::draw_help;
-use crate::tui::view::two_sided;
-
-/// Cells of a row up to the goal: the pointer, the mark and the name.
-const NAME_CELLS: usize = 13;
-/// Cells of the goal that the age and the money give way to.
-const GOAL_CELLS: usize = 12;
-/// Cells of the age.
-const AGE_CELLS: usize = 14;
-/// Cells of the money.
-const SPENT_CELLS: usize = 17;
+use crate::tui::view::runs;
 
 /// What the operator chose.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +69,7 @@ pub async fn runs(list: impl Fn() -> Result<Vec<Listed>, String>, mut options: L
     loop {
         screen.set_title("tiller".to_string())?;
         let mut seen = None;
-        screen.draw(|frame| seen = draw(frame, &listed))?;
+        screen.draw(|frame| seen = runs::draw(frame, &listed))?;
         listed.seen = seen;
         let refresh = Duration::from_millis(limits::RUNS_REFRESH.0);
         let heard = tokio::select! {
@@ -165,15 +128,22 @@ pub enum Asked {
 pub struct List {
     /// The present.
     pub now: Moment,
-    palette: Palette,
-    greeting: String,
+    /// The colours.
+    pub(crate) palette: Palette,
+    /// The sentence above the list.
+    pub(crate) greeting: String,
     process: u32,
-    notice: Option<(String, Role)>,
-    listed: Vec<Listed>,
+    /// The sentence below it.
+    pub(crate) notice: Option<(String, Role)>,
+    /// The runs, in the order in which they are shown.
+    pub(crate) listed: Vec<Listed>,
     selected: Option<RunId>,
-    writes: bool,
-    goal: Composer,
-    help: Option<Scroll>,
+    /// Whether the text field has the keys.
+    pub(crate) writes: bool,
+    /// The text field.
+    pub(crate) goal: Composer,
+    /// How far the help is scrolled, while it is open.
+    pub(crate) help: Option<Scroll>,
     last_stop_ms: Option<u64>,
     seen: Option<View>,
 }
@@ -217,7 +187,8 @@ impl List {
         self.goal.text()
     }
 
-    fn places(&self) -> Vec<Place> {
+    /// The places whose keys work now, the nearest first.
+    pub(crate) fn places(&self) -> Vec<Place> {
         match (self.help, self.writes) {
             (Some(_), _) => vec![Place::Moving, Place::Anywhere],
             (None, true) => vec![Place::Goal, Place::Anywhere],
@@ -326,11 +297,12 @@ impl List {
     }
 
     /// The process that holds a run, if it is not this one.
-    fn elsewhere(&self, held_by: Option<u32>) -> Option<u32> {
+    pub(crate) fn elsewhere(&self, held_by: Option<u32>) -> Option<u32> {
         held_by.filter(|pid| *pid != self.process)
     }
 
-    fn place(&self) -> usize {
+    /// Which of the runs is selected.
+    pub(crate) fn place(&self) -> usize {
         let is_selected = |one: &Listed| Some(id_of(one)) == self.selected.as_ref();
         self.listed.iter().position(is_selected).unwrap_or(0)
     }
@@ -378,216 +350,4 @@ fn id_of(listed: &Listed) -> &RunId {
         Listed::Run { summary, .. } => &summary.id,
         Listed::Damaged { id, .. } => id,
     }
-}
-
-/// Draws the list, and says where it stands.
-pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
-    let area = frame.area();
-    let greeting_most = if area.height >= 16 { 3 } else { 1 };
-    let greeting = wrap_at_most(&title(&list.greeting, 600), usize::from(area.width).saturating_sub(2), greeting_most);
-    let field_rows = u16::try_from(list.goal.rows(usize::from(area.width).saturating_sub(12)).0.len()).unwrap_or(1);
-    let about = if area.height >= 16 { detail_lines(list, usize::from(area.width)) } else { Vec::new() };
-    let [head, middle, detail, banner, field, keys] = Layout::vertical([
-        Constraint::Length(1 + u16::try_from(greeting.len()).unwrap_or(1)),
-        Constraint::Min(1),
-        Constraint::Length(u16::try_from(about.len()).unwrap_or(0)),
-        Constraint::Length(1),
-        Constraint::Length(field_rows.clamp(1, (area.height / 3).max(1))),
-        Constraint::Length(1),
-    ])
-    .areas(area);
-    draw_head(frame, head, list, greeting);
-    let view = if list.listed.is_empty() { draw_empty(frame, middle, list) } else { draw_rows(frame, middle, list) };
-    frame.render_widget(Paragraph::new(about), detail);
-    let (text, role) = list.notice.clone().unwrap_or((String::new(), Role::Dim));
-    let line = Line::from(cut(vec![piece(format!(" {text}"), role, list.palette)], usize::from(area.width)));
-    frame.render_widget(Paragraph::new(line), banner);
-    let has_keys = list.writes && list.help.is_none();
-    let hint = if list.writes { "what is to be reached, in a sentence or two…" } else { "" };
-    draw_field(frame, field, &list.goal, Field { prompt: " new goal › ", hint, has_keys, palette: list.palette });
-    draw_key_row(frame, keys, &labelled(&list.places(), &[Action::Close, Action::Stop]), list.palette);
-    match list.help {
-        Some(scroll) => {
-            let area = Rect { height: area.height.saturating_sub(1), ..area };
-            Some(draw_help(
-                frame,
-                area,
-                &[Place::Runs, Place::Moving, Place::Goal, Place::Anywhere],
-                scroll,
-                list.palette,
-            ))
-        }
-        None => view,
-    }
-}
-
-fn draw_head(frame: &mut Frame<'_>, area: Rect, list: &List, greeting: Vec<String>) {
-    let width = usize::from(area.width);
-    let unfinished = list.listed.iter().filter(|one| match one {
-        Listed::Run { summary, .. } => !summary.status.is_end(),
-        Listed::Damaged { .. } => false,
-    });
-    let runs = list.listed.len();
-    let count = format!("{runs} {}, {} unfinished ", if runs == 1 { "run" } else { "runs" }, unfinished.count());
-    let name = vec![piece(" tiller", Role::Strong, list.palette), piece("  runs", Role::Dim, list.palette)];
-    let mut rows = vec![two_sided(name, vec![piece(count, Role::Dim, list.palette)], width)];
-    let line = |row: String| Line::from(cut(vec![piece(format!(" {row}"), Role::Dim, list.palette)], width));
-    rows.extend(greeting.into_iter().map(line));
-    frame.render_widget(Paragraph::new(rows), area);
-}
-
-fn draw_empty(frame: &mut Frame<'_>, area: Rect, list: &List) -> Option<View> {
-    let inner = framed(frame, area, list);
-    let width = usize::from(inner.width);
-    let texts = [
-        ("", Role::Text),
-        ("No run yet.", Role::Strong),
-        ("", Role::Text),
-        (
-            "Write below what is to be reached and press Enter. The agent makes a plan and works on it alone.",
-            Role::Text,
-        ),
-        ("", Role::Text),
-        (
-            "Whatever may change something waits on the screen for your word. All that happens is kept in a journal: \
-             you can leave at any time, and so can the electricity; resuming goes on exactly there.",
-            Role::Text,
-        ),
-    ];
-    let rows = texts.iter().flat_map(|(text, role)| {
-        let rows = wrap_at_most(text, width.saturating_sub(4).min(90), 6);
-        rows.into_iter().map(|row| Line::from(cut(vec![piece(format!("  {row}"), *role, list.palette)], width)))
-    });
-    frame.render_widget(Paragraph::new(rows.collect::<Vec<_>>()), inner);
-    None
-}
-
-fn framed(frame: &mut Frame<'_>, area: Rect, list: &List) -> Rect {
-    let role = if list.writes { Role::Frame } else { Role::Focused };
-    let block = Block::bordered().border_style(list.palette.style(role));
-    let inner = block.inner(area);
-    frame.render_widget(block, area);
-    inner
-}
-
-fn draw_rows(frame: &mut Frame<'_>, area: Rect, list: &List) -> Option<View> {
-    let inner = framed(frame, area, list);
-    let (width, height) = (usize::from(inner.width), usize::from(inner.height));
-    let first = list.place().saturating_sub(height / 2);
-    let scroll = Scroll { anchor: Anchor::At { block: first, row: 0 }, nudge: 0 };
-    let laid = lay(list.listed.len(), scroll, height, |place| {
-        list.listed.get(place).map(|one| vec![row(one, place == list.place(), list, width)]).unwrap_or_default()
-    });
-    let view = View { scroll: laid.scroll(), top: (laid.first, laid.row), height };
-    frame.render_widget(Paragraph::new(laid.lines), inner);
-    Some(view)
-}
-
-fn row(listed: &Listed, is_selected: bool, list: &List, width: usize) -> Line<'static> {
-    let pointer = if is_selected { "▸" } else { " " };
-    let strong = if is_selected { Role::Strong } else { Role::Text };
-    match listed {
-        Listed::Damaged { id, why } => {
-            let left = vec![
-                piece(format!(" {pointer} ✗ "), Role::Bad, list.palette),
-                piece(format!("{}  ", id.short()), Role::Dim, list.palette),
-                piece(format!("damaged: {}", title(why, 300)), Role::Bad, list.palette),
-            ];
-            Line::from(cut(left, width))
-        }
-        Listed::Run { summary, held_by } => {
-            let status = status_now(summary, *held_by);
-            let (mark, role) = mark(&status);
-            let left = vec![
-                piece(format!(" {pointer} "), strong, list.palette),
-                piece(format!("{mark} "), role, list.palette),
-                piece(format!("{}  ", summary.id.short()), Role::Dim, list.palette),
-                piece(title(&summary.goal, limits::TODO_TITLE_MAX_CHARS), strong, list.palette),
-            ];
-            // The name and the status stay; the money, then the age, then the goal give way to them.
-            let state = fit(&state(summary, &status, list.elsewhere(*held_by)), width.saturating_sub(NAME_CELLS + 3));
-            let mut room = width.saturating_sub(NAME_CELLS + GOAL_CELLS + 3 + cells(&state));
-            let mut right = vec![piece(format!("  {state}"), role, list.palette)];
-            let old = (width >= 60 && room >= AGE_CELLS + 2).then(|| age(list.now.at.since(summary.updated)));
-            if let Some(old) = &old {
-                room -= AGE_CELLS + 2;
-                right.push(piece(format!("  {}", pad(old, AGE_CELLS)), Role::Dim, list.palette));
-            }
-            if width >= 90 && room >= SPENT_CELLS + 2 {
-                let money = piece(format!("  {}", pad(&spent(summary), SPENT_CELLS)), Role::Dim, list.palette);
-                right.insert(1, money);
-            }
-            right.push(piece(" ", Role::Dim, list.palette));
-            two_sided(left, right, width)
-        }
-    }
-}
-
-/// The status as it is: a run that no process holds does not run, whatever its journal says.
-fn status_now(summary: &Summary, held_by: Option<u32>) -> Status {
-    match (&summary.status, held_by) {
-        (Status::Running, None) => Status::Parked(ParkReason::Interrupted),
-        (status, _) => status.clone(),
-    }
-}
-
-fn state(summary: &Summary, status: &Status, elsewhere: Option<u32>) -> String {
-    let held = elsewhere.map(|pid| format!(" · in process {pid}")).unwrap_or_default();
-    let waits = if summary.waiting > 1 { format!(" ({})", summary.waiting) } else { String::new() };
-    let rehearsal = if summary.rehearsal { "rehearsal · " } else { "" };
-    let phrase = match status {
-        Status::Parked(reason) => reason.phrase(),
-        Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => {
-            status.phrase()
-        }
-    };
-    format!("{rehearsal}{}{waits}{held}", fit(&phrase, 40))
-}
-
-fn spent(summary: &Summary) -> String {
-    match summary.cost_limit {
-        Limit::At(limit) => format!("{} of {}", dollars(summary.spent), MicroUsd(limit)),
-        Limit::Unlimited => dollars(summary.spent),
-    }
-}
-
-/// What there is to know of the selected run.
-fn detail_lines(list: &List, width: usize) -> Vec<Line<'static>> {
-    let rows: Vec<(String, Role)> = match list.listed.get(list.place()) {
-        Some(Listed::Run { summary, held_by }) => {
-            let next = match &status_now(summary, *held_by) {
-                Status::Parked(ParkReason::Interrupted) => {
-                    let key = keymap::key_of(Action::Resume);
-                    format!("the process that ran it is gone; opening it shows it; {key} resumes")
-                }
-                Status::Parked(reason) => reason.remedy().to_string(),
-                Status::Running => match list.elsewhere(*held_by) {
-                    Some(pid) => format!("it is under way in process {pid}"),
-                    None => "it is under way here; opening it shows it".to_string(),
-                },
-                Status::Queued => "it has not begun; opening it begins it".to_string(),
-                Status::Completed(_) | Status::Failed(_) | Status::Cancelled => {
-                    "it has ended; opening it shows all of it".to_string()
-                }
-            };
-            let where_to =
-                format!("{} · {} iterations · {}", summary.id, summary.iterations, title(&summary.workspace, 300));
-            vec![
-                (title(&summary.goal, limits::TODO_TITLE_MAX_CHARS), Role::Text),
-                (next, Role::Text),
-                (where_to, Role::Dim),
-            ]
-        }
-        Some(Listed::Damaged { id, why }) => {
-            let kept = "its files are kept as they are; the other runs are not concerned".to_string();
-            vec![(format!("{id}"), Role::Dim), (title(why, 400), Role::Bad), (kept, Role::Text)]
-        }
-        None => Vec::new(),
-    };
-    let line = |text: String, role: Role| Line::from(cut(vec![piece(format!("  {text}"), role, list.palette)], width));
-    let wrapped = |(text, role): (String, Role)| {
-        let rows = wrap_at_most(&text, width.saturating_sub(3), 3);
-        rows.into_iter().map(move |row| line(row, role))
-    };
-    rows.into_iter().flat_map(wrapped).collect()
 }

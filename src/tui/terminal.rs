@@ -3,6 +3,7 @@
 
 use std::io;
 use std::io::BufWriter;
+use std::io::IsTerminal;
 use std::io::Stdout;
 use std::io::Write;
 use std::sync::Once;
@@ -27,6 +28,7 @@ use crossterm::terminal::LeaveAlternateScreen;
 use crossterm::terminal::SetTitle;
 use crossterm::terminal::disable_raw_mode;
 use crossterm::terminal::enable_raw_mode;
+use crossterm::terminal::size;
 use crossterm::terminal::supports_keyboard_enhancement;
 use nix::sys::signal::Signal;
 use nix::sys::signal::raise;
@@ -52,6 +54,12 @@ static ENHANCED: AtomicBool = AtomicBool::new(false);
 /// Whether the keyboard can tell more; known once it was asked.
 static TELLS_MORE: OnceLock<bool> = OnceLock::new();
 static HOOK: Once = Once::new();
+
+/// How many cells wide the terminal is that standard output goes to; nothing where it goes elsewhere.
+pub fn columns() -> Option<usize> {
+    let size = io::stdout().is_terminal().then(size)?;
+    size.ok().map(|(columns, _)| usize::from(columns)).filter(|columns| *columns > 0)
+}
 
 /// The terminal while a screen is open. Dropping it gives the terminal back.
 pub struct Screen {

@@ -8,6 +8,7 @@ pub mod leave;
 pub mod lineage;
 pub mod plan;
 pub mod popups;
+pub mod runs;
 pub mod spend;
 pub mod waiting;
 
@@ -21,11 +22,11 @@ use ratatui::text::Span as Piece;
 use ratatui::widgets::Block;
 use ratatui::widgets::Paragraph;
 
+use crate::domain::cells::cells;
+use crate::domain::cells::fit;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
 use crate::tui::app::Seen;
-use crate::tui::text::cells;
-use crate::tui::text::fit;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
 

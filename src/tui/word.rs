@@ -20,10 +20,6 @@ impl App {
 
     /// The claim is right, where a check asks; only after a rest, because it lets the run go on to its end.
     pub(crate) fn confirm_claim(&mut self) -> Vec<Out> {
-        if self.run.confirming().is_none() {
-            self.say("no check asks for your word", Role::Dim);
-            return Vec::new();
-        }
         if !self.guard.is_rested(self.now.ms) {
             self.guard.disturb(self.now.ms);
             self.say("too early: nothing was confirmed; wait half a second after the last key", Role::Warning);

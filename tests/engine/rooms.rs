@@ -22,7 +22,7 @@ use tiller::domain::summary::Listed;
 use tiller::domain::summary::Summary;
 use tiller::domain::time::Timestamp;
 use tiller::engine::driver::World;
-use tiller::headless::show;
+use tiller::headless::table;
 use tiller::model::Model;
 use tiller::protocol::client::Client;
 use tiller::protocol::client::Update;
@@ -124,7 +124,7 @@ async fn s_43_what_takes_long_is_not_dead_and_what_waits_is_not_working() {
     assert_eq!(works.executions(), 1, "the call runs on");
     let now = Timestamp(1_000_000 + 5 * 3_600_000);
     let listed = |run: &Run| Listed::Run { summary: Box::new(Summary::of(run)), held_by: Some(1) };
-    let [one, two] = [&waiting, &working].map(|run| show::runs(&[listed(run)], now));
+    let [one, two] = [&waiting, &working].map(|run| table::runs(&[listed(run)], now, None));
     assert!(one.contains("waiting for approval") && !one.contains("running"), "{one}");
     assert!(two.contains("running") && !two.contains("interrupted"), "{two}");
     assert!(one.contains("5 h ago") && two.contains("5 h ago"), "the last progress is as old as it is: {one}{two}");

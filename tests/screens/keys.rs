@@ -21,6 +21,7 @@ use tiller::domain::id::InterjectionId;
 use tiller::domain::id::Seq;
 use tiller::domain::plan::TodoId;
 use tiller::domain::plan::TodoStatus;
+use tiller::domain::status::Finish;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
 use tiller::domain::tool::EffectClass;
@@ -410,22 +411,63 @@ fn the_footer_of_a_pane_begins_with_what_fits_the_state() {
         show.frame().lines().last().unwrap().to_string()
     };
     let checks = [
-        (Status::Running, " ^C pause  v whole  + raise  X cancel  T trust"),
-        (Status::Parked(ParkReason::Paused), " R resume  v whole  + raise  X cancel  T trust"),
-        (Status::Parked(ParkReason::Budget(Axis::Cost)), " + raise  R resume  v whole  X cancel  T trust"),
-        (Status::Cancelled, " v whole  Tab panes"),
+        (Status::Running, " ^C pause  v whole  F1 help  Tab panes  ^D leave  + raise  X cancel  T trust"),
+        (Status::Parked(ParkReason::Paused), " R resume  v whole  F1 help  Tab panes  ^D leave  + raise"),
+        (Status::Parked(ParkReason::Budget(Axis::Cost)), " + raise  R resume  v whole  F1 help  Tab panes"),
+        (Status::Cancelled, " R resume  v whole  F1 help  Tab panes  ^D leave  F6 runs  Esc back"),
+        (Status::Completed(Finish::Verified), " v whole  F1 help  Tab panes  ^D leave  F6 runs  Esc back"),
     ];
     for (status, start) in checks {
         let text = footer(status.clone());
         assert!(text.starts_with(start), "{status:?}: {text}");
         assert!(!text.contains("zoom"), "{text}");
-        let is_parked = matches!(status, Status::Parked(_));
-        assert_eq!(
-            (text.contains("R resume"), text.contains("pause")),
-            (is_parked, status == Status::Running),
-            "{text}"
-        );
+        assert_eq!(text.contains("pause"), status == Status::Running, "{text}");
     }
+}
+
+/// A run that ended so, with the activity focused.
+fn ended(status: Status) -> Show {
+    let mut story = pursuing();
+    story.close(tiller::domain::status::Action::Continue, &[]);
+    story.event(Event::StatusChanged { status, by: None });
+    let mut show = Show::of(story, (100, 60), 0);
+    show.chord(KeyCode::Char('2'), KeyModifiers::ALT);
+    show.frame_at(600);
+    show
+}
+
+#[test]
+fn a_key_that_can_do_nothing_says_why_and_is_not_offered() {
+    let ways = "the run has ended (cancelled); in a pane, R takes it up again, B goes back, F branches off";
+    let done = "the run has ended (completed: verified); in a pane, F branches off from it";
+    let checks = [
+        (Status::Cancelled, "PI+XTN", ways),
+        (Status::Cancelled, "YW", ways),
+        (Status::Completed(Finish::Verified), "PIR+XTNYW", done),
+        (Status::Completed(Finish::Verified), "B", "a completed run is never opened again; branch off from it"),
+        (Status::Parked(ParkReason::Paused), "P", "the run is not running: it is parked: paused"),
+        (Status::Parked(ParkReason::Paused), "Y", "no check asks for your word"),
+        (Status::Parked(ParkReason::Paused), "N", "the run is parked: paused, not stalled; nothing was granted"),
+    ];
+    for (status, keys, why) in checks {
+        for key in keys.chars() {
+            let mut show = ended(status.clone());
+            show.letters(&key.to_string());
+            let text = show.frame();
+            assert!(text.contains(why), "{key}: {text}");
+            assert_eq!((commands(&show), show.app.popups.len()), (Vec::new(), 0), "{key}");
+            show.press(KeyCode::F(1));
+            let help = show.frame();
+            assert!(!help.contains(&format!("\u{2503}   {key}  ")), "{key}: {help}");
+        }
+    }
+    // What is written stays where it is.
+    let mut show = ended(Status::Cancelled);
+    show.press(KeyCode::Esc);
+    show.letters("go on");
+    show.press(KeyCode::Enter);
+    assert_eq!((commands(&show), show.app.composer.text()), (Vec::new(), "go on".to_string()));
+    assert!(show.frame().contains(ways));
 }
 
 #[test]

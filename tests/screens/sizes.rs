@@ -69,7 +69,7 @@ fn awkward_text_breaks_no_border() {
             let text = show.frame();
             let width = usize::from(size.0);
             for row in text.lines().filter(|row| row.starts_with(['│', '┃'])) {
-                assert_eq!(tiller::tui::text::cells(row), width, "{row:?} in\n{text}");
+                assert_eq!(tiller::domain::cells::cells(row), width, "{row:?} in\n{text}");
                 assert!(row.ends_with(['│', '┃', '┘', '┛', '┐', '┓']), "{row:?} in\n{text}");
             }
         }

@@ -24,7 +24,9 @@ use tiller::domain::status::Detector;
 use tiller::domain::status::Fired;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Phase;
+use tiller::domain::status::Status;
 use tiller::domain::status::Warning;
+use tiller::domain::summary::Summary;
 use tiller::domain::terms::Check;
 use tiller::domain::terms::Terms;
 use tiller::domain::time::Span;
@@ -197,6 +199,10 @@ fn a_claim_that_asks_the_operator() {
     };
     check("confirm", 5_000, story, |_| ());
     check("confirm_keys", 5_000, story, |show| to_pane(show, '2'));
+    assert_eq!(Summary::of(&story().run).waiting, 1, "a claim waits, too");
+    let mut cancelled = story();
+    cancelled.event(Event::StatusChanged { status: Status::Cancelled, by: None });
+    assert_eq!(Summary::of(&cancelled.run).waiting, 0, "not of a run that has ended");
     check("confirm_no", 5_000, story, |show| {
         to_pane(show, '2');
         show.frame_at(5_600);

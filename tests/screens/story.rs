@@ -444,7 +444,7 @@ pub fn text_of(terminal: &Terminal<TestBackend>) -> String {
                 continue;
             }
             line.push_str(cell.symbol());
-            skip = tiller::tui::text::cells(cell.symbol()).saturating_sub(1);
+            skip = tiller::domain::cells::cells(cell.symbol()).saturating_sub(1);
         }
         out.push_str(line.trim_end());
         out.push('\n');

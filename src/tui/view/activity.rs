@@ -8,6 +8,7 @@ use ratatui::text::Line;
 use ratatui::text::Span as Piece;
 use ratatui::widgets::Paragraph;
 
+use crate::domain::cells::wrap;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
 use crate::tui::app::Seen;
@@ -22,7 +23,6 @@ use crate::tui::scroll::Scroll;
 use crate::tui::scroll::follow;
 use crate::tui::scroll::lay;
 use crate::tui::text::marked;
-use crate::tui::text::wrap;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
 use crate::tui::view::cut;

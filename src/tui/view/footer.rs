@@ -6,6 +6,8 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
+use crate::domain::cells::cells;
+use crate::domain::cells::wrap_at_most;
 use crate::domain::command::Policy;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
@@ -19,8 +21,6 @@ use crate::tui::composer::Composer;
 use crate::tui::keymap;
 use crate::tui::keymap::Binding;
 use crate::tui::keymap::Place;
-use crate::tui::text::cells;
-use crate::tui::text::wrap_at_most;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
 use crate::tui::view::LOW;
@@ -59,8 +59,7 @@ pub fn banner_rows(app: &App, screen: Rect) -> u16 {
 
 fn banner_lines(app: &App, width: usize, most: usize) -> Vec<Line<'static>> {
     let (text, role) = banner(app);
-    // A sentence in one row is cut where the row ends, not between two words.
-    let rows = if most > 1 { wrap_at_most(&text, width.saturating_sub(2), most) } else { vec![text] };
+    let rows = wrap_at_most(&text, width.saturating_sub(2), most.max(1));
     rows.into_iter().map(|row| Line::from(cut(vec![piece(format!(" {row}"), role, app.palette)], width))).collect()
 }
 
@@ -179,52 +178,34 @@ pub(crate) fn draw_field(frame: &mut Frame<'_>, area: Rect, text: &Composer, fie
     }
 }
 
-/// Draws the keys that work here: in a pane, what fits the state of the run comes first.
+/// Draws the keys that work here, as many as the row takes.
 pub fn draw_keys(frame: &mut Frame<'_>, area: Rect, app: &App) {
     let places = app.places();
     let mut rows = labelled(&places, &hidden(app, frame.area()));
-    if places.contains(&Place::Pane) {
-        rows.sort_by_key(|row| rank(app, row));
-    } else {
-        // What is always there comes before what scrolls.
-        rows.sort_by_key(|row| row.place == Place::Moving);
-    }
+    rows.sort_by_key(|row| rank(app, row));
     draw_key_row(frame, area, &rows, app.palette);
 }
 
-/// Keys that do nothing, or nothing of use, as things stand.
+/// Keys that can do nothing, or nothing of use, as things stand.
 fn hidden(app: &App, screen: Rect) -> Vec<Action> {
+    let mut hidden: Vec<Action> =
+        keymap::TABLE.iter().map(|row| row.action).filter(|action| app.in_vain(*action).is_some()).collect();
     // Ctrl-C pauses, too, and works everywhere.
-    let mut hidden = vec![Action::Pause];
+    hidden.push(Action::Pause);
     if app.focus == Focus::Composer && app.popups.is_empty() {
         hidden.push(Action::Close);
     }
     if !app.run.is_running() {
         hidden.push(Action::Stop);
     }
-    if app.composer.is_empty() || app.run.is_ended() {
+    if app.composer.is_empty() {
         hidden.push(Action::TurnPolicy);
     }
-    if app.composer.is_empty() || !can_resume(&app.run.status) {
+    if app.composer.is_empty() || app.in_vain(Action::Resume).is_some() {
         hidden.push(Action::SendAndResume);
-    }
-    if app.last_queued().is_none() || app.run.is_ended() {
-        hidden.push(Action::Withdraw);
-    }
-    if !can_resume(&app.run.status) || app.run.needs_grant() {
-        hidden.push(Action::Resume);
     }
     if !app.run.needs_grant() {
         hidden.push(Action::GrantReplans);
-    }
-    if app.run.confirming().is_none() {
-        hidden.extend([Action::ConfirmClaim, Action::RefuseClaim]);
-    }
-    if !matches!(app.run.status, Status::Parked(_)) {
-        hidden.extend([Action::AcceptWork, Action::CloseFailed]);
-    }
-    if app.run.is_ended() {
-        hidden.extend([Action::AskRaise, Action::AskCancel, Action::AskTrust]);
     }
     if !zoom_changes(app, screen) {
         hidden.push(Action::Zoom);
@@ -232,31 +213,25 @@ fn hidden(app: &App, screen: Rect) -> Vec<Action> {
     hidden
 }
 
-/// Whether resuming can be all that a run needs.
-fn can_resume(status: &Status) -> bool {
-    match status {
-        Status::Parked(reason) => !matches!(
-            reason,
-            ParkReason::Approval
-                | ParkReason::OutcomeUnknown
-                | ParkReason::Question
-                | ParkReason::Confirm
-                | ParkReason::PriceUnknown
-        ),
-        Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => false,
-    }
-}
-
+/// What matters most comes first, because the row ends where it must: what the run needs, what is on the pane, what it
+/// takes to find everything else or to leave, and only then the rest.
 fn rank(app: &App, row: &Binding) -> u8 {
     let is_for_budget = matches!(app.run.status, Status::Parked(ParkReason::Budget(_) | ParkReason::PriceUnknown));
+    let is_open = !app.popups.is_empty();
     match (row.action, row.place) {
         (Action::AskRaise, _) if is_for_budget => 0,
+        // What is open is closed before anything else is done.
+        (Action::Close, _) if is_open => 2,
+        (Action::Stop, _) if is_open => 6,
         (Action::Resume | Action::GrantReplans | Action::ConfirmClaim | Action::RefuseClaim | Action::Stop, _) => 1,
-        (Action::Zoom, _) => 7,
-        (_, Place::Pane) => 3,
-        (_, Place::Screen) => 4,
-        (_, Place::Anywhere) => 5,
-        (_, Place::Moving) => 6,
+        (Action::Send | Action::SendAndResume | Action::Submit, _) => 1,
+        (Action::Help, _) => 3,
+        (Action::Leave | Action::NextPane, _) => 4,
+        (Action::AskRaise | Action::AskCancel, _) => 5,
+        (Action::Zoom, _) => 9,
+        (_, Place::Pane | Place::Screen) => 6,
+        (_, Place::Anywhere) => 7,
+        (_, Place::Moving) => 8,
         _ => 2,
     }
 }

@@ -7,6 +7,8 @@ use ratatui::text::Span as Piece;
 use ratatui::widgets::Paragraph;
 
 use crate::domain::budget::Axis;
+use crate::domain::cells::cells;
+use crate::domain::cells::wrap_at_most;
 use crate::domain::command::Control;
 use crate::domain::command::Pause;
 use crate::domain::limits;
@@ -18,9 +20,7 @@ use crate::domain::time::Span;
 use crate::domain::trust::Trust;
 use crate::domain::visible::title;
 use crate::tui::app::App;
-use crate::tui::text::cells;
 use crate::tui::text::elapsed;
-use crate::tui::text::wrap_at_most;
 use crate::tui::theme::Role;
 use crate::tui::view::LOW;
 use crate::tui::view::piece;

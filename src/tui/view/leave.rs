@@ -7,14 +7,14 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
+use crate::domain::cells::wrap;
+use crate::domain::cells::wrap_at_most;
 use crate::domain::trust::Trust;
 use crate::tui::action::Action;
 use crate::tui::app::App;
 use crate::tui::composer::Composer;
 use crate::tui::keymap;
 use crate::tui::popup::Asks;
-use crate::tui::text::wrap;
-use crate::tui::text::wrap_at_most;
 use crate::tui::theme::Role;
 use crate::tui::view::cut;
 use crate::tui::view::footer::Field;

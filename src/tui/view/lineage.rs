@@ -7,13 +7,13 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
+use crate::domain::cells::wrap;
 use crate::tui::action::Action;
 use crate::tui::app::App;
 use crate::tui::composer::Composer;
 use crate::tui::keymap;
 use crate::tui::lineage::Doubt;
 use crate::tui::lineage::StepKind;
-use crate::tui::text::wrap;
 use crate::tui::theme::Role;
 use crate::tui::view::cut;
 use crate::tui::view::footer::Field;

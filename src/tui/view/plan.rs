@@ -7,6 +7,8 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
+use crate::domain::cells::cells;
+use crate::domain::cells::wrap_at_most;
 use crate::domain::limits;
 use crate::domain::plan::PlanSource;
 use crate::domain::plan::Todo;
@@ -18,9 +20,7 @@ use crate::tui::app::View;
 use crate::tui::scroll::Anchor;
 use crate::tui::scroll::Scroll;
 use crate::tui::scroll::lay;
-use crate::tui::text::cells;
 use crate::tui::text::count;
-use crate::tui::text::wrap_at_most;
 use crate::tui::theme::Role;
 use crate::tui::view::cut;
 use crate::tui::view::pane;

@@ -12,6 +12,10 @@ use ratatui::widgets::Paragraph;
 
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::cells::fit;
+use crate::domain::cells::pad;
+use crate::domain::cells::wrap;
+use crate::domain::cells::wrap_at_most;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Todo;
@@ -24,16 +28,12 @@ use crate::tui::app::Seen;
 use crate::tui::app::View;
 use crate::tui::composer::Composer;
 use crate::tui::keymap;
-use crate::tui::keymap::Place;
+use crate::tui::keymap::Binding;
 use crate::tui::popup::Asks;
 use crate::tui::popup::Popup;
 use crate::tui::scroll::Scroll;
 use crate::tui::scroll::lay;
 use crate::tui::text::dollars;
-use crate::tui::text::fit;
-use crate::tui::text::pad;
-use crate::tui::text::wrap;
-use crate::tui::text::wrap_at_most;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
 use crate::tui::view::cut;
@@ -50,7 +50,11 @@ use crate::tui::view::waiting::shown;
 /// Draws the popup on top.
 pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     match app.popups.last() {
-        Some(Popup::Help { places, scroll }) => seen.popup = Some(draw_help(frame, area, places, *scroll, app.palette)),
+        Some(Popup::Help { places, scroll }) => {
+            let rows = places.iter().flat_map(|place| keymap::rows(*place));
+            let rows: Vec<&Binding> = rows.filter(|row| app.in_vain(row.action).is_none()).collect();
+            seen.popup = Some(draw_help(frame, area, &rows, *scroll, app.palette));
+        }
         Some(Popup::Whole { .. }) => draw_whole(frame, area, app, seen),
         Some(Popup::Words { asks, line }) => draw_words(frame, area, app, asks, line),
         Some(Popup::Raise { axis, line, problem }) => draw_raise(frame, area, app, *axis, line, problem.as_deref()),
@@ -74,32 +78,43 @@ pub(crate) fn frame_box(frame: &mut Frame<'_>, area: Rect, size: (u16, u16), tit
     inner
 }
 
-/// The keys that work in these places.
-pub(crate) fn draw_help(frame: &mut Frame<'_>, area: Rect, places: &[Place], scroll: Scroll, palette: Palette) -> View {
+/// These keys, under the places where they work.
+pub(crate) fn draw_help(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    rows: &[&Binding],
+    scroll: Scroll,
+    palette: Palette,
+) -> View {
     let size = (area.width.saturating_sub(4).clamp(30, 92), area.height.saturating_sub(2));
     let inner = frame_box(frame, area, size, "Keys that work here · Esc closes", palette);
     let width = usize::from(inner.width);
     let column = if width >= 66 { 29 } else { 21 };
     let mut lines = Vec::new();
-    for place in places {
+    for rows in rows.chunk_by(|one, next| one.place == next.place) {
+        let place = rows.first().map(|row| row.place.phrase()).unwrap_or_default();
         if !lines.is_empty() {
             lines.push(Line::raw(""));
         }
-        lines.push(Line::from(cut(vec![piece(format!(" {}", place.phrase()), Role::Strong, palette)], width)));
-        for row in keymap::rows(*place) {
-            let keys = row.keys.iter().map(|chord| chord.name()).collect::<Vec<_>>().join(" ");
-            for (place, text) in wrap(row.help, width.saturating_sub(column + 5)).into_iter().enumerate() {
-                let keys = if place == 0 { keys.as_str() } else { "" };
-                let key = piece(format!("   {} ", pad(keys, column)), Role::Key, palette);
-                lines.push(Line::from(cut(vec![key, piece(text, Role::Text, palette)], width)));
-            }
-        }
+        lines.push(Line::from(cut(vec![piece(format!(" {place}"), Role::Strong, palette)], width)));
+        lines.extend(rows.iter().flat_map(|row| help_lines(row, (column, width), palette)));
     }
     let height = usize::from(inner.height);
     let laid = lay(lines.len(), scroll, height, |place| lines.get(place).cloned().into_iter().collect());
     let view = View { scroll: laid.scroll(), top: (laid.first, laid.row), height };
     frame.render_widget(Paragraph::new(laid.lines), inner);
     view
+}
+
+/// A key and what it does, in as many rows as that needs.
+fn help_lines(row: &Binding, (column, width): (usize, usize), palette: Palette) -> Vec<Line<'static>> {
+    let keys = row.keys.iter().map(|chord| chord.name()).collect::<Vec<_>>().join(" ");
+    let line = |(place, text): (usize, String)| {
+        let keys = if place == 0 { keys.as_str() } else { "" };
+        let key = piece(format!("   {} ", pad(keys, column)), Role::Key, palette);
+        Line::from(cut(vec![key, piece(text, Role::Text, palette)], width))
+    };
+    wrap(row.help, width.saturating_sub(column + 5)).into_iter().enumerate().map(line).collect()
 }
 
 fn draw_whole(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {

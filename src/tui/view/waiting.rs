@@ -10,10 +10,13 @@ use ratatui::text::Span as Piece;
 use ratatui::widgets::Paragraph;
 
 use crate::domain::approval::Decision;
+use crate::domain::cells::cells;
+use crate::domain::cells::chop;
+use crate::domain::cells::wrap;
+use crate::domain::cells::wrap_at_most;
 use crate::domain::command::Command;
 use crate::domain::run::Waits;
 use crate::domain::tool::Digest;
-use crate::tui::act::CLAIM_WAITS;
 use crate::tui::action::Action;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
@@ -22,13 +25,10 @@ use crate::tui::app::View;
 use crate::tui::guard::Shown;
 use crate::tui::keymap;
 use crate::tui::keymap::Place;
+use crate::tui::moving::CLAIM_WAITS;
 use crate::tui::scroll::lay;
 use crate::tui::text::age;
-use crate::tui::text::cells;
-use crate::tui::text::chop;
 use crate::tui::text::marked;
-use crate::tui::text::wrap;
-use crate::tui::text::wrap_at_most;
 use crate::tui::theme::Role;
 use crate::tui::view::cut;
 use crate::tui::view::pane;
@@ -65,7 +65,7 @@ pub fn rows_needed(app: &App, width: u16, most: u16) -> u16 {
 
 /// Draws the pane, and says what it showed.
 pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
-    let count = app.waiting.len();
+    let count = app.run.waiting_count();
     let role = if count > 0 { Role::Attention } else { Role::Dim };
     let name = vec![
         piece("3 ", Role::Dim, app.palette),
@@ -77,8 +77,9 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
         let nothing = "nothing: what needs your decision comes here and waits as long as it must";
         let (text, role) =
             if app.run.confirming().is_some() { (CLAIM_WAITS, Role::Attention) } else { (nothing, Role::Dim) };
-        let line = Line::from(cut(vec![piece(format!(" {text}"), role, app.palette)], usize::from(inner.width)));
-        return frame.render_widget(Paragraph::new(line), inner);
+        let rows = wrap_at_most(text, usize::from(inner.width).saturating_sub(2), usize::from(inner.height).max(1));
+        let lines = rows.into_iter().map(|row| Line::from(piece(format!(" {row}"), role, app.palette)));
+        return frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), inner);
     };
     let width = usize::from(inner.width);
     let height = usize::from(inner.height);

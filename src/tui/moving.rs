@@ -1,0 +1,121 @@
+//! Where the operator looks: which pane has the keys, how far it is scrolled, and what is opened whole.
+
+use std::sync::Arc;
+
+use crate::tui::app::App;
+use crate::tui::app::Focus;
+use crate::tui::app::View;
+use crate::tui::popup::Popup;
+use crate::tui::scroll::Anchor;
+use crate::tui::scroll::Scroll;
+use crate::tui::theme::Role;
+use crate::tui::view::activity;
+use crate::tui::waiting::whole;
+
+/// Panes in the order in which Tab visits them.
+pub(crate) const PANES: [Focus; 5] = [Focus::Composer, Focus::Waiting, Focus::Activity, Focus::Plan, Focus::Spend];
+
+/// What is said of a claim that waits for the operator: it is no call, so it stands in no list.
+pub(crate) const CLAIM_WAITS: &str = "the claim of being finished waits for your word: Y it is right, W it is not";
+
+/// Where a view is moved to.
+pub(crate) enum Move {
+    By(isize),
+    To(Scroll),
+}
+
+impl App {
+    pub(crate) fn focus_by(&mut self, steps: usize) {
+        let place = PANES.iter().position(|pane| *pane == self.focus).unwrap_or(0);
+        self.focus = PANES.iter().cycle().nth(place + steps).copied().unwrap_or(Focus::Composer);
+    }
+
+    pub(crate) fn show(&mut self, focus: Focus) {
+        self.popups.clear();
+        self.focus = focus;
+    }
+
+    pub(crate) fn go_to_waiting(&mut self) {
+        match self.waiting.iter().min_by_key(|item| (item.since, item.call)) {
+            Some(item) => {
+                if self.selected != Some(item.call) {
+                    self.selected = Some(item.call);
+                    self.body_scroll = Scroll::START;
+                }
+                self.show(Focus::Waiting);
+            }
+            None if self.run.confirming().is_some() => self.say(CLAIM_WAITS, Role::Attention),
+            None => self.say("nothing waits for you", Role::Dim),
+        }
+    }
+
+    pub(crate) fn close(&mut self) {
+        if self.popups.pop().is_none() {
+            if self.zoomed {
+                self.zoomed = false;
+            } else {
+                self.focus = Focus::Composer;
+            }
+        }
+    }
+
+    pub(crate) fn step(&mut self, rows: isize) {
+        let selects = self.popups.is_empty() && self.focus == Focus::Waiting && self.waiting.len() > 1;
+        if !selects {
+            return self.scroll(|_| Move::By(rows));
+        }
+        let place = self.waiting.iter().position(|item| Some(item.call) == self.selected).unwrap_or(0);
+        let next = place.saturating_add_signed(rows).min(self.waiting.len() - 1);
+        if next != place {
+            self.selected = self.waiting.get(next).map(|item| item.call);
+            self.body_scroll = Scroll::START;
+        }
+    }
+
+    pub(crate) fn scroll(&mut self, movement: impl FnOnce(Option<&View>) -> Move) {
+        let seen = &self.seen;
+        let (scroll, view) = match (self.popups.last_mut(), self.focus) {
+            (Some(Popup::Help { scroll, .. } | Popup::Whole { scroll, .. }), _) => (scroll, &seen.popup),
+            (Some(Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel), _) => return,
+            (None, Focus::Waiting) => (&mut self.body_scroll, &seen.body),
+            (None, Focus::Activity) => (&mut self.activity_scroll, &seen.activity),
+            (None, Focus::Plan) => {
+                let shown = seen.plan.as_ref().map_or(Scroll::START, |view| view.scroll);
+                (self.plan_scroll.get_or_insert(shown), &seen.plan)
+            }
+            (None, Focus::Composer | Focus::Spend) => return,
+        };
+        *scroll = match movement(view.as_ref()) {
+            Move::To(place) => place,
+            Move::By(rows) => {
+                let from = match (scroll.anchor, view) {
+                    // What follows may stand above the end; moving starts from what is seen.
+                    (Anchor::End, Some(view)) if rows < 0 => {
+                        Scroll { anchor: Anchor::At { block: view.top.0, row: view.top.1 }, nudge: scroll.nudge }
+                    }
+                    (Anchor::End | Anchor::At { .. }, _) => *scroll,
+                };
+                from.moved(rows)
+            }
+        };
+    }
+
+    pub(crate) fn view(&mut self) {
+        if self.focus == Focus::Activity && self.popups.is_empty() {
+            let first = self.seen.activity.as_ref().map(|view| view.top.0);
+            let (title, body) = activity::whole(self, first);
+            let popup = Popup::Whole { title, call: None, body: Arc::new(body), scroll: Scroll::START };
+            return self.popups.push(popup);
+        }
+        let Some(item) = self.item().filter(|_| self.popups.is_empty()) else { return };
+        let Some(call) = self.run.calls.get(&item.call) else { return };
+        let title = format!("{} {}", item.tool, item.title);
+        let body = Arc::new(whole(call, item.waits));
+        self.popups.push(Popup::Whole { title, call: Some(item.call), body, scroll: Scroll::START });
+    }
+}
+
+pub(crate) fn page(view: Option<&View>) -> isize {
+    let height = view.map_or(1, |view| view.height);
+    isize::try_from(height.saturating_sub(1).max(1)).unwrap_or(1)
+}

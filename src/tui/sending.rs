@@ -1,0 +1,114 @@
+//! Telling the agent something, and the ladder of Ctrl-C from a draft to leaving.
+
+use crate::domain::command::Command;
+use crate::domain::command::Control;
+use crate::domain::command::Pause;
+use crate::domain::command::Policy;
+use crate::domain::limits;
+use crate::domain::status::Status;
+use crate::tui::action::Action;
+use crate::tui::app::App;
+use crate::tui::app::Out;
+use crate::tui::keymap;
+use crate::tui::popup::Popup;
+use crate::tui::theme::Role;
+
+/// What sending what is written asks for.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Sending {
+    /// That it is queued.
+    Alone,
+    /// That a parked run goes on, too.
+    AndResume,
+}
+
+impl App {
+    /// The ladder of Ctrl-C: clear what is written; pause; stop; leave.
+    pub(crate) fn stop(&mut self) -> Vec<Out> {
+        if let Some(Popup::Words { .. } | Popup::Raise { .. }) = self.popups.last() {
+            self.popups.pop();
+            return Vec::new();
+        }
+        if !self.composer.is_empty() {
+            self.composer.take();
+            self.answering = None;
+            self.say("draft cleared; ↑ brings it back", Role::Dim);
+            return Vec::new();
+        }
+        let stopping = self.stopping();
+        match (&self.run.status, stopping) {
+            (Status::Running, None) => {
+                let outs = self.submit(Command::Pause(Pause::AfterTool), None);
+                self.say("pausing after the running call; once more stops it now", Role::Dim);
+                outs
+            }
+            (Status::Running, Some(Control::Pause(Pause::AfterIteration))) => {
+                let outs = self.submit(Command::Pause(Pause::AfterTool), None);
+                self.say("pausing after the running call; once more stops it now", Role::Dim);
+                outs
+            }
+            (Status::Running, Some(Control::Pause(Pause::AfterTool))) => {
+                let outs = self.submit(Command::Pause(Pause::Now), None);
+                self.say("stopping the running call", Role::Dim);
+                outs
+            }
+            (Status::Running, Some(Control::Pause(Pause::Now) | Control::Leave | Control::Cancel(_)))
+            | (Status::Queued | Status::Parked(_) | Status::Completed(_) | Status::Failed(_) | Status::Cancelled, _) => {
+                self.stop_twice()
+            }
+        }
+    }
+
+    pub(crate) fn stop_twice(&mut self) -> Vec<Out> {
+        let is_second = self.last_stop_ms.is_some_and(|then| self.now.ms.saturating_sub(then) <= limits::LEAVE_TWICE.0);
+        if is_second {
+            return self.leave();
+        }
+        self.last_stop_ms = Some(self.now.ms);
+        let key = keymap::key_of(Action::Stop);
+        self.say(format!("{key} once more within a second leaves"), Role::Dim);
+        Vec::new()
+    }
+
+    pub(crate) fn leave(&mut self) -> Vec<Out> {
+        self.leaving = true;
+        vec![Out::Leave]
+    }
+
+    pub(crate) fn send(&mut self, how: Sending) -> Vec<Out> {
+        if self.composer.text().trim().is_empty() {
+            return Vec::new();
+        }
+        if let Some(call) = self.question() {
+            let text = self.composer.take();
+            return self.submit(Command::Answer { call, text }, None);
+        }
+        if self.answering.is_some_and(|call| !self.waiting.iter().any(|item| item.call == call)) {
+            self.answering = None;
+            self.say("that question waits no longer; Enter again says this to the agent", Role::Warning);
+            return Vec::new();
+        }
+        let then = (self.is_parked() && how == Sending::AndResume).then_some(Command::Resume);
+        let text = self.composer.take();
+        let policy = std::mem::take(&mut self.policy);
+        self.submit(Command::Interject { text, policy }, then)
+    }
+
+    pub(crate) fn is_parked(&self) -> bool {
+        match &self.run.status {
+            Status::Parked(_) => true,
+            Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => false,
+        }
+    }
+
+    /// The next choice of when the agent is told what is being written.
+    pub(crate) fn turn_policy(&mut self) {
+        let place = Policy::ALL.iter().position(|one| *one == self.policy).unwrap_or(0);
+        self.policy = Policy::ALL.iter().cycle().nth(place + 1).copied().unwrap_or_default();
+        self.say(format!("what you write is {}", self.policy.phrase()), Role::Dim);
+    }
+
+    pub(crate) fn withdraw(&mut self) -> Vec<Out> {
+        self.last_queued().map_or_else(Vec::new, |id| self.submit(Command::Withdraw(id), None))
+    }
+}

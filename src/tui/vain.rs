@@ -1,0 +1,139 @@
+//! Keys that can do nothing as the run stands. Help and footer leave them out, and whoever presses one is told why: what
+//! a command would be refused for is asked of the machine, which is the only judge of it.
+
+use crate::domain::command::Cancel;
+use crate::domain::command::Command;
+use crate::domain::command::Pause;
+use crate::domain::id::ClientId;
+use crate::domain::status::Status;
+use crate::domain::time::Now;
+use crate::domain::trust::Trust;
+use crate::machine::Input;
+use crate::machine::respond::respond;
+use crate::tui::action::Action;
+use crate::tui::app::App;
+use crate::tui::app::Focus;
+use crate::tui::keymap;
+use crate::tui::lineage::StepKind;
+use crate::tui::lineage::ways_on;
+
+/// What a key comes to, as far as that can be told before what it asks for is written.
+enum Means {
+    /// A command like this one.
+    Command(Command),
+    /// Something that only a run that has not ended takes.
+    ALiveRun,
+    /// A step out of the run as it stands.
+    Step(StepKind),
+    /// Words that were queued are taken back.
+    Withdrawal,
+    /// The whole of what the focused pane shows.
+    View,
+    /// Something of the screen.
+    Screen,
+}
+
+impl App {
+    /// Why a key can do nothing now, in a sentence; nothing when it can do something.
+    pub(crate) fn in_vain(&self, action: Action) -> Option<String> {
+        match self.means(action) {
+            Means::Screen => None,
+            Means::Step(kind) => self.no_step(kind).map(String::from),
+            Means::View => {
+                let is_empty = self.focus == Focus::Activity && self.popups.is_empty() && self.run.iteration.n == 0;
+                is_empty.then(|| "nothing has happened yet".to_string())
+            }
+            _ if self.run.is_ended() => Some(self.ended()),
+            Means::ALiveRun => None,
+            Means::Withdrawal => self.last_queued().is_none().then(|| "nothing of yours waits to be told".to_string()),
+            Means::Command(command) => {
+                let now = Now { at: self.now.at, ..Now::default() };
+                let input = Input::Command(command, ClientId("screen".to_string()));
+                respond(&self.run, &input, now).err().map(|refusal| refusal.to_string())
+            }
+        }
+    }
+
+    /// That the run has ended, and the keys that lead on.
+    fn ended(&self) -> String {
+        let on = match &self.run.status {
+            Status::Failed(_) | Status::Cancelled => ways_on(),
+            Status::Completed(_) | Status::Queued | Status::Running | Status::Parked(_) => {
+                format!("{} branches off from it", keymap::key_of(Action::AskFork))
+            }
+        };
+        format!("the run has ended ({}); in a pane, {on}", self.run.status.phrase())
+    }
+
+    fn means(&self, action: Action) -> Means {
+        let confirm = |confirmed| Means::Command(Command::Confirm { confirmed, text: String::new() });
+        match action {
+            Action::Pause => Means::Command(Command::Pause(Pause::AfterTool)),
+            Action::PauseLater => Means::Command(Command::Pause(Pause::AfterIteration)),
+            Action::Resume => match &self.run.status {
+                Status::Failed(_) | Status::Cancelled => Means::Screen,
+                Status::Queued | Status::Running | Status::Parked(_) | Status::Completed(_) => {
+                    Means::Command(Command::Resume)
+                }
+            },
+            Action::GrantReplans => Means::Command(Command::GrantReplans),
+            Action::ConfirmClaim => confirm(true),
+            Action::RefuseClaim => confirm(false),
+            Action::AcceptWork => Means::Command(Command::Accept),
+            Action::CloseFailed => Means::Command(Command::Close),
+            Action::AskCancel | Action::CancelGently => Means::Command(Command::Cancel(Cancel::Graceful)),
+            Action::CancelNow => Means::Command(Command::Cancel(Cancel::Now)),
+            Action::AskTrust => Means::Command(Command::SetTrust(Trust::Plan)),
+            Action::AskRaise | Action::AskPlan | Action::Send | Action::SendAndResume | Action::TurnPolicy => {
+                Means::ALiveRun
+            }
+            Action::Withdraw => Means::Withdrawal,
+            Action::AskBack => Means::Step(StepKind::Back),
+            Action::AskFork => Means::Step(StepKind::Fork),
+            Action::View => Means::View,
+            Action::NextPane
+            | Action::PreviousPane
+            | Action::ShowPlan
+            | Action::ShowActivity
+            | Action::ShowWaiting
+            | Action::ShowSpend
+            | Action::GoToWaiting
+            | Action::Help
+            | Action::OpenRuns
+            | Action::Close
+            | Action::Stop
+            | Action::Leave
+            | Action::Suspend
+            | Action::Redraw
+            | Action::Newline
+            | Action::ClearLine
+            | Action::Earlier
+            | Action::Later
+            | Action::Down
+            | Action::Up
+            | Action::Top
+            | Action::Bottom
+            | Action::PageDown
+            | Action::PageUp
+            | Action::Zoom
+            | Action::Decide(_)
+            | Action::WriteAnswer
+            | Action::Submit
+            | Action::NextAxis
+            | Action::PreviousAxis
+            | Action::OpenRun
+            | Action::NewGoal
+            | Action::LeaveList => Means::Screen,
+        }
+    }
+
+    /// Why the run can't be left for a step now.
+    fn no_step(&self, kind: StepKind) -> Option<&'static str> {
+        match (&self.run.status, kind) {
+            (Status::Completed(_), StepKind::Back) => Some("a completed run is never opened again; branch off from it"),
+            _ if self.run.history.is_empty() => Some("no iteration is closed yet, so there is nothing to go to"),
+            (Status::Running | Status::Queued, _) => Some("the run works; pause it first"),
+            (Status::Parked(_) | Status::Failed(_) | Status::Cancelled | Status::Completed(_), _) => None,
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The list of runs, drawn in an area of any size: the runs in rows, what there is to know of the selected one, and the
+//! text field for a new goal.
+
+use ratatui::Frame;
+use ratatui::layout::Constraint;
+use ratatui::layout::Layout;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Block;
+use ratatui::widgets::Paragraph;
+
+use crate::domain::budget::Limit;
+use crate::domain::cells::cells;
+use crate::domain::cells::fit;
+use crate::domain::cells::pad;
+use crate::domain::cells::wrap_at_most;
+use crate::domain::limits;
+use crate::domain::money::MicroUsd;
+use crate::domain::status::ParkReason;
+use crate::domain::status::Status;
+use crate::domain::summary::Listed;
+use crate::domain::summary::Summary;
+use crate::domain::visible::title;
+use crate::tui::action::Action;
+use crate::tui::app::View;
+use crate::tui::keymap;
+use crate::tui::keymap::Binding;
+use crate::tui::keymap::Place;
+use crate::tui::list::List;
+use crate::tui::scroll::Anchor;
+use crate::tui::scroll::Scroll;
+use crate::tui::scroll::lay;
+use crate::tui::text::age;
+use crate::tui::text::dollars;
+use crate::tui::theme::Role;
+use crate::tui::view::cut;
+use crate::tui::view::footer::Field;
+use crate::tui::view::footer::draw_field;
+use crate::tui::view::footer::draw_key_row;
+use crate::tui::view::footer::labelled;
+use crate::tui::view::header::mark;
+use crate::tui::view::piece;
+use crate::tui::view::popups::draw_help;
+use crate::tui::view::two_sided;
+
+/// Cells of a row up to the goal: the pointer, the mark and the name.
+const NAME_CELLS: usize = 13;
+/// Cells of the goal that the age and the money give way to.
+const GOAL_CELLS: usize = 12;
+/// Cells of the age.
+const AGE_CELLS: usize = 14;
+/// Cells of the money.
+const SPENT_CELLS: usize = 17;
+
+/// Draws the list, and says where it stands.
+pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
+    let area = frame.area();
+    let greeting_most = if area.height >= 16 { 3 } else { 1 };
+    let greeting = wrap_at_most(&title(&list.greeting, 600), usize::from(area.width).saturating_sub(2), greeting_most);
+    let field_rows = u16::try_from(list.goal.rows(usize::from(area.width).saturating_sub(12)).0.len()).unwrap_or(1);
+    let about = if area.height >= 16 { detail_lines(list, usize::from(area.width)) } else { Vec::new() };
+    let [head, middle, detail, banner, field, keys] = Layout::vertical([
+        Constraint::Length(1 + u16::try_from(greeting.len()).unwrap_or(1)),
+        Constraint::Min(1),
+        Constraint::Length(u16::try_from(about.len()).unwrap_or(0)),
+        Constraint::Length(1),
+        Constraint::Length(field_rows.clamp(1, (area.height / 3).max(1))),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    draw_head(frame, head, list, greeting);
+    let view = if list.listed.is_empty() { draw_empty(frame, middle, list) } else { draw_rows(frame, middle, list) };
+    frame.render_widget(Paragraph::new(about), detail);
+    let (text, role) = list.notice.clone().unwrap_or((String::new(), Role::Dim));
+    let line = Line::from(cut(vec![piece(format!(" {text}"), role, list.palette)], usize::from(area.width)));
+    frame.render_widget(Paragraph::new(line), banner);
+    let has_keys = list.writes && list.help.is_none();
+    let hint = if list.writes { "what is to be reached, in a sentence or two…" } else { "" };
+    draw_field(frame, field, &list.goal, Field { prompt: " new goal › ", hint, has_keys, palette: list.palette });
+    draw_key_row(frame, keys, &labelled(&list.places(), &[Action::Close, Action::Stop]), list.palette);
+    match list.help {
+        Some(scroll) => {
+            let area = Rect { height: area.height.saturating_sub(1), ..area };
+            let places = [Place::Runs, Place::Moving, Place::Goal, Place::Anywhere];
+            let rows: Vec<&Binding> = places.iter().flat_map(|place| keymap::rows(*place)).collect();
+            Some(draw_help(frame, area, &rows, scroll, list.palette))
+        }
+        None => view,
+    }
+}
+
+fn draw_head(frame: &mut Frame<'_>, area: Rect, list: &List, greeting: Vec<String>) {
+    let width = usize::from(area.width);
+    let unfinished = list.listed.iter().filter(|one| match one {
+        Listed::Run { summary, .. } => !summary.status.is_end(),
+        Listed::Damaged { .. } => false,
+    });
+    let runs = list.listed.len();
+    let count = format!("{runs} {}, {} unfinished ", if runs == 1 { "run" } else { "runs" }, unfinished.count());
+    let name = vec![piece(" tiller", Role::Strong, list.palette), piece("  runs", Role::Dim, list.palette)];
+    let mut rows = vec![two_sided(name, vec![piece(count, Role::Dim, list.palette)], width)];
+    let line = |row: String| Line::from(cut(vec![piece(format!(" {row}"), Role::Dim, list.palette)], width));
+    rows.extend(greeting.into_iter().map(line));
+    frame.render_widget(Paragraph::new(rows), area);
+}
+
+fn draw_empty(frame: &mut Frame<'_>, area: Rect, list: &List) -> Option<View> {
+    let inner = framed(frame, area, list);
+    let width = usize::from(inner.width);
+    let texts = [
+        ("", Role::Text),
+        ("No run yet.", Role::Strong),
+        ("", Role::Text),
+        (
+            "Write below what is to be reached and press Enter. The agent makes a plan and works on it alone.",
+            Role::Text,
+        ),
+        ("", Role::Text),
+        (
+            "Whatever may change something waits on the screen for your word. All that happens is kept in a journal: \
+             you can leave at any time, and so can the electricity; resuming goes on exactly there.",
+            Role::Text,
+        ),
+    ];
+    let rows = texts.iter().flat_map(|(text, role)| {
+        let rows = wrap_at_most(text, width.saturating_sub(4).min(90), 6);
+        rows.into_iter().map(|row| Line::from(cut(vec![piece(format!("  {row}"), *role, list.palette)], width)))
+    });
+    frame.render_widget(Paragraph::new(rows.collect::<Vec<_>>()), inner);
+    None
+}
+
+fn framed(frame: &mut Frame<'_>, area: Rect, list: &List) -> Rect {
+    let role = if list.writes { Role::Frame } else { Role::Focused };
+    let block = Block::bordered().border_style(list.palette.style(role));
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    inner
+}
+
+fn draw_rows(frame: &mut Frame<'_>, area: Rect, list: &List) -> Option<View> {
+    let inner = framed(frame, area, list);
+    let (width, height) = (usize::from(inner.width), usize::from(inner.height));
+    let first = list.place().saturating_sub(height / 2);
+    let scroll = Scroll { anchor: Anchor::At { block: first, row: 0 }, nudge: 0 };
+    let laid = lay(list.listed.len(), scroll, height, |place| {
+        list.listed.get(place).map(|one| vec![row(one, place == list.place(), list, width)]).unwrap_or_default()
+    });
+    let view = View { scroll: laid.scroll(), top: (laid.first, laid.row), height };
+    frame.render_widget(Paragraph::new(laid.lines), inner);
+    Some(view)
+}
+
+fn row(listed: &Listed, is_selected: bool, list: &List, width: usize) -> Line<'static> {
+    let pointer = if is_selected { "▸" } else { " " };
+    let strong = if is_selected { Role::Strong } else { Role::Text };
+    match listed {
+        Listed::Damaged { id, why } => {
+            let left = vec![
+                piece(format!(" {pointer} ✗ "), Role::Bad, list.palette),
+                piece(format!("{}  ", id.short()), Role::Dim, list.palette),
+                piece(format!("damaged: {}", title(why, 300)), Role::Bad, list.palette),
+            ];
+            Line::from(cut(left, width))
+        }
+        Listed::Run { summary, held_by } => {
+            let status = status_now(summary, *held_by);
+            let (mark, role) = mark(&status);
+            let left = vec![
+                piece(format!(" {pointer} "), strong, list.palette),
+                piece(format!("{mark} "), role, list.palette),
+                piece(format!("{}  ", summary.id.short()), Role::Dim, list.palette),
+                piece(title(&summary.goal, limits::TODO_TITLE_MAX_CHARS), strong, list.palette),
+            ];
+            // The name and the status stay; the money, then the age, then the goal give way to them.
+            let state = fit(&state(summary, &status, list.elsewhere(*held_by)), width.saturating_sub(NAME_CELLS + 3));
+            let mut room = width.saturating_sub(NAME_CELLS + GOAL_CELLS + 3 + cells(&state));
+            let mut right = vec![piece(format!("  {state}"), role, list.palette)];
+            let old = (width >= 60 && room >= AGE_CELLS + 2).then(|| age(list.now.at.since(summary.updated)));
+            if let Some(old) = &old {
+                room -= AGE_CELLS + 2;
+                right.push(piece(format!("  {}", pad(old, AGE_CELLS)), Role::Dim, list.palette));
+            }
+            if width >= 90 && room >= SPENT_CELLS + 2 {
+                let money = piece(format!("  {}", pad(&spent(summary), SPENT_CELLS)), Role::Dim, list.palette);
+                right.insert(1, money);
+            }
+            right.push(piece(" ", Role::Dim, list.palette));
+            two_sided(left, right, width)
+        }
+    }
+}
+
+/// The status as it is: a run that no process holds does not run, whatever its journal says.
+fn status_now(summary: &Summary, held_by: Option<u32>) -> Status {
+    match (&summary.status, held_by) {
+        (Status::Running, None) => Status::Parked(ParkReason::Interrupted),
+        (status, _) => status.clone(),
+    }
+}
+
+fn state(summary: &Summary, status: &Status, elsewhere: Option<u32>) -> String {
+    let held = elsewhere.map(|pid| format!(" · in process {pid}")).unwrap_or_default();
+    let waits = if summary.waiting > 1 { format!(" ({})", summary.waiting) } else { String::new() };
+    let rehearsal = if summary.rehearsal { "rehearsal · " } else { "" };
+    let phrase = match status {
+        Status::Parked(reason) => reason.phrase(),
+        Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => {
+            status.phrase()
+        }
+    };
+    format!("{rehearsal}{}{waits}{held}", fit(&phrase, 40))
+}
+
+fn spent(summary: &Summary) -> String {
+    match summary.cost_limit {
+        Limit::At(limit) => format!("{} of {}", dollars(summary.spent), MicroUsd(limit)),
+        Limit::Unlimited => dollars(summary.spent),
+    }
+}
+
+/// What there is to know of the selected run.
+fn detail_lines(list: &List, width: usize) -> Vec<Line<'static>> {
+    let rows: Vec<(String, Role)> = match list.listed.get(list.place()) {
+        Some(Listed::Run { summary, held_by }) => {
+            let next = match &status_now(summary, *held_by) {
+                Status::Parked(ParkReason::Interrupted) => {
+                    let key = keymap::key_of(Action::Resume);
+                    format!("the process that ran it is gone; opening it shows it; {key} resumes")
+                }
+                Status::Parked(reason) => reason.remedy().to_string(),
+                Status::Running => match list.elsewhere(*held_by) {
+                    Some(pid) => format!("it is under way in process {pid}"),
+                    None => "it is under way here; opening it shows it".to_string(),
+                },
+                Status::Queued => "it has not begun; opening it begins it".to_string(),
+                Status::Completed(_) | Status::Failed(_) | Status::Cancelled => {
+                    "it has ended; opening it shows all of it".to_string()
+                }
+            };
+            let where_to =
+                format!("{} · {} iterations · {}", summary.id, summary.iterations, title(&summary.workspace, 300));
+            vec![
+                (title(&summary.goal, limits::TODO_TITLE_MAX_CHARS), Role::Text),
+                (next, Role::Text),
+                (where_to, Role::Dim),
+            ]
+        }
+        Some(Listed::Damaged { id, why }) => {
+            let kept = "its files are kept as they are; the other runs are not concerned".to_string();
+            vec![(format!("{id}"), Role::Dim), (title(why, 400), Role::Bad), (kept, Role::Text)]
+        }
+        None => Vec::new(),
+    };
+    let line = |text: String, role: Role| Line::from(cut(vec![piece(format!("  {text}"), role, list.palette)], width));
+    let wrapped = |(text, role): (String, Role)| {
+        let rows = wrap_at_most(&text, width.saturating_sub(3), 3);
+        rows.into_iter().map(move |row| line(row, role))
+    };
+    rows.into_iter().flat_map(wrapped).collect()
+}
