@@ -5,6 +5,8 @@ mod store_support;
 
 #[path = "store_support/beginning.rs"]
 mod beginning;
+#[path = "store_support/names.rs"]
+mod names;
 #[path = "store_support/records.rs"]
 mod records;
 #[path = "store_support/small.rs"]
@@ -14,7 +16,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use beginning::created;
-use beginning::run_id;
+use names::run_id;
 use records::noise;
 use records::said;
 use small::parked;

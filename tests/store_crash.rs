@@ -6,6 +6,8 @@ mod store_support;
 
 #[path = "store_support/beginning.rs"]
 mod beginning;
+#[path = "store_support/names.rs"]
+mod names;
 #[path = "store_support/records.rs"]
 mod records;
 
@@ -19,7 +21,7 @@ use std::process::Command;
 use std::process::Stdio;
 
 use beginning::created;
-use beginning::run_id;
+use names::run_id;
 use records::noise;
 use records::said;
 use store_support::home;

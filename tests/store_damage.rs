@@ -6,6 +6,8 @@ mod store_support;
 
 #[path = "store_support/beginning.rs"]
 mod beginning;
+#[path = "store_support/names.rs"]
+mod names;
 #[path = "store_support/records.rs"]
 mod records;
 #[path = "store_support/small.rs"]
@@ -17,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Once;
 use std::time::Duration;
 
-use beginning::run_id;
+use names::run_id;
 use records::noise;
 use records::said;
 use small::small_run;

@@ -1,11 +1,9 @@
-//! How a run begins: its name and its first record.
+//! How a run begins.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use tiller::domain::budget::Limits;
 use tiller::domain::event::Event;
 use tiller::domain::event::Record;
-use tiller::domain::id::RUN_ID_LENGTH;
-use tiller::domain::id::RunId;
 use tiller::domain::model::Dialect;
 use tiller::domain::model::ModelSpec;
 use tiller::domain::terms::Goal;
@@ -13,11 +11,6 @@ use tiller::domain::terms::Terms;
 use tiller::domain::trust::Trust;
 
 use crate::records::record;
-
-/// A run id that differs by number.
-pub(crate) fn run_id(number: u8) -> RunId {
-    RunId::from_entropy([number; RUN_ID_LENGTH])
-}
 
 /// The first record of a run.
 pub(crate) fn created(goal: &str) -> Record {
