@@ -5,8 +5,12 @@ mod real;
 
 #[path = "real/allowing.rs"]
 mod allowing;
+#[path = "real/commands.rs"]
+mod commands;
 #[path = "real/folders.rs"]
 mod folders;
+#[path = "real/short.rs"]
+mod short;
 #[path = "real/showing.rs"]
 mod showing;
 #[path = "real/speaking.rs"]
@@ -144,7 +148,7 @@ fn s_65_what_is_lost_is_named_and_the_rest_can_be_read() {
 #[test]
 fn an_audit_says_what_a_charge_was_corrected_to_and_what_a_fork_has_from_before() {
     let stage = Stage::new();
-    let model = stage.model(&format!("[price]\ninput = 1000000\noutput = 1300000\n{}", real::shell("true")));
+    let model = stage.model(&format!("[price]\ninput = 1000000\noutput = 1300000\n{}", commands::shell("true")));
     let mut command = stage.tiller(&["run", "do it", "--plain", "--model", &model]);
     real::said(command.env("TILLER_FAULT", "after:C3:1").spawn().unwrap());
     let id = stage.ids()[0].clone();

@@ -5,6 +5,8 @@
 mod real;
 mod wire;
 
+#[path = "real/alive.rs"]
+mod alive;
 #[path = "real/allowing.rs"]
 mod allowing;
 #[path = "real/commands.rs"]
@@ -13,6 +15,8 @@ mod commands;
 mod contents;
 #[path = "real/folders.rs"]
 mod folders;
+#[path = "real/short.rs"]
+mod short;
 #[path = "real/showing.rs"]
 mod showing;
 #[path = "real/speaking.rs"]
@@ -32,5 +36,5 @@ mod store;
 #[path = "bad_input/words.rs"]
 mod words;
 
-use commands::SHORT;
 use commands::shell;
+use short::SHORT;

@@ -3,6 +3,10 @@
 
 mod store_support;
 
+#[path = "store_support/beginning.rs"]
+mod beginning;
+#[path = "store_support/names.rs"]
+mod names;
 #[path = "store_support/records.rs"]
 mod records;
 #[path = "store_support/small.rs"]
@@ -11,9 +15,9 @@ mod small;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use records::created;
+use beginning::created;
+use names::run_id;
 use records::noise;
-use records::run_id;
 use records::said;
 use small::parked;
 use small::small_run;

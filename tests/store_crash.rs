@@ -4,6 +4,10 @@
 
 mod store_support;
 
+#[path = "store_support/beginning.rs"]
+mod beginning;
+#[path = "store_support/names.rs"]
+mod names;
 #[path = "store_support/records.rs"]
 mod records;
 
@@ -16,9 +20,9 @@ use std::process::ChildStdout;
 use std::process::Command;
 use std::process::Stdio;
 
-use records::created;
+use beginning::created;
+use names::run_id;
 use records::noise;
-use records::run_id;
 use records::said;
 use store_support::home;
 use tiller::domain::event::Record;

@@ -4,6 +4,10 @@
 
 mod store_support;
 
+#[path = "store_support/beginning.rs"]
+mod beginning;
+#[path = "store_support/names.rs"]
+mod names;
 #[path = "store_support/records.rs"]
 mod records;
 #[path = "store_support/small.rs"]
@@ -15,8 +19,8 @@ use std::path::PathBuf;
 use std::sync::Once;
 use std::time::Duration;
 
+use names::run_id;
 use records::noise;
-use records::run_id;
 use records::said;
 use small::small_run;
 use store_support::home;

@@ -3,13 +3,16 @@
 
 mod store_support;
 
+#[path = "store_support/records.rs"]
+mod records;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 
+use records::noise;
+use records::said;
 use store_support::home;
-use store_support::noise;
-use store_support::said;
 use tiller::domain::id::RunId;
 use tiller::domain::id::Seq;
 use tiller::store::Journal;

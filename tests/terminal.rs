@@ -3,12 +3,16 @@
 
 mod real;
 
+#[path = "real/alive.rs"]
+mod alive;
 #[path = "real/commands.rs"]
 mod commands;
 #[path = "real/folders.rs"]
 mod folders;
 #[path = "real/rehearsing.rs"]
 mod rehearsing;
+#[path = "real/short.rs"]
+mod short;
 #[path = "real/showing.rs"]
 mod showing;
 #[path = "real/speaking.rs"]

@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
-use crate::commands::is_alive;
+use crate::alive::is_alive;
 use crate::real::Stage;
 use crate::real::ends;
 use crate::real::said;

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::SHORT;
-use crate::commands::is_alive;
+use crate::alive::is_alive;
 use crate::contents::files;
 use crate::real::Said;
 use crate::real::Stage;

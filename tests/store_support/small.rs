@@ -5,7 +5,7 @@ use tiller::domain::event::Record;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
 
-use crate::records::created;
+use crate::beginning::created;
 use crate::records::noise;
 use crate::records::record;
 use crate::records::said;

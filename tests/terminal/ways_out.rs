@@ -13,7 +13,7 @@ use crate::CTRL_G;
 use crate::ENTER;
 use crate::ESC;
 use crate::F6;
-use crate::commands::is_alive;
+use crate::alive::is_alive;
 use crate::decide;
 use crate::leave;
 use crate::pty::Pty;
