@@ -144,7 +144,22 @@ fn s_65_what_is_lost_is_named_and_the_rest_can_be_read() {
 #[test]
 fn an_audit_says_what_a_charge_was_corrected_to_and_what_a_fork_has_from_before() {
     let stage = Stage::new();
-    let model = stage.model(&format!("[price]\ninput = 1000000\noutput = 1300000\n{}", real::shell("true")));
+    let model = stage.model(
+        r#"
+[price]
+input = 1000000
+output = 1300000
+[[step]]
+name = "plan"
+calls = [ { tool = "update_plan", args = { todos = [ { id = "a", title = "A", status = "done" } ] } } ]
+[[step]]
+name = "act"
+calls = [ { tool = "shell", args = { command = "true" } } ]
+[[step]]
+name = "claim"
+calls = [ { tool = "finish", args = { summary = "it is done" } } ]
+"#,
+    );
     let mut command = stage.tiller(&["run", "do it", "--plain", "--model", &model]);
     real::said(command.env("TILLER_FAULT", "after:C3:1").spawn().unwrap());
     let id = stage.ids()[0].clone();
@@ -196,7 +211,7 @@ fn a_journal_that_can_not_be_is_refused_in_words() {
     for (from, to, sentence) in cases {
         let file = stage.write("forged.jsonl", &forged(&from, &to)).display().to_string();
         let said = stage.ask(&["import", &file]);
-        said.check(20, &[sentence]);
+        said.check(2, &[sentence, "nothing was imported"]);
         assert!(!said.err.contains("ReservationId") && !said.err.contains('{'), "{said}");
     }
     let same = stage.write("forged.jsonl", &forged("tide", "tide")).display().to_string();

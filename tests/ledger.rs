@@ -16,7 +16,6 @@ use std::time::UNIX_EPOCH;
 
 use real::Stage;
 use store_support::home;
-use store_support::run_id;
 use tiller::domain::budget::Limit;
 use tiller::domain::budget::ReservationId;
 use tiller::domain::daily::What;
@@ -24,6 +23,7 @@ use tiller::domain::event::Event;
 use tiller::domain::event::Record;
 use tiller::domain::id::ClientId;
 use tiller::domain::id::ModelCallId;
+use tiller::domain::id::RUN_ID_LENGTH;
 use tiller::domain::id::RunId;
 use tiller::domain::model::Dialect;
 use tiller::domain::money::MicroUsd;
@@ -41,6 +41,10 @@ use tokio::runtime::Runtime;
 
 /// Late enough that a day before it is after 1970.
 const NOW: Timestamp = Timestamp(200_000_000);
+
+fn run_id(number: u8) -> RunId {
+    RunId::from_entropy([number; RUN_ID_LENGTH])
+}
 
 /// The records of a run that spends real money, the last of them at this moment.
 fn records(name: &str, last: Timestamp) -> Vec<Record> {
@@ -301,11 +305,7 @@ fn the_operator_is_told_at_a_start_and_by_doctor() {
         "model = \"near/m\"\n[providers.near]\nbase_url = \"https://127.0.0.1:1/v1\"\nkey = \"NO_SUCH_KEY\"\n[models.\"near/m\"]\nprice = \
          { input = \"1\", output = \"1\" }\n",
     );
-    let doctor = |sentences: &[&str]| {
-        let said = stage.ask(&["doctor"]);
-        sentences.iter().for_each(|sentence| assert!(said.out.contains(sentence), "no `{sentence}` in {said}"));
-        said
-    };
+    let doctor = |sentences: &[&str]| stage.ask(&["doctor"]).check(13, sentences);
     doctor(&["OK       daily budget   $0.00 of $20.00 spent"]);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let records = records("1-first-parked", Timestamp(u64::try_from(now).unwrap() - 1_000));
@@ -323,11 +323,11 @@ fn the_operator_is_told_at_a_start_and_by_doctor() {
         "the ledger of what all runs spent is missing; it was made anew, 8 lines from journals",
     ]);
     doctor(&[&format!("OK       daily budget   {spent} of $20.00 spent")]);
+    assert_eq!(stage.ids(), [id.to_string()]);
     // The same, and its journal can't be read either.
     fs::remove_file(state.join("ledger.jsonl")).unwrap();
     damaged(&home.run_dir(&id).join("store/db"));
     let told = format!("the ledger was made anew without all that run {id} spent");
-    let said = stage.ask(&["run", "do it", "--plain"]);
-    assert!(said.err.contains(&told), "{said}");
+    stage.ask(&["run", "do it", "--plain"]).check(13, &[&told]);
     doctor(&["PARTIAL  daily budget   $0.00 of $20.00", &told]);
 }

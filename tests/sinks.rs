@@ -50,6 +50,18 @@ text = "done"
 calls = [ { tool = "finish", args = { summary = "it is done" } } ]
 "#;
 
+/// A script that plans and is done.
+const SHORT: &str = r#"
+[[step]]
+name = "plan"
+text = "a plan"
+calls = [ { tool = "update_plan", args = { todos = [ { id = "a", title = "A", status = "done" } ] } } ]
+[[step]]
+name = "claim"
+text = "done"
+calls = [ { tool = "finish", args = { summary = "it is done" } } ]
+"#;
+
 /// The records that must be told, by their types.
 const TOLD: [&str; 9] = [
     "run_created",
@@ -246,7 +258,7 @@ fn a_run_that_goes_is_told_of_first() {
         let stage = Stage::new();
         keeping(&stage);
         let block = stage.write("block", "");
-        stage.run(real::SHORT).check(0, &["was not told all that happened: it ended with exit status 1"]);
+        stage.run(SHORT).check(0, &["was not told all that happened: it ended with exit status 1"]);
         let id = stage.ids()[0].clone();
         let due = due(&stage, &id);
         assert_eq!(told(&stage), Vec::<Value>::new());
@@ -256,8 +268,8 @@ fn a_run_that_goes_is_told_of_first() {
                 let config = fs::read_to_string(stage.path("config/tiller/tiller.toml")).unwrap();
                 stage.write("config/tiller/tiller.toml", &format!("[keep]\nruns = 1\n{config}"));
                 // The newer one is kept, and the start after it finds that the older one is due.
-                stage.run(real::SHORT);
-                stage.run(real::SHORT);
+                stage.run(SHORT);
+                stage.run(SHORT);
                 stage.write("config/tiller/tiller.toml", &config);
             }
         };
@@ -277,7 +289,7 @@ fn what_can_not_be_told_of_a_run_that_must_go_is_said() {
     let stage = Stage::new();
     keeping(&stage);
     stage.write("block", "");
-    stage.run(real::SHORT).check(0, &[]);
+    stage.run(SHORT).check(0, &[]);
     let id = stage.ids()[0].clone();
     let sentence = "the command of notify.command was not told all that happened in it: it ended with exit status 1";
     stage.ask(&["remove", &id, "--yes"]).check(0, &["is removed", sentence]);
@@ -289,7 +301,7 @@ fn a_program_that_is_not_there_is_called_that() {
     let stage = Stage::new();
     stage.write("config/tiller/tiller.toml", "[notify]\ncommand = ['/no/such/program']\n");
     let sentence = "was not told all that happened: /no/such/program can't be started (No such file or directory)";
-    stage.run(real::SHORT).check(0, &[sentence]);
+    stage.run(SHORT).check(0, &[sentence]);
 }
 
 #[tokio::test]
