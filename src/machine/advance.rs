@@ -4,6 +4,7 @@
 use crate::domain::approval::By;
 use crate::domain::approval::Decision;
 use crate::domain::budget::Axis;
+use crate::domain::budget::Reservation;
 use crate::domain::command::Control;
 use crate::domain::command::Pause;
 use crate::domain::control;
@@ -312,7 +313,7 @@ fn startable(run: &Run) -> Option<&ToolCall> {
 /// Observes, judges and closes the iteration.
 fn close(run: &Run) -> Vec<Event> {
     if run.iteration.phase == Phase::WrapUp {
-        return closed(run, wrapping::verdict(run));
+        return closed(run, ending::wrapped_up(run));
     }
     let mut seen = progress::observe(run);
     // Steered, the iteration shows nothing about the agent.
@@ -423,7 +424,7 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
     // A wrap-up that fails is not tried again: the run parks for its limit all the same.
     let failed = run.iteration.failures > 0 || run.iteration.discards > 0;
     if run.iteration.phase == Phase::WrapUp && failed {
-        return closed(run, wrapping::verdict(run));
+        return closed(run, ending::wrapped_up(run));
     }
     if run.iteration.discards > limits::EMPTY_RESAMPLES || run.progress.truncated >= limits::TRUNCATED {
         return parked(ParkReason::ModelOutput);
@@ -448,7 +449,7 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
     }
     let reservation = spending::worst_case(run, &request);
     if let Some(reason) = spending::refusal(run, &reservation, request.max_output) {
-        return cannot_ask(run, reason);
+        return cannot_ask(run, reason, &reservation);
     }
     let digest = context::digest(run, &request);
     let started = Event::ModelCallStarted {
@@ -461,17 +462,20 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
     vec![Event::BudgetReserved { reservation }, started]
 }
 
-/// The request of the open iteration can't be made. At a limit the work is wrapped up, where that is possible.
-fn cannot_ask(run: &Run, reason: ParkReason) -> Vec<Event> {
+/// The request of the open iteration can't be made. At a limit the work is wrapped up, where that is possible. `worst`
+/// is what it would have cost.
+fn cannot_ask(run: &Run, reason: ParkReason, worst: &Reservation) -> Vec<Event> {
     if run.iteration.phase == Phase::WrapUp {
-        return closed(run, wrapping::verdict(run));
+        return closed(run, ending::wrapped_up(run));
     }
     let untouched = run.iteration.phase == Phase::Pursue && run.iteration.model_call.is_none();
     if let ParkReason::Budget(axis) = reason
         && untouched
         && wrapping::is_possible(run, axis)
     {
-        return closed(run, Verdict { action: Action::WrapUp(axis), fired: vec![Fired::Budget(axis)] });
+        let others = spending::exhausted(run, worst).into_iter().filter(|other| *other != axis);
+        let fired = [axis].into_iter().chain(others).map(Fired::Budget).collect();
+        return closed(run, Verdict { action: Action::WrapUp(axis), fired });
     }
     parked(reason)
 }
