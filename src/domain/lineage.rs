@@ -369,13 +369,15 @@ impl Run {
     }
 
     /// Whether a record may follow the end of the run: a new owner, the operator's retry of a run that did not
-    /// complete, a rewind of it, or that it was brought here.
+    /// complete, a rewind of it, what a charge in doubt really was, or that it was brought here.
     pub(crate) fn may_follow_end(&self, event: &Event) -> bool {
         let is_reopened = matches!(self.status, Status::Failed(_) | Status::Cancelled);
         let takes_up = matches!(
             event,
             Event::StatusChanged { status: Status::Running | Status::Parked(ParkReason::Paused), by: Some(_) }
         );
-        matches!(event, Event::OwnerAcquired { .. } | Event::Imported { .. }) || (takes_up && is_reopened)
+        let changes_no_end =
+            matches!(event, Event::OwnerAcquired { .. } | Event::Imported { .. } | Event::BudgetCorrected { .. });
+        changes_no_end || (takes_up && is_reopened)
     }
 }
