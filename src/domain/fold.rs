@@ -41,6 +41,7 @@ use crate::domain::run::Interjection;
 use crate::domain::run::Iteration;
 use crate::domain::run::NextIds;
 use crate::domain::run::Run;
+use crate::domain::run::Stall;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
 use crate::domain::status::Warning;
@@ -113,7 +114,7 @@ impl Run {
             control: None,
             interjections: Vec::new(),
             verdict: None,
-            diagnosis: None,
+            stall: None,
             plan_news: Vec::new(),
             warnings: std::collections::BTreeMap::new(),
             estimate: Estimate { input: 0, bytes: 0, factor_percent: limits::INPUT_FACTOR_PERCENT },
@@ -299,7 +300,9 @@ impl Run {
                 self.progress.take(observation);
                 self.iteration.observation = Some(observation.as_ref().clone());
             }
-            Event::StallDetected { detector: _, diagnosis } => self.diagnosis = Some(diagnosis.clone()),
+            Event::StallDetected { detector, diagnosis } => {
+                self.stall = Some(Stall { detector: *detector, diagnosis: diagnosis.clone() });
+            }
             Event::Warned { what, text } => {
                 self.warnings.insert(*what, text.clone());
             }
@@ -379,7 +382,7 @@ impl Run {
             self.progress.replans += 1;
             self.progress.ineffective = if seen.movement.is_structural() { 0 } else { self.progress.ineffective + 1 };
             self.reset_windows();
-            self.diagnosis = None;
+            self.stall = None;
         }
         self.history.push_back_mut(Closed {
             n: self.iteration.n,

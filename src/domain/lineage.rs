@@ -279,6 +279,8 @@ impl Run {
                 denials: now.progress.denials,
                 denied: now.progress.denied,
                 recoveries: now.progress.recoveries,
+                // Only the operator's grant takes this count back (docs/ENGINE.md §7.5).
+                replans: now.progress.replans,
                 granted: past.progress.granted.intersection(&now.progress.granted).cloned().collect(),
                 ..past.progress
             },
@@ -335,7 +337,7 @@ impl Run {
         self.trouble = None;
         self.provider_waits = 0;
         self.verdict = None;
-        self.diagnosis = None;
+        self.stall = None;
         self.warnings.clear();
         if self.plan.source == PlanSource::Seed {
             self.plan = Plan { revision: self.plan.revision, ..Plan::seed(terms.goal.as_str()) };

@@ -368,9 +368,9 @@ fn status_after(verdict: &Verdict) -> Option<Status> {
 fn open(run: &Run) -> Vec<Event> {
     let mut phase = next_phase(run);
     // Something else may have parked the run in which a stall was found: the cap of replans holds all the same.
-    let found = run.verdict.as_ref().and_then(Verdict::stalled);
-    if let Some(detector) = found.filter(|_| phase == Phase::Replan && run.progress.replans >= limits::REPLANS) {
-        return parked(ParkReason::Stalled(detector));
+    let unanswered = run.stall.as_ref().filter(|_| phase == Phase::Replan);
+    if let Some(stall) = unanswered.filter(|_| run.progress.replans >= limits::REPLANS) {
+        return parked(ParkReason::Stalled(stall.detector));
     }
     let spent = Axis::ALL.into_iter().find(|axis| run.pool.is_exhausted(*axis));
     if spent.is_some_and(|axis| !bears(phase, axis) && wrapping::is_possible(run, axis)) {
@@ -415,8 +415,8 @@ fn next_phase(run: &Run) -> Phase {
     if run.plan.source == PlanSource::Seed && run.decomposes < limits::DECOMPOSE_ATTEMPTS {
         return Phase::Decompose;
     }
-    // A diagnosis stands until a replan has answered it, also across a park.
-    if run.diagnosis.is_some() { Phase::Replan } else { Phase::Pursue }
+    // A stall stands until a replan has answered it, also across a park.
+    if run.stall.is_some() { Phase::Replan } else { Phase::Pursue }
 }
 
 /// Reserves the worst case and asks the model, or says why not.

@@ -81,7 +81,7 @@ pub fn causes(run: &Run) -> Vec<Fired> {
         return Vec::new();
     };
     let exhausted = spending::exhausted(run, &spending::worst_case(run, &spending::due(run)));
-    let stalled = verdict.and_then(Verdict::stalled).filter(|_| run.diagnosis.is_some());
+    let stalled = run.stall.as_ref().map(|stall| stall.detector);
     let others = exhausted.into_iter().map(Fired::Budget).chain(stalled.map(Fired::Stalled));
     let others: Vec<Fired> = others.filter(|other| *other != first).collect();
     [first].into_iter().chain(others).collect()
@@ -141,11 +141,11 @@ fn action(run: &Run, after: &Progress, first: &Fired) -> Action {
 }
 
 /// Whether a replan is left: a cap for the run. A replan that stalls by itself changed nothing, again; after a wrap-up
-/// the diagnosis says whether the stall before it was of that kind.
+/// a stall that stands is one that no replan has answered.
 fn may_replan(run: &Run, after: &Progress) -> bool {
     let is_due = match run.iteration.phase {
         Phase::Decompose | Phase::Pursue => true,
-        Phase::WrapUp => run.diagnosis.is_some(),
+        Phase::WrapUp => run.stall.is_some(),
         Phase::Replan => false,
     };
     is_due && after.replans < limits::REPLANS

@@ -525,8 +525,8 @@ fn parked(app: &App, reason: &ParkReason) -> Vec<Row> {
     if let Some(trouble) = &app.run.trouble {
         rows.push(Row::new(4, "", transcript(&trouble.message).replace('\n', " "), Role::Dim, Form::Prose));
     }
-    if let Some(diagnosis) = &app.run.diagnosis {
-        rows.push(Row::new(4, "", transcript(diagnosis).replace('\n', " "), Role::Dim, Form::Prose));
+    if let Some(stall) = &app.run.stall {
+        rows.push(Row::new(4, "", transcript(&stall.diagnosis).replace('\n', " "), Role::Dim, Form::Prose));
     }
     rows.extend(fired(app));
     rows
