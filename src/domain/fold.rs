@@ -285,25 +285,31 @@ impl Run {
             }
             Event::PlanUpdated { plan, by, told } => self.change_plan(plan, by.is_some(), told)?,
             Event::DoneClaimed { call, summary } => {
+                self.must_be_open("a claim")?;
                 let claim = Claim { call: *call, summary: summary.clone(), stage: ClaimStage::Passed(0) };
                 self.iteration.claim = Some(claim);
             }
-            Event::CheckStarted { index } => self.claim()?.stage = ClaimStage::Checking(*index),
-            Event::CheckInterrupted { index: _ } => self.claim()?.stage = ClaimStage::Passed(0),
+            Event::CheckStarted { index } => self.start_check(*index)?,
+            Event::CheckInterrupted { index } => self.lose_check(*index)?,
             Event::AcceptanceChecked { index, passed, detail } => self.end_check(*index, *passed, detail)?,
             Event::ClaimJudged { verdict, text } => self.judge_claim(*verdict, text, record)?,
             Event::ConfirmationRequested { index } => self.ask_to_confirm(*index)?,
             Event::ConfirmationGiven { index, confirmed, text, by: _ } => self.confirm(*index, *confirmed, text)?,
-            Event::ReplansGranted { by: _ } => self.progress.replans = 0,
+            Event::ReplansGranted { by: _ } => self.grant_replans()?,
             Event::ProgressObserved { observation } => {
+                self.must_be_open("an observation")?;
                 self.forget_stall_warnings();
                 self.progress.take(observation);
                 self.iteration.observation = Some(observation.as_ref().clone());
             }
             Event::StallDetected { detector, diagnosis } => {
+                self.must_be_open("a stall")?;
                 self.stall = Some(Stall { detector: *detector, diagnosis: diagnosis.clone() });
             }
             Event::Warned { what, text } => {
+                if let Warning::Stall(_) = what {
+                    self.must_be_open("a warning about a stall")?;
+                }
                 self.warnings.insert(*what, text.clone());
             }
             Event::IterationClosed { n, verdict } => {
@@ -330,11 +336,16 @@ impl Run {
                     }
                     one.state = CallState::OutcomeUnknown { probed: false };
                 }
-                Finding::CheckLost(_) => self.claim()?.stage = ClaimStage::Passed(0),
+                Finding::CheckLost(index) => self.lose_check(*index)?,
             }
         }
         self.progress.recoveries += 1;
         Ok(())
+    }
+
+    /// Errors where what belongs to an iteration comes outside of one.
+    fn must_be_open(&self, what: &str) -> Result<(), String> {
+        if self.iteration.is_open { Ok(()) } else { Err(format!("{what}, and no iteration is open")) }
     }
 
     fn start_iteration(&mut self, n: u32, phase: Phase, record: &Record) -> Result<(), String> {
