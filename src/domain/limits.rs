@@ -333,7 +333,7 @@ pub const SINK_FAILURES: u32 = 11;
 pub const SINK_PATIENCE: Span = Span::seconds(3);
 /// Longest file that is imported, in bytes: some thousand iterations of the longest results.
 pub const IMPORT_MAX_BYTES: u64 = 1024 * 1024 * 1024;
-/// Commits that fail are tried so often before the run parks for storage.
+/// Commits that fail are tried so often before the engine of the run stops.
 pub const STORE_RETRIES: u32 = 3;
 /// Free space a run needs to start, in bytes.
 pub const FREE_SPACE_MIN_BYTES: u64 = 16 * 1024 * 1024;
