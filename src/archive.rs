@@ -21,6 +21,7 @@ use crate::domain::visible::transcript;
 use crate::headless::audit;
 use crate::headless::audit::Payloads;
 use crate::headless::exit;
+use crate::headless::exit::Obstacle;
 use crate::headless::output;
 use crate::headless::show;
 use crate::headless::text::title;
@@ -29,12 +30,14 @@ use crate::keeping;
 use crate::launch;
 use crate::launch::Ground;
 use crate::machine::lineage;
+use crate::store::StoreError;
 use crate::store::look::Survey;
 use crate::store::repair::Repair;
 use crate::store::transfer;
+use crate::telling;
 
 /// Does it, and gives the exit status.
-pub fn carry_out(ground: &Ground, what: Archive) -> anyhow::Result<u8> {
+pub async fn carry_out(ground: &Ground, what: Archive) -> anyhow::Result<u8> {
     match what {
         Archive::Export { run, out } => export(ground, &run, out.as_deref()),
         Archive::Import { file, as_new } => import(ground, &file, as_new),
@@ -43,10 +46,13 @@ pub fn carry_out(ground: &Ground, what: Archive) -> anyhow::Result<u8> {
             let id = ground.home.find(&run)?;
             let survey = ground.home.survey(&id)?;
             let lines = audit::audit(&survey.records, if payloads { Payloads::Shown } else { Payloads::Hashed });
-            output::put(&if json { audit::json(&lines) } else { audit::text(&lines) });
+            output::put(&match json {
+                true => audit::json(&lines),
+                false => audit::text(&lines) + &audit::total(&survey.records),
+            });
             Ok(complain(&id, &survey))
         }
-        Archive::Remove { run, yes } => keeping::remove(ground, &run, yes),
+        Archive::Remove { run, yes } => keeping::remove(ground, &run, yes).await,
         Archive::Repair { run } => mend(ground, &run),
     }
 }
@@ -54,14 +60,23 @@ pub fn carry_out(ground: &Ground, what: Archive) -> anyhow::Result<u8> {
 fn export(ground: &Ground, prefix: &str, out: Option<&Path>) -> anyhow::Result<u8> {
     let id = ground.home.find(prefix)?;
     let survey = ground.home.survey(&id)?;
-    anyhow::ensure!(!survey.lines.is_empty(), "no record of run {id} can be read; nothing was written{}", hint(&id));
+    if survey.lines.is_empty() {
+        complain(&id, &survey);
+        let why = format!("no record of run {id} can be read; nothing was written{}", hint(&id));
+        return Err(Obstacle::Lost(why).into());
+    }
     let text = transfer::write(&id, &survey.lines)?;
     match out {
         Some(path) => {
             let failed = || format!("{} can't be written; nothing was exported; name another file", path.display());
             let mut file =
                 OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).with_context(failed)?;
-            file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).with_context(failed)?;
+            let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+            if written.is_err() {
+                // Half a journal must not be taken for one.
+                let _ = std::fs::remove_file(path);
+            }
+            written.with_context(failed)?;
             output::put(&format!("{} records of run {id} in {}\n", survey.lines.len(), path.display()));
         }
         None => output::put(&text),
@@ -75,7 +90,7 @@ fn complain(id: &RunId, survey: &Survey) -> u8 {
         return 0;
     }
     let flaws: String = survey.flaws.iter().map(|flaw| format!("  {}\n", flaw.phrase())).collect();
-    let newer = survey.newer.map(|found| format!("  a newer version of tiller (format {found}) wrote the rest\n"));
+    let newer = survey.newer.map(|found| format!("  the rest {found}\n"));
     let read = survey.records.len();
     output::put_aside(&format!(
         "tiller: run {id} could be read up to record {read} only\n{flaws}{}",
@@ -129,6 +144,8 @@ fn verify(ground: &Ground, prefix: &str) -> anyhow::Result<u8> {
 
 fn mend(ground: &Ground, prefix: &str) -> anyhow::Result<u8> {
     let id = ground.home.find(prefix)?;
+    // Asked before anything is mended, and only to tell.
+    let listed = ground.home.listed_at(&id);
     match ground.home.repair(&id)? {
         Repair::Sound(survey) => {
             let count = survey.records.len();
@@ -139,6 +156,20 @@ fn mend(ground: &Ground, prefix: &str) -> anyhow::Result<u8> {
             let count = survey.records.len();
             output::put(&format!(
                 "run {id} is mended: all {count} records are there; the damaged store is kept in {}\n",
+                kept.display()
+            ));
+            Ok(0)
+        }
+        Repair::Anchored { survey, kept } => {
+            let count = survey.records.len();
+            let known = listed.filter(|seq| survey.records.last().is_some_and(|last| last.seq < *seq));
+            let more = match known {
+                Some(seq) => format!("there were more: the list knew of record {seq}"),
+                None => format!("whether more were written after record {count}, nobody can tell any more"),
+            };
+            output::put(&format!(
+                "run {id} has a new anchor, because the old one was missing or could not be read; {count} records are \
+                 there, each follows the one before it; {more}; the store as it was is kept in {}\n",
                 kept.display()
             ));
             Ok(0)
@@ -184,10 +215,14 @@ fn import(ground: &Ground, path: &Path, as_new: bool) -> anyhow::Result<u8> {
     let mut carried = transfer::read(&text)?;
     let id = if as_new { launch::new_id()? } else { carried.run.clone() };
     let now = Now { at: ground.clock.now(), ..Now::default() };
-    let (_, own) = lineage::import(launch::fold(&id, &carried.records)?, &held::client(), now)?;
+    let foreign = |why: String| StoreError::Foreign { why };
+    let brought_run = Run::fold(&id, &carried.records).map_err(|broken| foreign(broken.to_string()))?;
+    let (_, own) =
+        lineage::import(brought_run, &held::client(), now).map_err(|refusal| foreign(refusal.to_string()))?;
     let count = carried.records.len();
     own.map_or(Ok(()), |record| carried.push(record))?;
     let run = ground.home.import(&id, &carried)?;
+    telling::pass_over(ground, &run);
     output::put(&format!("imported {count} records as run {id} · {}{}", show::parting(&run), brought(&run)));
     Ok(0)
 }

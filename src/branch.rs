@@ -18,6 +18,7 @@ use crate::domain::time::Now;
 use crate::engine::fault;
 use crate::engine::fault::Side;
 use crate::headless::exit;
+use crate::headless::exit::Obstacle;
 use crate::headless::output;
 use crate::headless::restoring::offered;
 use crate::headless::show;
@@ -51,8 +52,11 @@ pub async fn carry_out(ground: &Ground, what: Branch) -> anyhow::Result<u8> {
             output::put(&told);
             let mut left = 0;
             if restore {
+                // What becomes of each file is said below, once.
+                output::put(&show::behind(&standing.behind.without_files()));
                 left = restoring::carry_out(ground, &mut standing, &held::client()).await?;
             } else {
+                output::put(&show::behind(&standing.behind));
                 let (_, files) = restoring::look(ground, &standing)?;
                 output::put(&offered(standing.held.run(), iteration, &files));
             }
@@ -67,8 +71,8 @@ pub async fn carry_out(ground: &Ground, what: Branch) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Goes back to the end of an iteration. Gives the run, still held, and what is to be told of it, what was not undone
-/// with it. Errors when it is held, or refuses.
+/// Goes back to the end of an iteration. Gives the run, still held with what was not undone, and what is to be
+/// told of it. Errors when it is held, or refuses.
 pub async fn rewind<'a>(
     ground: &'a Ground,
     prefix: &str,
@@ -90,9 +94,8 @@ pub async fn rewind<'a>(
     held.record(run, records.get(stored..).unwrap_or_default().to_vec()).await?;
     ground.home.keep_summary(held.run());
     let told = format!(
-        "run {} is back at the end of iteration {iteration}; what came after it is hidden, not removed\n{}",
-        id.short(),
-        show::behind(&behind)
+        "run {} is back at the end of iteration {iteration}; what came after it is hidden, not removed\n",
+        id.short()
     );
     Ok((Standing { held, records, behind }, told))
 }
@@ -130,12 +133,14 @@ pub fn fork(
     let mut terms = launch::clean(&redactor, terms)?;
     let (from, to) = (ground.home.run_dir(&parent), ground.home.run_dir(&child));
     if terms.rehearsal {
-        anyhow::ensure!(
-            rehearsal::workspace(&from).is_dir(),
-            "the scratch folder of run {}, {}, is gone; nothing was branched off; start another rehearsal",
-            parent.short(),
-            rehearsal::workspace(&from).display()
-        );
+        if !rehearsal::workspace(&from).is_dir() {
+            let gone = format!(
+                "the scratch folder of run {}, {}, is gone; nothing was branched off; start another rehearsal",
+                parent.short(),
+                rehearsal::workspace(&from).display()
+            );
+            return Err(Obstacle::Stopped(gone).into());
+        }
         rehearsal::move_in(&from, &to, &mut terms);
     }
     let is_rehearsal = terms.rehearsal;
@@ -146,7 +151,7 @@ pub fn fork(
     ground.home.branch(&run, lines, &record)?;
     fault::batch(Side::After, own);
     if is_rehearsal {
-        rehearsal::copy(&from, &to)?;
+        rehearsal::copy(&from, &to).map_err(|error| Obstacle::Stopped(format!("{error:#}")))?;
     }
     let told = format!(
         "run {child} branches off from run {} after its iteration {iteration} (trust is {})\n{FORK_DOES}\n{}",

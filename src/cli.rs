@@ -122,8 +122,8 @@ pub struct Options {
     pub budget: Option<Limit>,
     /// The limit of iterations.
     pub iterations: Option<Limit>,
-    /// Until when the run may work, as it was written.
-    pub deadline: Option<String>,
+    /// Until when the run may work.
+    pub deadline: Option<Deadline>,
     /// What must hold before a claim is believed; empty leaves the checks of the configuration.
     pub checks: Vec<Check>,
     /// The folder it works in; nothing for the current one.
@@ -277,7 +277,7 @@ Examples:
   tiller approve k7f c7 1a2b3c4d          allow the call c7 of run k7f, as shown
 
 Run names may be cut to any beginning that fits one run only.
-Exit status: 0 completed; 2 usage; 10 waits for approval; 11 budget; 12 stalled or not verified;
+Exit status: 0 completed; 2 usage; 3 refused; 10 waits for approval; 11 budget; 12 stalled or not verified;
 13 key, account, rights, model or price; 14 parked for another reason, or the disk is full;
 20 failed, or damaged; 21 cancelled; 30 the run is held by another process.";
 

@@ -25,6 +25,7 @@ use crate::config::keys::shown;
 use crate::config::value::Value;
 use crate::config::value::from_text;
 use crate::config::value::from_toml;
+use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::budget::Limits;
 use crate::domain::deadline::Deadline;
@@ -111,16 +112,72 @@ pub enum Resume {
     Auto,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Setting {
-    value: Value,
-    origin: Origin,
+/// What is set of a provider.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Provider {
+    base_url: Option<String>,
+    /// The variable that holds its key.
+    key: Option<String>,
+}
+
+/// What is set of a model: sizes in tokens, prices in micro-dollars per million tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sizes {
+    window: Option<u64>,
+    max_output: Option<u64>,
+    input: Option<u64>,
+    output: Option<u64>,
+    cache_read: Option<u64>,
+    cache_write: Option<u64>,
 }
 
 /// All that is set, merged: the command line above the environment above the file above what is built in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    values: BTreeMap<Vec<String>, Setting>,
+    model: Option<String>,
+    limits: Limits,
+    deadline: Deadline,
+    daily: Limit,
+    checks: Vec<Check>,
+    confirm_finish: bool,
+    wrap_up: bool,
+    resume: Resume,
+    trust: Trust,
+    keep_full_trust: bool,
+    instructions: String,
+    pass_variables: Vec<String>,
+    notify_command: Vec<String>,
+    alerts: Alerts,
+    keep: Keep,
+    providers: BTreeMap<String, Provider>,
+    models: BTreeMap<String, Sizes>,
+    /// Where each key was written that was.
+    origins: BTreeMap<Vec<String>, Origin>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            model: None,
+            limits: Limits::default(),
+            deadline: Deadline::None,
+            daily: Limit::At(limits::DAILY_COST.0),
+            checks: Vec::new(),
+            confirm_finish: false,
+            wrap_up: true,
+            resume: Resume::Ask,
+            trust: Trust::default(),
+            keep_full_trust: false,
+            instructions: String::new(),
+            pass_variables: Vec::new(),
+            notify_command: Vec::new(),
+            alerts: Alerts::default(),
+            keep: Keep::default(),
+            providers: BTreeMap::new(),
+            models: BTreeMap::new(),
+            origins: BTreeMap::new(),
+        }
+    }
 }
 
 /// Reads the configuration file. Nothing when there is none; errors when it can't be read.
@@ -163,7 +220,7 @@ impl Settings {
             let Some(key) = KEYS.iter().find(|key| key.path == *path) else { continue };
             let value =
                 from_text(key.holds, &text).map_err(|problem| ConfigError { origin: origin.clone(), problem })?;
-            settings.set(path, value, origin);
+            settings.set(path, value, origin)?;
         }
         settings.take_options(options)?;
         Ok(settings)
@@ -204,7 +261,8 @@ impl Settings {
                         origin: origin.clone(),
                         problem: format!("{}: {problem}", shown(path)),
                     })?;
-                    self.values.insert(path.clone(), Setting { value, origin });
+                    let names: Vec<&str> = path.iter().map(String::as_str).collect();
+                    self.set(&names, value, origin)?;
                 }
             }
             path.pop();
@@ -217,67 +275,87 @@ impl Settings {
             let origin = Origin::Flag("--model");
             let value =
                 from_text(Holds::Model, model).map_err(|problem| ConfigError { origin: origin.clone(), problem })?;
-            self.set(&["model"], value, origin);
+            self.set(&["model"], value, origin)?;
         }
         if let Some(limit) = options.budget {
-            self.set(&["budget", "cost"], Value::Limit(limit), Origin::Flag("--budget"));
+            self.set(&["budget", "cost"], Value::Axis(Axis::Cost, limit), Origin::Flag("--budget"))?;
         }
         if let Some(limit) = options.iterations {
-            self.set(&["budget", "iterations"], Value::Limit(limit), Origin::Flag("--max-iterations"));
+            self.set(&["budget", "iterations"], Value::Axis(Axis::Loops, limit), Origin::Flag("--max-iterations"))?;
         }
-        if let Some(deadline) = &options.deadline {
-            self.set(&["budget", "deadline"], Value::Text(deadline.clone()), Origin::Flag("--deadline"));
+        if let Some(deadline) = options.deadline {
+            self.set(&["budget", "deadline"], Value::Deadline(deadline), Origin::Flag("--deadline"))?;
         }
         if let Some(mode) = options.trust {
-            self.set(&["run", "trust"], Value::Text(mode.word().to_string()), Origin::Flag("--trust"));
+            self.set(&["run", "trust"], Value::Trust(mode), Origin::Flag("--trust"))?;
         }
         if !options.checks.is_empty() {
             let origin = Origin::Flag("--check");
             let value = checks::of(options.checks.clone())
                 .map_err(|problem| ConfigError { origin: origin.clone(), problem })?;
-            self.set(&["run", "checks"], value, origin);
+            self.set(&["run", "checks"], value, origin)?;
         }
         Ok(())
     }
 
-    fn set(&mut self, path: &[&str], value: Value, origin: Origin) {
-        self.values.insert(path.iter().map(ToString::to_string).collect(), Setting { value, origin });
-    }
-
-    fn get(&self, path: &[&str]) -> Option<&Setting> {
-        let path: Vec<String> = path.iter().map(ToString::to_string).collect();
-        self.values.get(&path)
-    }
-
-    fn text(&self, path: &[&str]) -> Option<&str> {
-        match &self.get(path)?.value {
-            Value::Text(text) => Some(text),
-            Value::List(_) | Value::Checks(_) | Value::Limit(_) | Value::Number(_) => None,
+    /// Puts a value where it belongs. Errors when it belongs nowhere, which is a key in the table that nothing reads.
+    fn set(&mut self, path: &[&str], value: Value, origin: Origin) -> Result<(), ConfigError> {
+        match (path, value) {
+            (["model"], Value::Text(name)) => self.model = Some(name),
+            (["budget", "daily"], Value::Limit(limit)) => self.daily = limit,
+            (["budget", "deadline"], Value::Deadline(deadline)) => self.deadline = deadline,
+            (["budget", _], Value::Axis(axis, limit)) => self.limits.set(axis, limit),
+            (["run", "checks"], Value::Checks(checks)) => self.checks = checks,
+            (["run", "confirm_finish"], Value::Switch(on)) => self.confirm_finish = on,
+            (["run", "wrap_up"], Value::Switch(on)) => self.wrap_up = on,
+            (["run", "resume"], Value::Resume(resume)) => self.resume = resume,
+            (["run", "trust"], Value::Trust(trust)) => self.trust = trust,
+            (["run", "keep_full_trust"], Value::Switch(on)) => self.keep_full_trust = on,
+            (["run", "instructions"], Value::Text(text)) => self.instructions = text,
+            (["run", "pass_variables"], Value::List(names)) => self.pass_variables = names,
+            (["notify", "command"], Value::List(words)) => self.notify_command = words,
+            (["notify", "bell"], Value::Switch(on)) => self.alerts.bell = on,
+            (["notify", "desktop"], Value::Switch(on)) => self.alerts.desktop = on,
+            (["keep", "days"], Value::Limit(days)) => self.keep.days = days,
+            (["keep", "runs"], Value::Limit(runs)) => self.keep.runs = runs,
+            (["providers", name, "base_url"], Value::Text(url)) => self.provider(name).base_url = Some(url),
+            (["providers", name, "key"], Value::Text(variable)) => self.provider(name).key = Some(variable),
+            (["models", name, "window"], Value::Number(tokens)) => self.sizes(name).window = Some(tokens),
+            (["models", name, "max_output"], Value::Number(tokens)) => self.sizes(name).max_output = Some(tokens),
+            (["models", name, "price", "input"], Value::Number(price)) => self.sizes(name).input = Some(price),
+            (["models", name, "price", "output"], Value::Number(price)) => self.sizes(name).output = Some(price),
+            (["models", name, "price", "cache_read"], Value::Number(price)) => {
+                self.sizes(name).cache_read = Some(price)
+            }
+            (["models", name, "price", "cache_write"], Value::Number(price)) => {
+                self.sizes(name).cache_write = Some(price);
+            }
+            (path, _) => {
+                let problem = format!("nothing reads {}; this is a bug in tiller", path.join("."));
+                return Err(ConfigError { origin, problem });
+            }
         }
+        self.origins.insert(path.iter().map(ToString::to_string).collect(), origin);
+        Ok(())
     }
 
-    fn list(&self, path: &[&str]) -> &[String] {
-        match self.get(path).map(|setting| &setting.value) {
-            Some(Value::List(list)) => list,
-            Some(Value::Text(_) | Value::Checks(_) | Value::Limit(_) | Value::Number(_)) | None => &[],
-        }
+    fn provider(&mut self, name: &str) -> &mut Provider {
+        self.providers.entry(name.to_string()).or_default()
     }
 
-    fn number(&self, path: &[&str]) -> Option<u64> {
-        match self.get(path)?.value {
-            Value::Number(number) => Some(number),
-            Value::Text(_) | Value::List(_) | Value::Checks(_) | Value::Limit(_) => None,
-        }
+    fn sizes(&mut self, name: &str) -> &mut Sizes {
+        self.models.entry(name.to_string()).or_default()
     }
 
     /// Where a key was written.
     pub fn origin(&self, path: &[&str]) -> Origin {
-        self.get(path).map_or(Origin::BuiltIn, |setting| setting.origin.clone())
+        let path: Vec<String> = path.iter().map(ToString::to_string).collect();
+        self.origins.get(&path).cloned().unwrap_or(Origin::BuiltIn)
     }
 
     /// The model to work with, as it was written.
     pub fn model(&self) -> Option<&str> {
-        self.text(&["model"])
+        self.model.as_deref()
     }
 
     /// The model to work with. Errors when none is named.
@@ -292,101 +370,74 @@ impl Settings {
 
     /// The limits of a run.
     pub fn limits(&self) -> Limits {
-        let mut all = Limits::default();
-        for key in KEYS {
-            if let (Holds::Limit(axis), Some(Setting { value: Value::Limit(limit), .. })) =
-                (key.holds, self.get(key.path))
-            {
-                all.set(axis, *limit);
-            }
-        }
-        all
+        self.limits
     }
 
     /// Until when a run may work, as it was written.
     pub fn deadline(&self) -> Deadline {
-        self.text(&["budget", "deadline"]).and_then(|text| Deadline::parse(text).ok()).unwrap_or(Deadline::None)
+        self.deadline
     }
 
     /// What all runs together may cost in 24 hours.
     pub fn daily(&self) -> Limit {
-        match self.get(&["budget", "daily"]).map(|setting| &setting.value) {
-            Some(Value::Limit(limit)) => *limit,
-            Some(Value::Text(_) | Value::List(_) | Value::Number(_) | Value::Checks(_)) | None => {
-                Limit::At(limits::DAILY_COST.0)
-            }
-        }
+        self.daily
     }
 
     /// The program that is told what happens, with its arguments; empty when there is none.
     pub fn notify_command(&self) -> &[String] {
-        self.list(&["notify", "command"])
+        &self.notify_command
     }
 
     /// How the screen calls for the operator.
     pub fn alerts(&self) -> Alerts {
-        let is_on = |name: &str| self.text(&["notify", name]) == Some("true");
-        Alerts { bell: is_on("bell"), desktop: is_on("desktop") }
+        self.alerts
     }
 
     /// How long, and how many, runs that have ended are kept.
     pub fn keep(&self) -> Keep {
-        let limit = |name: &str| match self.get(&["keep", name]).map(|setting| &setting.value) {
-            Some(Value::Limit(limit)) => Some(*limit),
-            Some(Value::Text(_) | Value::List(_) | Value::Number(_) | Value::Checks(_)) | None => None,
-        };
-        let usual = Keep::default();
-        Keep { days: limit("days").unwrap_or(usual.days), runs: limit("runs").unwrap_or(usual.runs) }
+        self.keep
     }
 
     /// The checks of a run; where there are none and it is wanted, one that asks the operator.
     pub fn checks(&self) -> Vec<Check> {
-        let written = match self.get(&["run", "checks"]).map(|setting| &setting.value) {
-            Some(Value::Checks(checks)) => checks.clone(),
-            Some(Value::Text(_) | Value::List(_) | Value::Limit(_) | Value::Number(_)) | None => Vec::new(),
-        };
-        let asks = written.is_empty() && self.text(&["run", "confirm_finish"]) == Some("true");
-        if asks { vec![Check::OperatorConfirm(String::new())] } else { written }
+        match self.checks.is_empty() && self.confirm_finish {
+            true => vec![Check::OperatorConfirm(String::new())],
+            false => self.checks.clone(),
+        }
     }
 
     /// Whether the model is asked where the work stands before a run parks at a limit.
     pub fn wrap_up(&self) -> bool {
-        self.text(&["run", "wrap_up"]) != Some("false")
+        self.wrap_up
     }
 
     /// Whether a run that was cut off goes on by itself.
     pub fn resume(&self) -> Resume {
-        match self.text(&["run", "resume"]) {
-            Some("auto") => Resume::Auto,
-            Some(_) | None => Resume::Ask,
-        }
+        self.resume
     }
 
     /// How much a run does unasked.
     pub fn trust(&self) -> Trust {
-        self.text(&["run", "trust"]).and_then(|word| Trust::parse(word).ok()).unwrap_or_default()
+        self.trust
     }
 
     /// Whether full trust holds when another process goes on with the run.
     pub fn keep_full_trust(&self) -> bool {
-        self.text(&["run", "keep_full_trust"]) == Some("true")
+        self.keep_full_trust
     }
 
     /// What the agent is told besides the goal.
     pub fn instructions(&self) -> &str {
-        self.text(&["run", "instructions"]).unwrap_or_default()
+        &self.instructions
     }
 
     /// The variables that hold keys of providers, as far as they are configured.
     pub fn key_variables(&self) -> impl Iterator<Item = &str> {
-        self.values.iter().filter_map(|(path, setting)| match (path.as_slice(), &setting.value) {
-            ([providers, _, key], Value::Text(name)) if providers == "providers" && key == "key" => Some(name.as_str()),
-            (_, Value::Text(_) | Value::List(_) | Value::Limit(_) | Value::Number(_) | Value::Checks(_)) => None,
-        })
+        self.providers.values().filter_map(|provider| provider.key.as_deref())
     }
 
     /// Environment variables that the agent's commands see besides those they always see.
     pub fn pass_variables(&self) -> &[String] {
-        self.list(&["run", "pass_variables"])
+        &self.pass_variables
     }
 }

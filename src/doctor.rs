@@ -38,6 +38,7 @@ use crate::store::StoreError;
 use crate::store::ledger::Ledger;
 use crate::store::look::Survey;
 use crate::store::place::Home;
+use crate::tools::Toolbox;
 use crate::tools::guard;
 
 /// How something stands.
@@ -67,7 +68,7 @@ pub async fn examine(places: &Places, settings: Result<&Settings, &ConfigError>)
     let mut all = vec![configuration(places, settings), state(places)];
     if let Ok(settings) = settings {
         all.extend(model(places, settings));
-        all.push(checks(settings));
+        all.push(checks(places, settings).await);
         all.push(daily(places, settings));
         all.push(kept(places, settings));
     }
@@ -148,10 +149,10 @@ async fn try_store(state: &Path) -> anyhow::Result<Duration> {
     Ok(took)
 }
 
-/// A run whose checks can't be run is not started, so this is told before.
-fn checks(settings: &Settings) -> Finding {
-    let (all, tools) = (settings.checks(), launch::tools_anywhere());
-    match all.iter().find_map(|check| preflight::broken(&tools, check)) {
+/// A run whose checks can't be meant is not started, so this is told before: of a run in this folder.
+async fn checks(places: &Places, settings: &Settings) -> Finding {
+    let all = settings.checks();
+    match preflight::pointless(&tools(places, settings), &all).await {
         Some(why) => finding("checks", Standing::Missing, format!("{why}; correct run.checks")),
         None if all.is_empty() => {
             finding("checks", Standing::Ok, "none: a claim of being finished is taken as it is, and called unverified")
@@ -160,13 +161,27 @@ fn checks(settings: &Settings) -> Finding {
     }
 }
 
+/// The tools of a run in this folder; where there can't be one now, those that can be asked about.
+fn tools(places: &Places, settings: &Settings) -> Toolbox {
+    let ground = Ground::new(places.clone(), settings.clone(), OwnerMode::Records);
+    let scene = ground.and_then(|ground| ground.scene(None, &std::env::current_dir()?));
+    scene.map_or_else(|_| launch::tools_anywhere(), Toolbox::new)
+}
+
 fn daily(places: &Places, settings: &Settings) -> Finding {
     let limit = limit_phrase(Axis::Cost, settings.daily());
     if !places.state.exists() {
         return finding("daily budget", Standing::Ok, format!("nothing of {limit} is spent"));
     }
-    match Ledger::new(places.state.clone(), settings.daily()).spent(SystemClock::start().now()) {
-        Ok(spent) => finding("daily budget", Standing::Ok, format!("{spent} of {limit} spent or held in 24 hours")),
+    let (ledger, now) = (Ledger::new(places.state.clone(), settings.daily()), SystemClock::start().now());
+    match ledger.mend(now).and_then(|mended| Ok((mended, ledger.spent(now)?))) {
+        Ok((mended, spent)) => {
+            let counted = format!("{spent} of {limit} spent or held in 24 hours");
+            match mended.phrase() {
+                None => finding("daily budget", Standing::Ok, counted),
+                Some(phrase) => finding("daily budget", Standing::Partial, format!("{counted}; {phrase}")),
+            }
+        }
         Err(error) => finding("daily budget", Standing::Missing, error.to_string()),
     }
 }
@@ -221,7 +236,7 @@ fn runs(places: &Places) -> Finding {
 fn ill(survey: &Survey) -> String {
     match (survey.flaws.first(), survey.newer) {
         (Some(flaw), _) => flaw.phrase(),
-        (None, Some(found)) => format!("written by a newer version of tiller (format {found})"),
+        (None, Some(found)) => found.to_string(),
         (None, None) => String::new(),
     }
 }

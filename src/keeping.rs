@@ -17,6 +17,8 @@ use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::domain::visible::transcript;
+use crate::headless::exit;
+use crate::headless::exit::Obstacle;
 use crate::headless::lines::limit_phrase;
 use crate::headless::output;
 use crate::launch::Ground;
@@ -26,6 +28,7 @@ use crate::policy::keeping::Keep;
 use crate::store::StoreError;
 use crate::store::place::Home;
 use crate::store::remove::Removal;
+use crate::telling;
 
 /// The removal in the background. Dropping it has it stop after the run that it is at, and waits a moment for that.
 #[derive(Debug)]
@@ -45,12 +48,14 @@ impl Drop for Keeping {
 /// Removes what is not kept any more, on a thread of its own. Whenever the process ends, each run is whole or on its
 /// way out.
 pub fn begin(ground: &Ground) -> Keeping {
-    let (home, keep, now) = (ground.home.clone(), ground.settings.keep(), ground.clock.now());
+    let (own, now) = (ground.clone(), ground.clock.now());
+    let runtime = tokio::runtime::Handle::current();
     let is_over = Arc::new(AtomicBool::new(false));
     let (alive, ended) = mpsc::channel();
     let told = is_over.clone();
     let work = move || {
-        tidy(&home, keep, now, &told);
+        let tell = |id: &RunId| runtime.block_on(telling::tell_rest(&own, id));
+        tidy(&own.home, own.settings.keep(), now, &told, tell);
         drop(alive);
     };
     if let Err(error) = std::thread::Builder::new().name("keeping".to_string()).spawn(work) {
@@ -59,8 +64,15 @@ pub fn begin(ground: &Ground) -> Keeping {
     Keeping { is_over, ended }
 }
 
-/// Removes what is not kept any more, until it `is_over`. What can't be removed is logged and stays. Blocks.
-pub fn tidy(home: &Home, keep: Keep, now: Timestamp, is_over: &AtomicBool) {
+/// Removes what is not kept any more, until it `is_over`. What can't be removed is logged and stays, and so does a run
+/// of which not all could be told that is due to be. Blocks.
+pub fn tidy(
+    home: &Home,
+    keep: Keep,
+    now: Timestamp,
+    is_over: &AtomicBool,
+    tell: impl Fn(&RunId) -> Result<(), String>,
+) {
     if let Err(error) = home.sweep() {
         tracing::warn!(%error, "what is left of removed runs stays for now");
     }
@@ -69,6 +81,13 @@ pub fn tidy(home: &Home, keep: Keep, now: Timestamp, is_over: &AtomicBool) {
         Err(error) => return tracing::warn!(%error, "old runs are not removed this time"),
     };
     for id in due {
+        if let Err(why) = tell(&id) {
+            tracing::warn!(run = %id, why, "a run that had ended was not removed: not all of it is told yet");
+            if is_over.load(Ordering::SeqCst) {
+                return;
+            }
+            continue;
+        }
         match home.remove(&id, Run::is_ended) {
             Ok(Removal::Done(_)) => {
                 tracing::info!(run = %id, "a run that had ended was removed; it is not kept any more");
@@ -103,23 +122,31 @@ pub fn outlook(home: &Home, keep: Keep, now: Timestamp) -> Result<String, StoreE
 }
 
 /// Removes one run on request, after the operator said yes. Gives the exit status.
-pub fn remove(ground: &Ground, prefix: &str, is_agreed: bool) -> anyhow::Result<u8> {
+pub async fn remove(ground: &Ground, prefix: &str, is_agreed: bool) -> anyhow::Result<u8> {
     let id = ground.home.find(prefix)?;
     if !is_agreed && !agrees(&id)? {
         output::put_aside("nothing was removed\n");
-        return Ok(0);
+        return Ok(exit::REFUSED);
     }
+    let told = telling::tell_rest(ground, &id).await;
     match ground.home.remove(&id, Run::is_ended)? {
         Removal::Done(summary) => {
             tracing::info!(run = %id, "a run was removed on request");
+            if let Err(why) = told {
+                let why = transcript(&why);
+                output::put_aside(&format!(
+                    "tiller: the command of notify.command was not told all that happened in it: {why}\n"
+                ));
+            }
             output::put(&format!("run {id} is removed: {}\n", transcript(&summary.goal)));
             Ok(0)
         }
-        Removal::Kept(run) => anyhow::bail!(
+        Removal::Kept(run) => Err(Obstacle::Refused(format!(
             "run {id} is {}; nothing was removed; end it first: tiller cancel {}",
             run.status.phrase(),
             id.short()
-        ),
+        ))
+        .into()),
     }
 }
 

@@ -4,7 +4,6 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context;
 use async_trait::async_trait;
@@ -15,6 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::config::ConfigError;
 use crate::config::Places;
 use crate::config::Settings;
 use crate::config::models::Known;
@@ -40,14 +40,12 @@ use crate::domain::model::ModelRequest;
 use crate::domain::model::ModelSpec;
 use crate::domain::model::Received;
 use crate::domain::run::Run;
-use crate::domain::status::Status;
 use crate::domain::summary::Summary;
 use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
 use crate::domain::time::Now;
 use crate::domain::time::Span;
 use crate::domain::tool::ToolSpec;
-use crate::domain::visible::transcript;
 use crate::engine::clock::Clock;
 use crate::engine::clock::SystemClock;
 use crate::engine::driver;
@@ -55,7 +53,6 @@ use crate::engine::driver::Driven;
 use crate::engine::driver::World;
 use crate::engine::redaction::Redactor;
 use crate::headless::exit::Obstacle;
-use crate::headless::output;
 use crate::machine;
 use crate::model;
 use crate::model::Model;
@@ -67,24 +64,22 @@ use crate::protocol::client::Client;
 use crate::rehearsal;
 use crate::secrets;
 use crate::sinks;
-use crate::sinks::Patience;
-use crate::sinks::Sink;
+use crate::sinks::Telling;
 use crate::store::Reader;
 use crate::store::ledger::Ledger;
 use crate::store::place::Home;
 use crate::store::sled::SledJournal;
+use crate::telling;
 use crate::tools::Scene;
 use crate::tools::Toolbox;
-use crate::tools::hook::Hook;
 use crate::tui::past::Past;
 use crate::tui::past::Reading;
 
-/// The name under which is kept what the operator's command was told.
-const SINK: &str = "command";
 /// The folder of a run that holds what files were before its calls.
 const PRE_IMAGES: &str = "pre-images";
 
 /// What every run of this process shares.
+#[derive(Clone)]
 pub struct Ground {
     /// Where things are kept.
     pub places: Places,
@@ -109,9 +104,11 @@ pub enum Priceless {
 pub struct Seat {
     /// Its name.
     pub id: RunId,
+    /// What was not as it was left when it was taken, in sentences. The operator is told once.
+    pub notes: Vec<String>,
     driven: Driven<SledJournal>,
     summaries: JoinHandle<()>,
-    sink: Option<JoinHandle<Result<(), String>>>,
+    sink: Option<Telling>,
 }
 
 impl Ground {
@@ -145,9 +142,16 @@ impl Ground {
     }
 
     /// The terms of a new run in this folder.
-    pub fn terms(&self, goal: Goal, workspace: Option<&Path>, priceless: Priceless) -> anyhow::Result<Terms> {
+    /// Errors, too, when one of its checks can't be meant.
+    pub async fn terms(&self, goal: Goal, workspace: Option<&Path>, priceless: Priceless) -> anyhow::Result<Terms> {
         let workspace = workspace_at(workspace.unwrap_or(Path::new(".")), &self.places)?;
         let spec = self.spec(priceless)?;
+        let checks = self.settings.checks();
+        let tools = Toolbox::new(self.scene(None, &workspace)?);
+        if let Some(why) = preflight::pointless(&tools, &checks).await {
+            let problem = self.redactor(spec.key_variable.as_deref())?.cleaned(&why).into_owned();
+            return Err(ConfigError { origin: self.settings.origin(&["run", "checks"]), problem }.into());
+        }
         let mut limits = self.settings.limits();
         let late = |problem| anyhow::anyhow!("{problem}; nothing was started; give a later --deadline");
         limits.deadline = self.settings.deadline().limit(self.clock.now()).map_err(late)?;
@@ -156,7 +160,7 @@ impl Ground {
             tools: tool_specs(),
             workspace: as_text(&workspace)?,
             limits,
-            checks: self.settings.checks(),
+            checks,
             wrap_up: self.settings.wrap_up(),
             model: spec,
             instructions: self.settings.instructions().to_string(),
@@ -206,6 +210,19 @@ impl Ground {
         (!run.is_free()).then(spent).flatten().map(|spent| Today { spent, limit: ledger.limit() })
     }
 
+    /// Makes a ledger anew that was lost or damaged. Gives what the operator should know of it.
+    pub fn mend_ledger(&self) -> Option<String> {
+        let ledger = Ledger::new(self.places.state.clone(), self.settings.daily());
+        match ledger.mend(self.clock.now()) {
+            Ok(mended) => mended.phrase(),
+            // Whatever needs the ledger says so itself.
+            Err(error) => {
+                tracing::warn!(%error, "the ledger could not be looked at");
+                None
+            }
+        }
+    }
+
     /// Drives a run that was taken. Errors when it can't be, and lets it go then.
     pub fn drive(&self, run: Run, journal: SledJournal) -> anyhow::Result<Seat> {
         let id = run.id.clone();
@@ -233,6 +250,7 @@ impl Ground {
         let tools = Toolbox::new(self.scene(Some(&id), &workspace)?);
         let redactor = self.redactor(run.terms.model.key_variable.as_deref())?;
         let (summary, summaries) = self.keep_summaries(&run);
+        let ledger = (!run.is_free()).then(|| self.mend_ledger()).flatten();
         let world = World {
             model,
             tools: tools.clone(),
@@ -247,37 +265,11 @@ impl Ground {
                 summary.send_replace(now.clone());
             }),
         };
-        let sink = self.sink(&run, &workspace, &world.redactor)?;
+        let (sink, retold) = telling::sink(self, &run, &world.redactor)?;
+        let notes = ledger.into_iter().chain(retold).collect();
         let driven = driver::start(run, journal, world, owner(OwnerMode::Drives));
         let sink = sink.map(|sink| sinks::start(sink, &driven.handle));
-        Ok(Seat { id, driven, summaries, sink })
-    }
-
-    /// The operator's command that is told what happens, if there is one.
-    fn sink(&self, run: &Run, workspace: &Path, redactor: &Arc<Redactor>) -> anyhow::Result<Option<Sink>> {
-        let words = self.settings.notify_command().to_vec();
-        if words.is_empty() {
-            return Ok(None);
-        }
-        let (home, id) = (self.home.clone(), run.id.clone());
-        // A run that was never told of is told from its start if nobody has driven it yet, whatever was recorded in it
-        // before; else from here on.
-        let told = home.read_told(&id, SINK).unwrap_or(match (&run.status, &run.lineage) {
-            (Status::Queued, None) => Seq(0),
-            (Status::Queued, Some(lineage)) => lineage.seq,
-            (Status::Running | Status::Parked(_) | Status::Completed(_) | Status::Failed(_) | Status::Cancelled, _) => {
-                run.seq
-            }
-        });
-        home.write_told(&id, SINK, told)?;
-        let hook = Hook::new(words, self.scene(Some(&id), workspace)?, limits::SINK_TIMEOUT);
-        let keep = move |seq| {
-            if let Err(error) = home.write_told(&id, SINK, seq) {
-                tracing::warn!(%error, "what was told is told again");
-            }
-        };
-        let redactor = redactor.clone();
-        Ok(Some(Sink { hook, patience: Patience::default(), redactor, told, keep: Arc::new(keep) }))
+        Ok(Seat { id, notes, driven, summaries, sink })
     }
 
     /// Writes the newest summary whenever there is one, off the engine's task.
@@ -323,7 +315,10 @@ impl Ground {
             workspace: workspace.to_path_buf(),
             off_limits,
             pre_images: id.map(|id| state.join("runs").join(id.as_str()).join(PRE_IMAGES)),
-            program: std::env::current_exe().context("our own program can't be found, so no call could be guarded")?,
+            program: std::env::current_exe().map_err(|error| {
+                let why = format!("our own program can't be found ({error}), so no call could be guarded; try again");
+                Obstacle::Stopped(why)
+            })?,
             passed_variables: self.settings.pass_variables().to_vec(),
         })
     }
@@ -367,14 +362,14 @@ impl Seat {
     /// Lets go of the run: what is under way is ended and recorded, and the store is free for others when this
     /// returns. Gives the run as it was left.
     pub async fn leave(self) -> anyhow::Result<Run> {
-        let Seat { id: _, driven, summaries, sink } = self;
+        let Seat { id: _, notes: _, driven, summaries, sink } = self;
         let Driven { handle, task } = driven;
         let run = handle.run();
         drop(handle);
         let broke = |_| Obstacle::Stopped("the engine broke down; resume the run, its journal is whole".to_string());
         let journal = task.await.map_err(broke)?;
         if let Some(sink) = sink {
-            finish(sink).await;
+            telling::finish(sink).await;
         }
         // It ends by itself once the engine is gone; a task that broke down has ended, too. The lock is kept until then:
         // whoever takes the run next writes newer summaries.
@@ -382,24 +377,6 @@ impl Seat {
         journal.close().await;
         Ok(run.borrow().clone())
     }
-}
-
-/// Waits a moment until all is told that happened. What is not told then is told when the run is opened again.
-async fn finish(mut sink: JoinHandle<Result<(), String>>) {
-    let given_up = match tokio::time::timeout(Duration::from_millis(limits::SINK_PATIENCE.0), &mut sink).await {
-        Ok(Ok(Ok(()))) => return,
-        Ok(Ok(Err(why))) => why,
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => {
-            sink.abort();
-            "it takes too long".to_string()
-        }
-    };
-    let given_up = transcript(&given_up);
-    output::put_aside(&format!(
-        "tiller: the command of notify.command was not told all that happened: {given_up}; the rest is told when the run \
-         is opened again\n"
-    ));
 }
 
 /// Reads the records of an open journal up to one.

@@ -36,6 +36,7 @@ pub mod order;
 pub mod held;
 pub mod preflight;
 pub mod keeping;
+pub mod telling;
 pub mod doctor;
 pub mod rooms;
 pub mod secrets;

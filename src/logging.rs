@@ -87,7 +87,7 @@ fn parse_level(name: &str) -> Result<LevelFilter, String> {
         "debug" => Ok(LevelFilter::DEBUG),
         "trace" => Ok(LevelFilter::TRACE),
         _ => Err(format!(
-            "{VARIABLE} is none of off, error, warn, info, debug, trace; nothing was started; set one of them"
+            "{VARIABLE} is none of off, error, warn, info, debug, trace; nothing is logged; set one of them"
         )),
     }
 }

@@ -50,6 +50,7 @@ use tiller::store::StoreError;
 use tiller::tools::guard;
 use tiller::tools::orphans;
 use tiller::tui::terminal;
+use tokio::task::JoinError;
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os();
@@ -86,7 +87,8 @@ fn carry_out(ask: Ask) -> ExitCode {
         result
     });
     match result {
-        Ok(0) if output::is_short() => ExitCode::from(exit::STOPPED),
+        // Whatever else there is to say was not said in full.
+        Ok(_) if output::is_short() => ExitCode::from(exit::STOPPED),
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             output::put_aside(&format!("tiller: {}\n", transcript(&format!("{error:#}"))));
@@ -103,7 +105,9 @@ fn code_of(error: &anyhow::Error) -> u8 {
         .or(error.downcast_ref().map(exit::obstacle_code))
         .or(error.downcast_ref().map(exit::refusal_code))
         .or(error.downcast_ref().map(exit::shown_code))
+        .or(error.downcast_ref().map(exit::file_code))
         .or(error.downcast_ref::<Broken>().map(|_| exit::FAILED))
+        .or(error.downcast_ref::<JoinError>().map(|_| exit::STOPPED))
         .or(error.downcast_ref::<ConfigError>().map(|_| exit::CONFIGURATION));
     known.unwrap_or(exit::USAGE)
 }
@@ -111,7 +115,10 @@ fn code_of(error: &anyhow::Error) -> u8 {
 fn of_store(error: &StoreError) -> u8 {
     match error {
         StoreError::Locked { .. } => exit::LOCKED,
-        StoreError::Damaged { .. } | StoreError::TooNew { .. } | StoreError::Unreadable { .. } => exit::FAILED,
+        StoreError::Damaged { .. }
+        | StoreError::TooNew { .. }
+        | StoreError::ForeignTooNew { .. }
+        | StoreError::Unreadable { .. } => exit::FAILED,
         StoreError::NotFound(_) | StoreError::Ambiguous { .. } | StoreError::Foreign { .. } => exit::USAGE,
         StoreError::Taken(_) => exit::REFUSED,
         StoreError::Disk { .. }
@@ -159,7 +166,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         Ask::Start { goal, options } => {
             let is_watched = options.output != Output::Json && Style::fitting_lines() == Style::Asking;
             let priceless = if is_watched { Priceless::Asked } else { Priceless::Refused };
-            let terms = ground.terms(read_goal(goal)?, options.workspace.as_deref(), priceless)?;
+            let terms = ground.terms(read_goal(goal)?, options.workspace.as_deref(), priceless).await?;
             let seat = ground.start(launch::new_id()?, terms).await?;
             let _keeping = keeping::begin(&ground);
             watch(&ground, seat, options.output, None).await
@@ -195,7 +202,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
             Ok(0)
         }
         Ask::Branch(what) => branch::carry_out(&ground, what).await,
-        Ask::Archive(what) => archive::carry_out(&ground, what),
+        Ask::Archive(what) => archive::carry_out(&ground, what).await,
         Ask::Doctor => Ok(0),
     }
 }
@@ -203,12 +210,15 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
 fn settings(places: &Places, options: &Options) -> Result<Settings, ConfigError> {
     let text = config::read_file(&places.config)?;
     let file = text.as_deref().map(|text| (places.config.as_path(), text));
-    Settings::merge(file, &|name| std::env::var(name).ok(), options)
+    // What is no text must not pass for nothing: a limit that is overlooked is none.
+    let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    Settings::merge(file, &variable, options)
 }
 
 /// Starts the log. Without one the program still works; the person is told.
 fn log(ground: &Ground) -> Option<logging::Log> {
-    let level = std::env::var(logging::VARIABLE).ok();
+    // What is not text is none of the levels, and that is told.
+    let level = std::env::var_os(logging::VARIABLE).map(|level| level.to_string_lossy().into_owned());
     let started = ground.redactor(None).map_err(|error| error.to_string());
     match started.and_then(|redactor| logging::start(&ground.places.state, level.as_deref(), redactor)) {
         Ok(log) => Some(log),
@@ -271,6 +281,7 @@ async fn watch(ground: &Ground, seat: Seat, output: Output, first: Option<Comman
         Output::Json => Style::Json,
     };
     let id = seat.id.clone();
+    seat.notes.iter().for_each(|note| output::put_aside(&format!("tiller: {}\n", transcript(note))));
     // A new run is shown from its first record on, one that is resumed from where it stands.
     let session = match first {
         None => Session { client: seat.client(), id, run: None, style, first },
@@ -334,6 +345,19 @@ async fn show_run(ground: &Ground, prefix: &str, form: Form) -> anyhow::Result<u
             }
             Some(StoreError::Damaged { .. } | StoreError::TooNew { .. }) => {
                 return archive::show_rest(ground, &id, form, &error);
+            }
+            // Full, or only to be read: that keeps nobody from looking.
+            Some(StoreError::Disk { why, .. }) => {
+                let survey = ground.home.survey(&id)?;
+                if !survey.is_whole() {
+                    return archive::show_rest(ground, &id, form, &error);
+                }
+                output::put_aside(&format!(
+                    "tiller: run {id} is shown from a copy, because it can't be opened where it lies ({}); until that is \
+                     mended nothing can be recorded in it\n",
+                    transcript(why)
+                ));
+                launch::fold(&id, &survey.records)?
             }
             Some(_) | None => return Err(error),
         },

@@ -58,7 +58,7 @@ pub fn broken(tools: &Toolbox, check: &Check) -> Option<String> {
     match check {
         Check::Command(line) if line.trim().is_empty() => Some("a check is empty".to_string()),
         Check::Command(line) if line.contains('\0') || line.len() > limits::COMMAND_MAX_BYTES => {
-            Some("a check is no line that a shell takes".to_string())
+            Some(format!("a check has a NUL, or more than {} bytes, which no shell takes", limits::COMMAND_MAX_BYTES))
         }
         Check::Command(_) => None,
         Check::FileExists(_) | Check::FileMatches { .. } | Check::Tool { .. } => tools.can_check(check).err(),
@@ -67,6 +67,21 @@ pub fn broken(tools: &Toolbox, check: &Check) -> Option<String> {
         }
         Check::ModelJudge(_) | Check::OperatorConfirm(_) => None,
     }
+}
+
+/// Why these checks can't be meant, if they can't: one that can't be run, or that could never hold. A run with it would
+/// work to its end and not reach it, so it is not begun. What the shell is asked of them is not asked again at a resume.
+pub async fn pointless(tools: &Toolbox, checks: &[Check]) -> Option<String> {
+    for check in checks {
+        let why = match broken(tools, check) {
+            None => tools.never_holds(check).await,
+            broken => broken,
+        };
+        if why.is_some() {
+            return why;
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -177,7 +177,7 @@ impl Rooms<'_> {
             draft: home.read_draft(&id),
             alerts: self.ground.settings.alerts(),
             doubt: self.doubt.take(),
-            said: self.said.take(),
+            said: self.said.take().or_else(|| (!seat.notes.is_empty()).then(|| seat.notes.join("; "))),
         };
         let keep = move |draft: &str| {
             if let Err(error) = home.write_draft(&id, draft) {
@@ -206,7 +206,7 @@ impl Rooms<'_> {
                     Ok(taken) => return Ok(Next::Open(Box::new(taken))),
                     Err(error) => error,
                 },
-                Choice::NewGoal(text) => match self.terms(&text) {
+                Choice::NewGoal(text) => match self.terms(&text).await {
                     Ok(terms) => return Ok(Next::Start(text, Box::new(terms))),
                     Err(error) => {
                         self.draft = text;
@@ -227,9 +227,9 @@ impl Rooms<'_> {
         }
     }
 
-    fn terms(&self, text: &str) -> anyhow::Result<Terms> {
+    async fn terms(&self, text: &str) -> anyhow::Result<Terms> {
         let goal = Goal::try_from(text.to_string()).map_err(anyhow::Error::msg)?;
-        self.ground.terms(goal, self.options.workspace.as_deref(), Priceless::Asked)
+        self.ground.terms(goal, self.options.workspace.as_deref(), Priceless::Asked).await
     }
 
     async fn start(&self, terms: Terms) -> anyhow::Result<Seat> {

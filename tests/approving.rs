@@ -2,8 +2,14 @@
 //! (docs/ENGINE.md §9).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "real/mod.rs"]
 mod real;
+
+#[path = "real/folders.rs"]
+mod folders;
+#[path = "real/speaking.rs"]
+mod speaking;
+#[path = "real/starting.rs"]
+mod starting;
 
 use real::Said;
 use real::Stage;

@@ -3,10 +3,25 @@
 
 mod real;
 
+#[path = "real/allowing.rs"]
+mod allowing;
+#[path = "real/commands.rs"]
+mod commands;
+#[path = "real/folders.rs"]
+mod folders;
+#[path = "real/short.rs"]
+mod short;
+#[path = "real/showing.rs"]
+mod showing;
+#[path = "real/speaking.rs"]
+mod speaking;
+
 use std::fs;
 
 use real::Stage;
 use serde_json::Value;
+use tiller::domain::money::MicroUsd;
+use tiller::domain::text::sha256_hex;
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/journals/1-first-rehearsal.jsonl");
 
@@ -26,7 +41,7 @@ fn a_run_goes_out_and_comes_back() {
     let file = stage.path("out.jsonl").display().to_string();
     stage.ask(&["export", &id, "--out", &file]).check(0, &["330 records of run 222222222222"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), told.out);
-    stage.ask(&["export", &id, "--out", &file]).check(2, &["can't be written; nothing was exported"]);
+    stage.ask(&["export", &id, "--out", &file]).check(3, &["can't be written; nothing was exported"]);
     stage.ask(&["import", &file]).check(3, &["there is a run 222222222222 already", "--as-new"]);
     stage.ask(&["import", &file, "--as-new"]).check(0, &["imported 330 records as run"]);
     let ids = stage.ids();
@@ -65,6 +80,12 @@ fn an_audit_has_a_line_for_each_decision_effect_and_charge() {
     assert_eq!(started["args_sha256"].as_str().unwrap().len(), 64);
     let spent: u64 = lines.iter().filter_map(|line| line["cost_micros"].as_u64()).sum();
     assert_eq!(Some(spent), stage.show().pointer("/summary/spent").and_then(Value::as_u64));
+    // As text, each to the micro-dollar, so that they come to their sum.
+    let text = stage.ask(&["audit", &id]).out;
+    let figure = |line: &str| MicroUsd::parse_dollars(line.rsplit(" · ").next().unwrap()).unwrap().0;
+    let charges: u64 = text.lines().filter(|line| line.contains(" budget_settled ")).map(figure).sum();
+    assert_eq!(charges, spent);
+    assert_eq!(text.lines().last().unwrap(), format!("charged in all {}", MicroUsd(spent).exact()));
     // Texts are hashed unless they are asked for.
     let goal = "tide";
     assert!(of("run_created")[0]["text"]["sha256"].is_string());
@@ -122,6 +143,68 @@ fn s_65_what_is_lost_is_named_and_the_rest_can_be_read() {
     assert_eq!(told.out.lines().count(), 200);
     let file = stage.write("rest.jsonl", &told.out).display().to_string();
     stage.ask(&["import", &file, "--as-new"]).check(0, &["imported 199 records"]);
+}
+
+#[test]
+fn an_audit_says_what_a_charge_was_corrected_to_and_what_a_fork_has_from_before() {
+    let stage = Stage::new();
+    let model = stage.model(&format!("[price]\ninput = 1000000\noutput = 1300000\n{}", commands::shell("true")));
+    let mut command = stage.tiller(&["run", "do it", "--plain", "--model", &model]);
+    real::said(command.env("TILLER_FAULT", "after:C3:1").spawn().unwrap());
+    let id = stage.ids()[0].clone();
+    stage.ask(&["resume", &id, "--plain"]).check(10, &[]);
+    stage.ask(&["correct", &id, "m1.1", "0.000123"]).check(0, &["recorded"]);
+    let told = stage.ask(&["audit", &id]).out;
+    assert!(told.contains("budget_corrected       m1 attempt 1, to $0.000123\n"), "{told}");
+    let spent = stage.show().pointer("/summary/spent").and_then(Value::as_u64).unwrap();
+    let sum = told.lines().last().unwrap().to_string();
+    assert!(sum.starts_with("charged in all $0.0"), "{sum}");
+    assert!(sum.ends_with(&format!(", corrected to {}", MicroUsd(spent).exact())), "{sum}");
+    stage.allow();
+    stage.ask(&["resume", &id, "--plain"]).check(0, &[]);
+    let before = stage.ids();
+    stage.ask(&["fork", &id]).check(0, &[]);
+    let fork = stage.ids().into_iter().find(|one| !before.contains(one)).unwrap();
+    let told = stage.ask(&["audit", &fork]).out;
+    assert!(told.lines().last().unwrap().starts_with("before it branched off $0.0"), "{told}");
+}
+
+/// The golden journal with something else in the place of a text, as somebody writes it who knows the hash chain.
+fn forged(from: &str, to: &str) -> String {
+    let golden = fs::read_to_string(GOLDEN).unwrap();
+    assert!(golden.contains(from), "{from}");
+    let mut lines: Vec<String> = golden.replacen(from, to, 1).lines().map(ToString::to_string).collect();
+    for at in 2..lines.len() {
+        let link = &sha256_hex(lines[at - 1].as_bytes())[..32];
+        let start = lines[at].find("\"prev\":\"").unwrap() + 8;
+        lines[at].replace_range(start..start + 32, link);
+    }
+    let mut header: Value = serde_json::from_str(&lines[0]).unwrap();
+    header["head"] = Value::String(sha256_hex(lines.last().unwrap().as_bytes()));
+    lines[0] = header.to_string();
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn a_journal_that_can_not_be_is_refused_in_words() {
+    let stage = Stage::new();
+    let settled = "\"type\":\"budget_settled\",\"id\":{\"call\":";
+    let cases = [
+        (format!("{settled}1,"), format!("{settled}7,"), "a charge for m7.1, for which nothing is reserved"),
+        (
+            "\"type\":\"tool_call_prepared\"".to_string(),
+            "\"type\":\"tool_call_started\",\"attempt\":1".to_string(),
+            "is proposed, and must be allowed",
+        ),
+    ];
+    for (from, to, sentence) in cases {
+        let file = stage.write("forged.jsonl", &forged(&from, &to)).display().to_string();
+        let said = stage.ask(&["import", &file]);
+        said.check(2, &[sentence, "nothing was imported"]);
+        assert!(!said.err.contains("ReservationId") && !said.err.contains('{'), "{said}");
+    }
+    let same = stage.write("forged.jsonl", &forged("tide", "tide")).display().to_string();
+    stage.ask(&["import", &same]).check(0, &["imported 330 records"]);
 }
 
 #[test]

@@ -5,6 +5,24 @@
 mod real;
 mod wire;
 
+#[path = "real/alive.rs"]
+mod alive;
+#[path = "real/allowing.rs"]
+mod allowing;
+#[path = "real/commands.rs"]
+mod commands;
+#[path = "real/contents.rs"]
+mod contents;
+#[path = "real/folders.rs"]
+mod folders;
+#[path = "real/short.rs"]
+mod short;
+#[path = "real/showing.rs"]
+mod showing;
+#[path = "real/speaking.rs"]
+mod speaking;
+#[path = "real/starting.rs"]
+mod starting;
 #[path = "bad_input/credentials.rs"]
 mod credentials;
 #[path = "bad_input/disk.rs"]
@@ -18,5 +36,5 @@ mod store;
 #[path = "bad_input/words.rs"]
 mod words;
 
-use real::SHORT;
-use real::shell;
+use commands::shell;
+use short::SHORT;

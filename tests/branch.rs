@@ -3,11 +3,18 @@
 
 mod real;
 
+#[path = "real/contents.rs"]
+mod contents;
+#[path = "real/folders.rs"]
+mod folders;
+#[path = "real/rehearsing.rs"]
+mod rehearsing;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use contents::files;
 use real::Stage;
-use real::files;
 
 /// A rehearsal that stands at its first decision, some iterations on.
 fn parked() -> (Stage, String) {

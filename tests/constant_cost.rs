@@ -14,9 +14,12 @@ use steady::Steady;
 use tiller::domain::snapshot::Snapshot;
 use tiller::store::Journal;
 use tiller::store::memory::MemoryJournal;
+use tokio::sync::Mutex;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+/// What is allocated is counted for the whole program, so one test at a time counts.
+static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// Iterations that are looked at around each place, so that a snapshot now and then counts in both.
 const AROUND: usize = 16;
@@ -66,12 +69,25 @@ fn open(steady: &Steady) -> Opened {
     Opened { iterations: run.iteration.n, held: change.bytes_allocated - change.bytes_deallocated, read: read.len() }
 }
 
+/// Goes on for at least so many iterations, until a summary was made.
+fn iterate_to_summary(steady: &mut Steady, iterations: u32) {
+    let base = |steady: &Steady| steady.run.context.compacted.as_ref().map(|compacted| compacted.to);
+    while steady.run.iteration.n < iterations {
+        steady.iterate();
+    }
+    let before = base(steady);
+    while base(steady) == before {
+        steady.iterate();
+    }
+}
+
 #[test]
 fn s_30_an_open_run_is_as_large_as_what_is_since_its_last_summary() {
+    let _alone = ALONE.blocking_lock();
     let mut steady = Steady::with_window(SMALL_WINDOW);
-    steady.iterate_to_summary(300);
+    iterate_to_summary(&mut steady, 300);
     let early = open(&steady);
-    steady.iterate_to_summary(3_000);
+    iterate_to_summary(&mut steady, 3_000);
     let late = open(&steady);
     let more = (late.held - early.held) / usize::try_from(late.iterations - early.iterations).unwrap();
     println!(
@@ -84,6 +100,7 @@ fn s_30_an_open_run_is_as_large_as_what_is_since_its_last_summary() {
 
 #[tokio::test]
 async fn s_30_constant_cost() {
+    let _alone = ALONE.lock().await;
     let mut run = Steady::new();
     let mut journal = MemoryJournal::new(&[]).unwrap();
     let mut taken = 0;

@@ -3,6 +3,15 @@
 
 mod real;
 
+#[path = "real/folders.rs"]
+mod folders;
+#[path = "real/rehearsing.rs"]
+mod rehearsing;
+#[path = "real/showing.rs"]
+mod showing;
+#[path = "real/speaking.rs"]
+mod speaking;
+
 use std::fs;
 
 use real::Said;

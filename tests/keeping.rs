@@ -3,12 +3,21 @@
 
 mod real;
 
+#[path = "real/contents.rs"]
+mod contents;
+#[path = "real/folders.rs"]
+mod folders;
+#[path = "real/speaking.rs"]
+mod speaking;
+#[path = "real/starting.rs"]
+mod starting;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::AtomicBool;
 
+use contents::files;
 use real::Stage;
-use real::files;
 use tiller::domain::budget::Limit;
 use tiller::domain::event::OwnerMode;
 use tiller::domain::id::RunId;
@@ -59,7 +68,7 @@ fn now() -> Timestamp {
 }
 
 fn tidy(home: &Home, keep: Keep, now: Timestamp) {
-    keeping::tidy(home, keep, now, &AtomicBool::new(false));
+    keeping::tidy(home, keep, now, &AtomicBool::new(false), |_| Ok(()));
 }
 
 fn damage(stage: &Stage, id: &str) {
@@ -151,7 +160,7 @@ async fn a_run_is_removed_on_request() {
     let (parked, ended) = (begin(&stage, ASKS, 14), begin(&stage, SHORT, 0));
     stage.ask(&["remove", &ended]).check(2, &["nobody is here to be asked", "was not removed; say --yes"]);
     let words = format!("nothing was removed; end it first: tiller cancel {}", &parked[..6]);
-    stage.ask(&["remove", &parked, "--yes"]).check(2, &[&words]);
+    stage.ask(&["remove", &parked, "--yes"]).check(3, &[&words]);
     stage.ask(&["remove", "zzz", "--yes"]).check(2, &["there is no run zzz"]);
     let home = home(&stage);
     let open = home.open(&RunId::try_from(ended.clone()).unwrap()).await.unwrap();

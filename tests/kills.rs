@@ -8,6 +8,12 @@ mod power;
 mod real;
 mod wire;
 
+#[path = "real/rehearsing.rs"]
+mod rehearsing;
+#[path = "real/showing.rs"]
+mod showing;
+#[path = "real/speaking.rs"]
+mod speaking;
 #[path = "kills/checker.rs"]
 mod checker;
 #[path = "kills/every_record.rs"]

@@ -25,7 +25,7 @@ fn lines_go_to_a_private_file() {
     let refused = tiller::logging::start(state.path(), Some("loud"), redactor()).err().unwrap();
     assert_eq!(
         refused,
-        "TILLER_LOG is none of off, error, warn, info, debug, trace; nothing was started; set one of them"
+        "TILLER_LOG is none of off, error, warn, info, debug, trace; nothing is logged; set one of them"
     );
 
     std::fs::create_dir(&folder).unwrap();

@@ -513,6 +513,8 @@ async fn nobody_there_costs_nothing() {
     drop(listener);
     let failed = call(&address, SOON).await.unwrap_err();
     assert_eq!((failed.class, failed.received.accepted), (FailureClass::Network, false));
+    let told = failed.message.strip_prefix(&format!("there is no connection to {address}: ")).unwrap();
+    assert!(told.contains("refused"), "{told}");
 }
 
 #[tokio::test]

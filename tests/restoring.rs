@@ -3,13 +3,22 @@
 
 mod real;
 
+#[path = "real/contents.rs"]
+mod contents;
+#[path = "real/folders.rs"]
+mod folders;
+#[path = "real/showing.rs"]
+mod showing;
+#[path = "real/speaking.rs"]
+mod speaking;
+
 use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use contents::files;
 use real::Said;
 use real::Stage;
-use real::files;
 use real::said;
 use tiller::domain::event::Event;
 use tiller::domain::event::Record;
@@ -197,6 +206,8 @@ fn s_55_going_back_over_a_summary() {
     // And what was offered is done.
     let told = stage.ask(&["rewind", &id(&stage), "17", "--restore"]);
     told.check(14, &["[put back] c is as it was before c", "[put back] a is as it was before c", "[stays] dir/b"]);
+    // Each of them is named once, and none as not undone that was put back.
+    assert!(!told.out.contains("[not undone]") && !told.out.contains("write_file"), "{told}");
     assert_eq!((read(&stage, "a").as_str(), read(&stage, "c").as_str()), ("old a\n", "old c\n"));
     assert_eq!(read(&stage, "dir/b"), "mine\n");
     assert_eq!(folded(&stage).pool.spent(), before.pool.spent());

@@ -3,18 +3,23 @@
 //! it must be put back exactly.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "real/mod.rs"]
 mod real;
+
+#[path = "real/contents.rs"]
+mod contents;
+#[path = "real/speaking.rs"]
+mod speaking;
 
 use std::os::unix::fs::PermissionsExt;
 
+use contents::files;
 use real::Stage;
-use real::files;
 use real::said;
 use tiller::domain::event::Event;
 use tiller::domain::event::Owner;
 use tiller::domain::event::OwnerMode;
 use tiller::domain::event::Record;
+use tiller::domain::id::RunId;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::ProblemKind;
 use tiller::store::place::Home;
@@ -49,7 +54,7 @@ fn records(stage: &Stage) -> Vec<Record> {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let home = Home::new(state, owner).unwrap();
-        let id = home.latest().unwrap().unwrap();
+        let id = RunId::try_from(stage.ids()[0].clone()).unwrap();
         let opened = home.open(&id).await.unwrap();
         opened.journal.close().await;
         opened.records

@@ -5,6 +5,12 @@
 mod chance;
 mod real;
 
+#[path = "real/allowing.rs"]
+mod allowing;
+#[path = "real/rehearsing.rs"]
+mod rehearsing;
+#[path = "real/showing.rs"]
+mod showing;
 #[path = "simulation/checker.rs"]
 mod checker;
 #[path = "simulation/golden.rs"]

@@ -3,15 +3,39 @@
 
 mod real;
 
+#[path = "real/allowing.rs"]
+mod allowing;
+#[path = "real/folders.rs"]
+mod folders;
+#[path = "real/short.rs"]
+mod short;
+#[path = "real/showing.rs"]
+mod showing;
+#[path = "real/speaking.rs"]
+mod speaking;
+#[path = "real/starting.rs"]
+mod starting;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use real::Stage;
 use serde_json::Value;
+use tiller::domain::id::Seq;
+use tiller::domain::limits;
 use tiller::domain::run::Run;
+use tiller::domain::time::Span;
+use tiller::engine::redaction::Redactor;
 use tiller::policy::notice;
+use tiller::sinks;
+use tiller::sinks::Patience;
+use tiller::sinks::Sink;
 use tiller::store::transfer;
+use tiller::tools::Scene;
+use tiller::tools::hook::Hook;
 
 /// A script that plans, runs a shell line, and is done.
 const SCRIPT: &str = r#"
@@ -62,14 +86,22 @@ fn told(stage: &Stage) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Asserts that each record of the only run that must be told was told.
-fn check_all(stage: &Stage) {
-    let id = stage.ids()[0].clone();
-    let export = stage.ask(&["export", &id]);
+/// The ids of what must be told of a run.
+fn due(stage: &Stage, id: &str) -> BTreeSet<String> {
+    let export = stage.ask(&["export", id]);
     export.check(0, &[]);
     let lines = export.out.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).unwrap());
     let due = lines.filter(|line| TOLD.contains(&line["event"]["type"].as_str().unwrap()));
-    let due: BTreeSet<String> = due.map(|line| format!("{id}:{}", line["seq"])).collect();
+    due.map(|line| format!("{id}:{}", line["seq"])).collect()
+}
+
+/// Asserts that each record of the only run that must be told was told.
+fn check_all(stage: &Stage) {
+    let id = stage.ids()[0].clone();
+    check_told(stage, &due(stage, &id));
+}
+
+fn check_told(stage: &Stage, due: &BTreeSet<String>) {
     let told: Vec<String> = told(stage).iter().map(|line| line["id"].as_str().unwrap().to_string()).collect();
     let all: BTreeSet<String> = told.iter().cloned().collect();
     assert_eq!(due.difference(&all).collect::<Vec<_>>(), Vec::<&String>::new(), "not told, of {told:?}");
@@ -169,6 +201,133 @@ fn a_run_from_before_the_command_is_told_of_from_there_on() {
     let first = &told(&stage)[0];
     assert_eq!((&first["event"], &first["run"]), (&"run_started".into(), &fork));
     assert!(first["sentence"].as_str().unwrap().starts_with("the run branched off from run "), "{first}");
+}
+
+#[test]
+fn where_nobody_can_tell_what_was_told_all_is_told_again() {
+    let stage = Stage::new();
+    keeping(&stage);
+    stage.run(SCRIPT).check(10, &[]);
+    let id = stage.ids()[0].clone();
+    let path = stage.run_dir(&id).join("sinks.json");
+    for damage in ["", "{\"comm", "[]", "{\"command\":\"x\"}", "{\"command\":99999}"] {
+        fs::remove_file(stage.path("told")).unwrap();
+        fs::write(&path, damage).unwrap();
+        let said = stage.ask(&["resume", &id, "--plain"]);
+        let sentence = format!("what the command of notify.command was told of run {id} can't be read");
+        said.check(10, &[&sentence, "it is told all of it again, so some of it twice"]);
+        check_all(&stage);
+    }
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    stage.ask(&["resume", &id, "--plain"]).check(10, &["it is not a file"]);
+}
+
+#[test]
+fn what_an_import_brings_is_old_news() {
+    let stage = Stage::new();
+    stage.run(SCRIPT).check(10, &[]);
+    let export = stage.path("export").display().to_string();
+    stage.ask(&["export", &stage.ids()[0], "--out", &export]).check(0, &[]);
+    keeping(&stage);
+    let before = stage.ids();
+    stage.ask(&["import", &export, "--as-new"]).check(0, &[]);
+    let copy = stage.ids().into_iter().find(|id| !before.contains(id)).unwrap();
+    let brought = fs::read_to_string(stage.run_dir(&copy).join("sinks.json")).unwrap();
+    stage.ask(&["resume", &copy, "--plain"]).check(10, &[]);
+    let told = told(&stage);
+    let last = stage.ask(&["export", &copy]).out.matches("\"seq\":").count();
+    let place: Value = serde_json::from_str(&brought).unwrap();
+    assert!(!told.is_empty() && told.iter().all(|line| line["seq"].as_u64() > place["command"].as_u64()), "{told:?}");
+    assert!(place["command"].as_u64().unwrap() < last as u64, "the resume was recorded after it");
+}
+
+#[test]
+fn a_run_that_goes_is_told_of_first() {
+    for is_due in [false, true] {
+        let stage = Stage::new();
+        keeping(&stage);
+        let block = stage.write("block", "");
+        stage.run(short::SHORT).check(0, &["was not told all that happened: it ended with exit status 1"]);
+        let id = stage.ids()[0].clone();
+        let due = due(&stage, &id);
+        assert_eq!(told(&stage), Vec::<Value>::new());
+        let go = |code: i32, sentences: &[&str]| match is_due {
+            false => stage.ask(&["remove", &id, "--yes"]).check(code, sentences),
+            true => {
+                let config = fs::read_to_string(stage.path("config/tiller/tiller.toml")).unwrap();
+                stage.write("config/tiller/tiller.toml", &format!("[keep]\nruns = 1\n{config}"));
+                // The newer one is kept, and the start after it finds that the older one is due.
+                stage.run(short::SHORT);
+                stage.run(short::SHORT);
+                stage.write("config/tiller/tiller.toml", &config);
+            }
+        };
+        if is_due {
+            go(0, &[]);
+            assert!(stage.run_dir(&id).exists(), "it went, and nobody was told of its end");
+        }
+        fs::remove_file(block).unwrap();
+        go(0, &[]);
+        assert!(!stage.run_dir(&id).exists(), "{is_due}");
+        check_told(&stage, &due);
+    }
+}
+
+#[test]
+fn what_can_not_be_told_of_a_run_that_must_go_is_said() {
+    let stage = Stage::new();
+    keeping(&stage);
+    stage.write("block", "");
+    stage.run(short::SHORT).check(0, &[]);
+    let id = stage.ids()[0].clone();
+    let sentence = "the command of notify.command was not told all that happened in it: it ended with exit status 1";
+    stage.ask(&["remove", &id, "--yes"]).check(0, &["is removed", sentence]);
+    assert!(!stage.run_dir(&id).exists());
+}
+
+#[test]
+fn a_program_that_is_not_there_is_called_that() {
+    let stage = Stage::new();
+    stage.write("config/tiller/tiller.toml", "[notify]\ncommand = ['/no/such/program']\n");
+    let sentence = "was not told all that happened: /no/such/program can't be started (No such file or directory)";
+    stage.run(short::SHORT).check(0, &[sentence]);
+}
+
+#[tokio::test]
+async fn a_command_is_tried_again_and_given_up() {
+    let carried = transfer::read(&fs::read_to_string("tests/fixtures/journals/1-first-parked.jsonl").unwrap()).unwrap();
+    let run = Run::fold(&carried.run, &carried.records).unwrap();
+    let all = carried.records.iter().filter(|record| notice::of(record, &run).is_some()).count();
+    assert!(all > 1);
+    let given_up = |status: u32| Err(format!("it ended with exit status {status}"));
+    let first_fails = "test $(wc -l < COUNT) != 1";
+    for (line, result, ran) in [
+        ("true", Ok(()), all),
+        (first_fails, Ok(()), all + 1),
+        ("exit 5", given_up(5), 4),
+        ("exit 127", given_up(127), 4),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let count = dir.path().join("count").display().to_string();
+        let words = ["/bin/sh", "-c", &format!("echo >> {count}; {}", line.replace("COUNT", &count))];
+        let scene = Scene {
+            workspace: PathBuf::from("/nowhere"),
+            off_limits: Vec::new(),
+            pre_images: None,
+            program: PathBuf::from(env!("CARGO_BIN_EXE_tiller")),
+            passed_variables: Vec::new(),
+        };
+        let sink = Sink {
+            hook: Hook::new(words.map(ToString::to_string).to_vec(), scene, limits::SINK_TIMEOUT),
+            patience: Patience { first: Span(1), most: Span(2), failures: 4 },
+            redactor: Arc::new(Redactor::new("key".to_string().into(), [])),
+            told: Seq(0),
+            keep: Arc::new(|_| {}),
+        };
+        assert_eq!(sinks::tell(&sink, &carried.records, &run).await, result, "{line}");
+        assert_eq!(fs::read_to_string(&count).unwrap().lines().count(), ran, "{line}");
+    }
 }
 
 #[test]

@@ -6,6 +6,11 @@
 mod real;
 mod wire;
 
+#[path = "real/allowing.rs"]
+mod allowing;
+#[path = "real/showing.rs"]
+mod showing;
+
 use std::io::Write;
 use std::net::TcpListener;
 use std::process::Stdio;

@@ -3,17 +3,26 @@
 
 mod store_support;
 
+#[path = "store_support/beginning.rs"]
+mod beginning;
+#[path = "store_support/names.rs"]
+mod names;
+#[path = "store_support/records.rs"]
+mod records;
+#[path = "store_support/small.rs"]
+mod small;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use store_support::created;
+use beginning::created;
+use names::run_id;
+use records::noise;
+use records::said;
+use small::parked;
+use small::small_run;
 use store_support::home;
-use store_support::noise;
 use store_support::owner;
-use store_support::parked;
-use store_support::run_id;
-use store_support::said;
-use store_support::small_run;
 use tiller::domain::event::Record;
 use tiller::domain::id::Seq;
 use tiller::domain::limits;
@@ -21,6 +30,7 @@ use tiller::domain::run::Run;
 use tiller::domain::summary::Listed;
 use tiller::domain::summary::Summary;
 use tiller::store::Journal;
+use tiller::store::Newer;
 use tiller::store::StoreError;
 use tiller::store::memory::MemoryJournal;
 use tiller::store::place::Home;
@@ -449,7 +459,7 @@ async fn a_newer_format_is_not_opened() {
     db.open_tree("meta").unwrap().insert("format", "3").unwrap();
     drop(db);
     let error = home.open(&run_id(1)).await.unwrap_err();
-    assert!(matches!(error, StoreError::TooNew { found: 3, .. }), "{error}");
+    assert!(matches!(error, StoreError::TooNew { found: Newer::Format(3), .. }), "{error}");
 }
 
 #[tokio::test]

@@ -4,6 +4,13 @@
 
 mod store_support;
 
+#[path = "store_support/beginning.rs"]
+mod beginning;
+#[path = "store_support/names.rs"]
+mod names;
+#[path = "store_support/records.rs"]
+mod records;
+
 use std::io::BufRead;
 use std::io::BufReader;
 use std::path::Path;
@@ -13,11 +20,11 @@ use std::process::ChildStdout;
 use std::process::Command;
 use std::process::Stdio;
 
-use store_support::created;
+use beginning::created;
+use names::run_id;
+use records::noise;
+use records::said;
 use store_support::home;
-use store_support::noise;
-use store_support::run_id;
-use store_support::said;
 use tiller::domain::event::Record;
 use tiller::domain::id::Seq;
 use tiller::store::Journal;

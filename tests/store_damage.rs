@@ -4,17 +4,26 @@
 
 mod store_support;
 
+#[path = "store_support/beginning.rs"]
+mod beginning;
+#[path = "store_support/names.rs"]
+mod names;
+#[path = "store_support/records.rs"]
+mod records;
+#[path = "store_support/small.rs"]
+mod small;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Once;
 use std::time::Duration;
 
+use names::run_id;
+use records::noise;
+use records::said;
+use small::small_run;
 use store_support::home;
-use store_support::noise;
-use store_support::run_id;
-use store_support::said;
-use store_support::small_run;
 use tiller::domain::event::Record;
 use tiller::domain::summary::Listed;
 use tiller::store::Journal;

@@ -3,13 +3,20 @@
 
 mod store_support;
 
+#[path = "store_support/records.rs"]
+mod records;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 
+use records::noise;
+use records::said;
 use store_support::home;
 use tiller::domain::id::RunId;
 use tiller::domain::id::Seq;
+use tiller::store::Journal;
+use tiller::store::Newer;
 use tiller::store::StoreError;
 use tiller::store::look::Survey;
 use tiller::store::place::Home;
@@ -48,6 +55,13 @@ impl Scene {
     }
 
     fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        // The copy that was made to open the run is thrown away beside what follows.
+        let start = std::time::Instant::now();
+        let is_copy = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("store.before.");
+        while std::fs::read_dir(self.dir()).unwrap().map(Result::unwrap).any(is_copy) {
+            assert!(start.elapsed() < std::time::Duration::from_secs(60), "the copy is still there");
+            std::thread::yield_now();
+        }
         files(&self.dir())
     }
 
@@ -192,7 +206,82 @@ async fn s_63_a_record_of_a_newer_version_is_shown_up_to_there() {
     });
     assert_eq!(flaws, [] as [&str; 0]);
     let survey = scene.survey();
-    assert_eq!((survey.newer, survey.records.len()), (Some(2), 329));
+    assert_eq!((survey.newer, survey.records.len()), (Some(Newer::Format(2)), 329));
     let error = scene.home.open(&scene.id).await.unwrap_err();
-    assert!(matches!(error, StoreError::TooNew { found: 2, .. }), "{error}");
+    assert!(matches!(error, StoreError::TooNew { found: Newer::Format(2), .. }), "{error}");
+}
+
+/// A run whose anchor was spoiled is not opened; mended, it has all its records and a new anchor, and keeps the rest.
+async fn check_anchor(spoil: impl FnOnce(&Path), why: &str) {
+    let scene = Scene::new().await;
+    let (anchor, store) = (scene.dir().join("anchor"), files(&scene.dir().join("store")));
+    spoil(&anchor);
+    let error = scene.home.open(&scene.id).await.unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+    assert!(error.to_string().contains(why), "{error}");
+    let was_there = anchor.symlink_metadata().is_ok();
+    let Repair::Anchored { survey, kept } = scene.home.repair(&scene.id).unwrap() else { panic!("not anchored") };
+    assert_eq!(survey.records, scene.carried.records);
+    assert_eq!(files(&kept).len(), store.len());
+    assert_eq!(scene.dir().join("anchor.damaged.1").symlink_metadata().is_ok(), was_there, "not kept");
+    assert!(scene.survey().is_whole());
+    let opened = scene.home.open(&scene.id).await.unwrap();
+    assert_eq!(opened.records, scene.carried.records);
+    opened.journal.close().await;
+    assert!(matches!(scene.home.repair(&scene.id).unwrap(), Repair::Sound(_)));
+}
+
+#[tokio::test]
+async fn an_anchor_that_is_gone_is_made_anew() {
+    let why = "its anchor is missing or can't be read";
+    check_anchor(|anchor| std::fs::remove_file(anchor).unwrap(), why).await;
+    check_anchor(|anchor| std::fs::write(anchor, "").unwrap(), why).await;
+    check_anchor(|anchor| std::fs::write(anchor, [7; 128]).unwrap(), why).await;
+    let folder = |anchor: &Path| {
+        std::fs::remove_file(anchor).unwrap();
+        std::fs::create_dir(anchor).unwrap();
+    };
+    check_anchor(folder, why).await;
+}
+
+#[tokio::test]
+async fn an_anchor_is_made_anew_where_snapshots_of_sled_are_damaged_too() {
+    let spoil = |anchor: &Path| {
+        std::fs::remove_file(anchor).unwrap();
+        for (path, bytes) in files(&anchor.with_file_name("store")) {
+            if path.file_name().unwrap().to_str().unwrap().starts_with("snap.") {
+                std::fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+            }
+        }
+    };
+    check_anchor(spoil, "its database can't be read").await;
+}
+
+#[tokio::test]
+async fn without_an_anchor_a_gap_is_a_gap_and_half_a_batch_is_taken_back() {
+    let scene = Scene::new().await;
+    let spoil = |change: &dyn Fn(&sled::Tree)| {
+        let _ = std::fs::remove_file(scene.dir().join("anchor"));
+        scene.flaws(|journal| change(journal))
+    };
+    // A batch of two values, of which one was written.
+    let mut journal = scene.home.open(&scene.id).await.unwrap().journal;
+    journal.append([331, 332].map(|seq| said(seq, &noise(seq, 5_000))).to_vec()).await.unwrap();
+    journal.close().await;
+    let flaws = spoil(&|journal| drop(journal.pop_max().unwrap()));
+    assert_eq!(flaws, ["its anchor is missing or can't be read, so nobody can tell how far it went"]);
+    assert_eq!(scene.survey().records.len(), 331);
+    let Repair::Anchored { survey, .. } = scene.home.repair(&scene.id).unwrap() else { panic!("not anchored") };
+    assert_eq!(survey.records.len(), 330);
+    let opened = scene.home.open(&scene.id).await.unwrap();
+    assert_eq!(opened.records, scene.carried.records);
+    opened.journal.close().await;
+    spoil(&|journal| drop(journal.remove(key(20)).unwrap()));
+    let kept: Vec<_> =
+        files(&scene.dir()).into_keys().filter(|path| path.to_str().unwrap().contains("damaged")).collect();
+    kept.into_iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    let before = scene.files();
+    let Repair::Lost(survey) = scene.home.repair(&scene.id).unwrap() else { panic!("anchored over a gap") };
+    assert_eq!(survey.records.len(), 19);
+    assert_eq!(scene.files(), before);
 }

@@ -3,6 +3,20 @@
 
 mod real;
 
+#[path = "real/alive.rs"]
+mod alive;
+#[path = "real/commands.rs"]
+mod commands;
+#[path = "real/folders.rs"]
+mod folders;
+#[path = "real/rehearsing.rs"]
+mod rehearsing;
+#[path = "real/short.rs"]
+mod short;
+#[path = "real/showing.rs"]
+mod showing;
+#[path = "real/speaking.rs"]
+mod speaking;
 #[path = "terminal/keys.rs"]
 mod keys;
 #[path = "terminal/pty.rs"]
@@ -12,8 +26,8 @@ mod rehearsal;
 #[path = "terminal/ways_out.rs"]
 mod ways_out;
 
+use commands::shell;
 use pty::Pty;
-use real::shell;
 
 const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";

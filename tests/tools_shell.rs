@@ -18,6 +18,7 @@ use tempfile::TempDir;
 use tiller::domain::limits;
 use tiller::domain::model::Delta;
 use tiller::domain::terms::Check;
+use tiller::domain::time::Span;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::Permit;
@@ -26,6 +27,7 @@ use tiller::tools::Executed;
 use tiller::tools::Reins;
 use tiller::tools::Scene;
 use tiller::tools::Toolbox;
+use tiller::tools::hook::Hook;
 use tiller::tools::orphans;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
@@ -56,15 +58,18 @@ impl Bench {
     }
 
     fn at(workspace: PathBuf) -> Self {
-        let scene = Scene {
-            workspace: workspace.clone(),
+        let reins = Reins { deltas: broadcast::Sender::new(limits::DELTAS), cancel: CancellationToken::new() };
+        Bench { toolbox: Toolbox::new(Bench::scene(workspace.clone())), workspace, reins, _folder: None }
+    }
+
+    fn scene(workspace: PathBuf) -> Scene {
+        Scene {
+            workspace,
             off_limits: Vec::new(),
             pre_images: None,
             program: PathBuf::from(env!("CARGO_BIN_EXE_tiller")),
             passed_variables: Vec::new(),
-        };
-        let reins = Reins { deltas: broadcast::Sender::new(limits::DELTAS), cancel: CancellationToken::new() };
-        Bench { toolbox: Toolbox::new(scene), workspace, reins, _folder: None }
+        }
     }
 
     /// A name for processes that no other test uses.
@@ -292,6 +297,53 @@ async fn nothing_outlives_a_line_that_breeds() {
     let (outcome, ()) = tokio::join!(bench.run(&line), cancel);
     assert_eq!(outcome.kind, OutcomeKind::Cancelled);
     assert_eq!(alive(&tag), NOBODY);
+}
+
+/// The operator's own command, which is told a line.
+impl Bench {
+    async fn told(&self, command: &str, line: &str, time_limit: Span) -> Result<(), String> {
+        let scene = Bench::scene(self.workspace.clone());
+        let command = format!("cd {}\n{command}", self.workspace.display());
+        let words = ["/bin/bash", "-c", &command].map(ToString::to_string).to_vec();
+        Hook::new(words, scene, time_limit).tell(line).await
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_is_told_hears_all_of_it_and_its_status_counts() {
+    let (bench, long) = (Bench::new(), Span::seconds(20));
+    let hears = "read -r line; test \"$line\" = '{\"id\":1}' && ! read -r more";
+    assert_eq!(bench.told(hears, "{\"id\":1}\n", long).await, Ok(()));
+    let longer = "x".repeat(1_000_000);
+    assert_eq!(bench.told("test $(wc -c) = 1000000", &longer, long).await, Ok(()));
+    for need_not_read in ["exit 0", "exec 0<&-", "read -rN 1 one; test $one = x"] {
+        assert_eq!(bench.told(need_not_read, &longer, long).await, Ok(()), "{need_not_read}");
+    }
+    assert_eq!(bench.told("exit 3", "x", long).await.unwrap_err(), "it ended with exit status 3");
+    let environment = "test \"$OLDPWD$TERM\" = /dumb && test -z \"$CARGO_MANIFEST_DIR\"";
+    assert_eq!(bench.told(environment, "x", long).await, Ok(()));
+    let missing = Hook::new(vec!["/no/such".to_string()], Bench::scene(bench.workspace.clone()), long);
+    assert_eq!(missing.tell("x").await.unwrap_err(), "/no/such can't be started (No such file or directory)");
+}
+
+#[tokio::test]
+async fn nothing_outlives_a_command_that_is_told() {
+    let bench = Bench::new();
+    let tag = bench.tag();
+    let all = format!("{}{}", stubborn(&tag), wait_for_all(&tag));
+    assert_eq!(bench.told(&all, "x", Span::seconds(20)).await, Ok(()));
+    assert!(bench.has("all-there"));
+    assert_eq!(alive(&tag), NOBODY);
+    let late = bench.told(&format!("rm all-there; {all} sleep 600"), "x", Span::seconds(2)).await;
+    assert!(bench.has("all-there"));
+    assert_eq!(late.unwrap_err(), "it took longer than 2 s and was ended");
+    assert_eq!(alive(&tag), NOBODY);
+    let line = format!("{}sleep 600", stubborn(&tag));
+    tokio::select! {
+        told = bench.told(&line, "x", Span::seconds(600)) => panic!("{told:?}"),
+        () = wait_for("four processes", PATIENCE, || alive(&tag).len() == 4) => {}
+    }
+    wait_for("no survivors", GONE_WITHIN, || alive(&tag).is_empty()).await;
 }
 
 #[tokio::test]

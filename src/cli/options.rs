@@ -8,6 +8,7 @@ use crate::cli::Form;
 use crate::cli::Options;
 use crate::cli::Output;
 use crate::domain::budget::Limit;
+use crate::domain::deadline::Deadline;
 use crate::domain::terms::Check;
 use crate::domain::trust::Trust;
 
@@ -26,7 +27,7 @@ pub(crate) struct OptionWords {
     max_iterations: Option<Limit>,
     /// Until when the run may work: a time from now (2h), a moment (2030-01-31T18:00:00Z), or `none`
     #[arg(long, value_name = "TIME", value_parser = crate::cli::values::deadline)]
-    deadline: Option<String>,
+    deadline: Option<Deadline>,
     /// A shell line that must succeed before the goal counts as reached; may be given several times
     #[arg(long = "check", value_name = "CMD")]
     checks: Vec<String>,

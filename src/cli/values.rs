@@ -46,9 +46,8 @@ pub(crate) fn iterations(text: &str) -> Result<Limit, String> {
     Axis::Loops.parse_limit(text)
 }
 
-/// A deadline, kept as it was written: it counts from the start.
-pub(crate) fn deadline(text: &str) -> Result<String, String> {
-    Deadline::parse(text).map(|_| text.to_string())
+pub(crate) fn deadline(text: &str) -> Result<Deadline, String> {
+    Deadline::parse(text)
 }
 
 pub(crate) fn axis(word: &str) -> Result<Axis, String> {

@@ -19,7 +19,7 @@ pub(crate) fn from_toml(items: &DeArray<'_>) -> Result<Value, String> {
     of(items.iter().map(|item| check(item.get_ref())).collect::<Result<_, _>>()?)
 }
 
-/// The checks as a value. Errors when one says nothing.
+/// The checks as a value. Errors when one says nothing, or when there are too many.
 pub(crate) fn of(checks: Vec<Check>) -> Result<Value, String> {
     let is_empty = |check: &Check| match check {
         Check::Command(text) | Check::FileExists(text) | Check::ModelJudge(text) => text.trim().is_empty(),
@@ -27,6 +27,13 @@ pub(crate) fn of(checks: Vec<Check>) -> Result<Value, String> {
         Check::Tool { name, .. } => name.trim().is_empty(),
         Check::OperatorConfirm(_) => false,
     };
+    if checks.len() > limits::CHECKS_MAX {
+        let most = limits::CHECKS_MAX;
+        return Err(format!("there are {} checks and may be {most}; put some of them into a script", checks.len()));
+    }
+    if checks.iter().any(|check| check.title().contains('\0')) {
+        return Err("a check holds a NUL, which no shell, path or provider takes; take it out".to_string());
+    }
     match checks.iter().any(is_empty) {
         true => Err("a check is empty, and an empty line always succeeds; write a command or leave it out".to_string()),
         false => Ok(Value::Checks(checks)),
@@ -59,7 +66,7 @@ fn of_table(table: &DeTable<'_>) -> Result<Check, String> {
         return text("judge").map(Check::ModelJudge);
     }
     if is(&["confirm"]) {
-        return text("confirm").map(Check::OperatorConfirm);
+        return text("confirm").map(|question| Check::OperatorConfirm(question.trim().to_string()));
     }
     if is(&["tool", "arguments"]) || is(&["tool"]) {
         let arguments = find("arguments").map_or(Ok("{}".to_string()), |value| json(value.get_ref()))?;

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::config::models::SCRIPTED;
 use crate::domain::budget::Axis;
+use crate::domain::limits;
+use crate::domain::text::one_line;
 
 /// A key of `tiller.toml`.
 pub struct Key {
@@ -79,6 +81,9 @@ impl Holds {
         }
     }
 }
+
+/// Longest part of a path that is repeated in a sentence, in characters.
+const SHOWN_MAX_CHARS: usize = 120;
 
 /// Stands for any name in the path of a key.
 pub const NAME: &str = "NAME";
@@ -261,6 +266,10 @@ pub(crate) fn is_plain_name(name: &str) -> bool {
 
 /// Provider and own name of a model. Errors with a sentence when it is no such name.
 pub(crate) fn split_model(name: &str) -> Result<(&str, &str), String> {
+    if name.len() > limits::PATH_MAX_BYTES || name.contains(char::is_control) {
+        let most = limits::PATH_MAX_BYTES;
+        return Err(format!("the name of a model has at most {most} bytes and no control characters"));
+    }
     match name.split_once('/') {
         Some((provider, model)) if is_plain_name(provider) && !model.is_empty() => Ok((provider, model)),
         Some(_) | None => {
@@ -271,7 +280,10 @@ pub(crate) fn split_model(name: &str) -> Result<(&str, &str), String> {
 
 /// A path as TOML writes it.
 pub(crate) fn shown(path: &[String]) -> String {
-    let quoted = |name: &String| if is_plain_name(name) { name.clone() } else { format!("{name:?}") };
+    let quoted = |name: &String| {
+        let short = one_line(name, SHOWN_MAX_CHARS);
+        if is_plain_name(name) { short } else { format!("{short:?}") }
+    };
     path.iter().map(quoted).collect::<Vec<_>>().join(".")
 }
 

@@ -72,14 +72,15 @@ impl Settings {
             return self.sized(scripted(name, model), None);
         }
         let built_in = PROVIDERS.iter().find(|one| one.name == provider);
-        let address = self.text(&["providers", provider, "base_url"]).or(built_in.map(|one| one.base_url));
+        let set = self.providers.get(provider);
+        let address = set.and_then(|one| one.base_url.as_deref()).or(built_in.map(|one| one.base_url));
         let address = address.ok_or_else(|| fail(self.unknown_provider(provider)))?;
         let is_built_in = built_in.is_some_and(|one| one.base_url == address);
         let known = if provider == OPENAI && is_built_in { known(model) } else { None };
         let is_here = http::judged(address).is_ok_and(|url| http::is_loopback(&url));
         let free = is_here.then_some(Price::FREE);
         let price = self.price(name)?.or(free).or(known.map(|one| one.price));
-        let key = self.text(&["providers", provider, "key"]).or(built_in.and_then(|one| one.key));
+        let key = set.and_then(|one| one.key.as_deref()).or(built_in.and_then(|one| one.key));
         let spec = ModelSpec {
             name: name.to_string(),
             dialect: Dialect::Openai,
@@ -97,10 +98,10 @@ impl Settings {
     /// A model with the sizes that are set for it, else those that are known of it, else its own.
     fn sized(&self, spec: ModelSpec, known: Option<Known>) -> Result<ModelSpec, ConfigError> {
         let name = &spec.name;
-        let set = |size: &str| self.number(&["models", name, size]);
-        let window = set("window").or(known.map(|one| one.window)).unwrap_or(spec.window);
+        let set = self.models.get(name).copied().unwrap_or_default();
+        let window = set.window.or(known.map(|one| one.window)).unwrap_or(spec.window);
         let most = known.map_or(u64::MAX, |one| one.max_output).min(spec.max_output);
-        let max_output = set("max_output").unwrap_or(most);
+        let max_output = set.max_output.unwrap_or(most);
         if max_output >= window {
             let problem = format!(
                 "{name} may give {max_output} tokens of output and its window has {window}, which leaves nothing for \
@@ -118,8 +119,7 @@ impl Settings {
     }
 
     fn unknown_provider(&self, provider: &str) -> String {
-        let configured = self.values.keys().filter(|path| path.first().is_some_and(|first| first == "providers"));
-        let configured = configured.filter_map(|path| path.get(1).map(String::as_str));
+        let configured = self.providers.keys().map(String::as_str);
         let names: BTreeSet<&str> = PROVIDERS
             .iter()
             .map(|one| one.name)
@@ -135,22 +135,23 @@ impl Settings {
     }
 
     fn price(&self, name: &str) -> Result<Option<Price>, ConfigError> {
-        let part = |part: &str| self.number(&["models", name, "price", part]);
-        let parts = ["input", "output", "cache_read", "cache_write"];
-        match (part("input"), part("output")) {
-            (Some(input), Some(output)) => Ok(Some(Price {
-                input,
-                output,
-                cache_read: part("cache_read").unwrap_or(input),
-                cache_write: part("cache_write").unwrap_or(input),
-            })),
-            (None, _) | (_, None) => match parts.iter().find(|one| part(one).is_some()) {
-                None => Ok(None),
-                Some(one) => Err(ConfigError {
-                    origin: self.origin(&["models", name, "price", one]),
-                    problem: format!("models.\"{name}\".price needs both input and output; write the missing one"),
-                }),
-            },
+        let set = self.models.get(name).copied().unwrap_or_default();
+        if let (Some(input), Some(output)) = (set.input, set.output) {
+            let (read, write) = (set.cache_read.unwrap_or(input), set.cache_write.unwrap_or(input));
+            return Ok(Some(Price { input, output, cache_read: read, cache_write: write }));
+        }
+        let parts = [
+            ("input", set.input),
+            ("output", set.output),
+            ("cache_read", set.cache_read),
+            ("cache_write", set.cache_write),
+        ];
+        match parts.iter().find(|(_, price)| price.is_some()) {
+            None => Ok(None),
+            Some((part, _)) => Err(ConfigError {
+                origin: self.origin(&["models", name, "price", part]),
+                problem: format!("models.\"{name}\".price needs both input and output; write the missing one"),
+            }),
         }
     }
 }

@@ -4,6 +4,7 @@
 use toml::Spanned;
 use toml::de::DeValue;
 
+use crate::config::Resume;
 use crate::config::checks;
 use crate::config::keys::Holds;
 use crate::config::keys::split_model;
@@ -23,10 +24,20 @@ pub(crate) enum Value {
     Text(String),
     /// A list of texts.
     List(Vec<String>),
+    /// Yes or no.
+    Switch(bool),
     /// What must hold before a claim is believed.
     Checks(Vec<Check>),
-    /// A limit.
+    /// A limit on an axis.
+    Axis(Axis, Limit),
+    /// Any other limit.
     Limit(Limit),
+    /// Until when a run may work.
+    Deadline(Deadline),
+    /// Whether a run that was cut off goes on by itself.
+    Resume(Resume),
+    /// How much a run does unasked.
+    Trust(Trust),
     /// Tokens, or micro-dollars per million tokens.
     Number(u64),
 }
@@ -47,7 +58,7 @@ pub(crate) fn from_toml(holds: Holds, value: &Spanned<DeValue<'_>>) -> Result<Va
             texts.map_or_else(|| expected("a list with something else in it"), words)
         }
         (Holds::Checks | Holds::Variables | Holds::Words, other) => expected(kind(other)),
-        (Holds::Switch, DeValue::Boolean(on)) => Ok(Value::Text(on.to_string())),
+        (Holds::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
         (Holds::Switch, other) => expected(kind(other)),
         (_, DeValue::String(text)) => from_text(holds, text),
         (Holds::Limit(Axis::Cost) | Holds::Daily | Holds::Dollars, DeValue::Float(number)) => {
@@ -84,6 +95,7 @@ pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
         Holds::Text if text.len() > limits::SAY_MAX_BYTES => {
             Err(format!("it is longer than {} bytes; put it in a file and name the file", limits::SAY_MAX_BYTES))
         }
+        Holds::Text if text.contains('\0') => Err("it holds a NUL, which providers refuse; take it out".to_string()),
         Holds::Text => Ok(Value::Text(text.to_string())),
         Holds::Checks => checks::of(vec![Check::Command(text.to_string())]),
         Holds::Variables => variables(vec![text.to_string()]),
@@ -96,17 +108,22 @@ pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
             holds.form()
         )),
         Holds::Address => address(text).map(Value::Text),
-        Holds::Resume if ["ask", "auto"].contains(&text) => Ok(Value::Text(text.to_string())),
-        Holds::Resume => Err(expected()),
-        Holds::Trust => Trust::parse(text).map(|mode| Value::Text(mode.word().to_string())).map_err(|_| expected()),
-        Holds::Switch if ["true", "false"].contains(&text) => Ok(Value::Text(text.to_string())),
-        Holds::Switch => Err(expected()),
-        Holds::Limit(axis) => axis.parse_limit(text).map(Value::Limit),
+        Holds::Resume => match text {
+            "ask" => Ok(Value::Resume(Resume::Ask)),
+            "auto" => Ok(Value::Resume(Resume::Auto)),
+            _ => Err(expected()),
+        },
+        Holds::Trust => Trust::parse(text).map(Value::Trust).map_err(|_| expected()),
+        Holds::Switch => text.parse().map(Value::Switch).map_err(|_| expected()),
+        Holds::Limit(axis) => axis.parse_limit(text).map(|limit| Value::Axis(axis, limit)),
         Holds::Deadline => match Deadline::parse(text)? {
-            Deadline::After(_) | Deadline::None => Ok(Value::Text(text.to_string())),
+            deadline @ (Deadline::After(_) | Deadline::None) => Ok(Value::Deadline(deadline)),
             Deadline::At(_) => Err(format!("{}; a moment is for one run: --deadline", expected())),
         },
-        Holds::Count => Axis::Loops.parse_limit(text).map(Value::Limit),
+        Holds::Count => Axis::Loops
+            .parse_limit(text)
+            .map(Value::Limit)
+            .map_err(|_| format!("{}; with zero, each run would be removed as soon as it has ended", expected())),
         Holds::Daily => Axis::Cost.parse_limit(text).map(Value::Limit),
         Holds::Tokens => match text.parse() {
             Ok(tokens) if tokens > 0 => Ok(Value::Number(tokens)),
@@ -123,9 +140,12 @@ fn words(words: Vec<String>) -> Result<Value, String> {
     if !is_found {
         return Err("the program is named by its whole path, from / on, or by a name alone".to_string());
     }
-    match words.iter().all(|word| word.len() <= limits::PATH_MAX_BYTES && !word.contains('\0')) {
+    if words.iter().any(|word| word.contains('\0')) {
+        return Err("a word of it holds a NUL, which no program can be given; take it out".to_string());
+    }
+    match words.iter().all(|word| word.len() <= limits::PATH_MAX_BYTES) {
         true => Ok(Value::List(words)),
-        false => Err(format!("a word of it is longer than {} bytes", limits::PATH_MAX_BYTES)),
+        false => Err(format!("a word of it is longer than {} bytes; shorten it", limits::PATH_MAX_BYTES)),
     }
 }
 
@@ -145,5 +165,10 @@ fn is_variable(text: &str) -> bool {
 }
 
 fn address(text: &str) -> Result<String, String> {
+    // A URL is read without the tabs and line ends in it, so what is shown would not be what is called.
+    if text.len() > limits::PATH_MAX_BYTES || text.contains(|one: char| one.is_control() || one.is_whitespace()) {
+        let most = limits::PATH_MAX_BYTES;
+        return Err(format!("a base URL has at most {most} bytes, no spaces and no control characters"));
+    }
     http::judged(text).map(|_| text.trim_end_matches('/').to_string())
 }

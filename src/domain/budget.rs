@@ -402,10 +402,10 @@ impl Pool {
     /// Holds a reservation. Errors, in words for the log, when one is held or a limit does not bear it.
     pub fn reserve(&mut self, reservation: Reservation) -> Result<(), String> {
         if let Some(held) = &self.reserved {
-            return Err(format!("reservation {:?} while {:?} is held", reservation.id, held.id));
+            return Err(format!("a reservation for {} while one for {} is held", reservation.id, held.id));
         }
         if let Some(axis) = self.refuses(reservation.amount, reservation.tokens).next() {
-            return Err(format!("reservation {:?} is over the limit of {}", reservation.id, axis.word()));
+            return Err(format!("a reservation for {} is over the limit of {}", reservation.id, axis.word()));
         }
         self.reserved = Some(reservation);
         Ok(())
@@ -419,7 +419,7 @@ impl Pool {
         }
         match &self.reserved {
             Some(held) if held.id == id => {}
-            Some(_) | None => return Err(format!("settlement of {id:?}, which is not held")),
+            Some(_) | None => return Err(format!("a charge for {id}, for which nothing is reserved")),
         }
         self.reserved = None;
         self.spent = self.spent.plus(charge.amount);

@@ -142,7 +142,8 @@ impl Run {
         let one = self.touch(call)?;
         let stage = Stage::of(&one.state);
         if !stages.contains(&stage) {
-            return Err(format!("{call} is {stage:?}, not one of {stages:?}"));
+            let fitting: Vec<&str> = stages.iter().map(|stage| stage.word()).collect();
+            return Err(format!("{call} is {}, and must be {}", stage.word(), fitting.join(" or ")));
         }
         one.since = record.at;
         Ok(one)
@@ -163,6 +164,19 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
+    fn word(self) -> &'static str {
+        match self {
+            Stage::Proposed => "proposed",
+            Stage::Prepared => "prepared",
+            Stage::Awaiting => "waiting for a decision",
+            Stage::Approved => "allowed",
+            Stage::Denied => "denied",
+            Stage::Running => "running",
+            Stage::Unknown => "of unknown outcome",
+            Stage::Closed => "closed",
+        }
+    }
+
     fn of(state: &CallState) -> Stage {
         match state {
             CallState::Proposed => Stage::Proposed,

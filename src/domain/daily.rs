@@ -42,7 +42,7 @@ pub struct Line {
 }
 
 /// What became of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
     /// So much is set aside.
@@ -53,6 +53,8 @@ pub enum What {
     Corrected(MicroUsd),
     /// The call was never made: the run's journal does not know it. Always zero.
     Released(MicroUsd),
+    /// When the ledger was made anew, not all of the run's journal could be read. About no call of it, and always zero.
+    Unread(MicroUsd),
 }
 
 impl Line {
@@ -82,6 +84,7 @@ struct Entry {
 #[derive(Clone, Debug, Default)]
 pub struct Daily {
     entries: BTreeMap<(RunId, ReservationId), Entry>,
+    unread: BTreeMap<RunId, Timestamp>,
 }
 
 impl Daily {
@@ -102,6 +105,10 @@ impl Daily {
                 self.entries.remove(&key);
                 return;
             }
+            (What::Unread(_), _) => {
+                self.unread.insert(line.run.clone(), line.at);
+                return;
+            }
         };
         self.entries.insert(key, next);
     }
@@ -109,6 +116,24 @@ impl Daily {
     /// Whether a line still counts.
     pub fn counts(line: &Line, now: Timestamp) -> bool {
         now.since(line.at) < limits::DAILY_WINDOW
+    }
+
+    /// Whether a line, drawn from a journal, says something that is not known yet.
+    pub fn is_news(&self, line: &Line) -> bool {
+        let known = self.entries.get(&(line.run.clone(), line.id()));
+        match line.what {
+            What::Held(_) => known.is_none(),
+            What::Charged(_) => known.is_none_or(|known| known.is_open),
+            What::Corrected(amount) => known.is_none_or(|known| known.is_open || known.amount != amount),
+            What::Released(_) => false,
+            What::Unread(_) => !self.unread.contains_key(&line.run),
+        }
+    }
+
+    /// The runs that could not be read when the ledger was made anew, in the last 24 hours.
+    pub fn unread(&self, now: Timestamp) -> Vec<RunId> {
+        let recent = self.unread.iter().filter(|(_, at)| now.since(**at) < limits::DAILY_WINDOW);
+        recent.map(|(run, _)| run.clone()).collect()
     }
 
     /// What was spent and is held in the last 24 hours.
@@ -150,7 +175,7 @@ impl Daily {
         own.filter_map(|((_, id), entry)| match fate(*id)? {
             what if entry.is_open => Some((*id, what)),
             What::Charged(amount) if amount != entry.amount => Some((*id, What::Corrected(amount))),
-            What::Held(_) | What::Charged(_) | What::Corrected(_) | What::Released(_) => None,
+            What::Held(_) | What::Charged(_) | What::Corrected(_) | What::Released(_) | What::Unread(_) => None,
         })
         .collect()
     }

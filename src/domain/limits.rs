@@ -177,6 +177,8 @@ pub const PROVIDER_WAIT: Span = Span::seconds(10 * 60);
 /// How often in a row it does so.
 pub const PROVIDER_WAITS: u32 = 6;
 
+/// Checks of a run: more are a script, which is one check.
+pub const CHECKS_MAX: usize = 100;
 /// Calls in one reply; more are a loop, not a plan.
 pub const CALLS_PER_REPLY: usize = 64;
 /// Reads that run side by side.
@@ -237,6 +239,8 @@ pub const PIPE_PATIENCE: Span = Span(250);
 pub const GUARD_PATIENCE: Span = Span::seconds(4);
 /// How long a guard goes on killing what does not die: a program in an endless system call can't be killed.
 pub const GUARD_KILL_PATIENCE: Span = Span::seconds(5);
+/// How long a shell may take to read a line of which it runs nothing.
+pub const SYNTAX_TIMEOUT: Span = Span::seconds(5);
 /// Default time limit of a tool call.
 pub const TOOL_TIMEOUT: Span = Span::seconds(120);
 /// Longest time limit that a call may ask for.
@@ -298,6 +302,9 @@ pub const STORE_CACHE_BYTES: u64 = 8 * 1024 * 1024;
 pub const LEDGER_MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// Lines that have left the window and stay in the ledger: rewriting it for fewer is not worth it.
 pub const LEDGER_SLACK_LINES: usize = 256;
+/// Copies of a run that somebody writes to that are looked into when a ledger is made anew: one may be of a moment in
+/// which it is half written.
+pub const RECOUNT_LOOKS: u32 = 4;
 /// How long a store's lock is tried for: it can outlive a killed process by some milliseconds.
 pub const LOCK_PATIENCE: Span = Span::seconds(2);
 /// Records that are written in one commit where many are there at once, as in an import: a transaction is held in memory.

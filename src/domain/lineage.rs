@@ -81,6 +81,14 @@ pub struct Behind {
     pub told: Vec<(InterjectionId, String)>,
 }
 
+impl Behind {
+    /// The same without the calls that wrote a file, for when it is said of each file what becomes of it.
+    pub fn without_files(&self) -> Behind {
+        let deeds = self.deeds.iter().filter(|deed| deed.write.is_none()).cloned().collect();
+        Behind { deeds, told: self.told.clone() }
+    }
+}
+
 /// What is known of a call before it starts.
 struct Proposed {
     tool: String,

@@ -21,6 +21,13 @@ impl MicroUsd {
         MicroUsd(self.0.saturating_sub(other.0))
     }
 
+    /// Dollars to the last micro-dollar, with two decimals at least: for figures that are to sum up.
+    pub fn exact(self) -> String {
+        let digits = format!("{:06}", self.0 % 1_000_000);
+        let (cents, rest) = digits.split_at(2);
+        format!("${}.{cents}{}", self.0 / 1_000_000, rest.trim_end_matches('0'))
+    }
+
     /// Reads dollars as a person writes them, `5`, `0.25`, `$1.50`. No floating point; at most six decimals.
     pub fn parse_dollars(text: &str) -> Option<Self> {
         let plain = text.trim().strip_prefix('$').unwrap_or(text.trim());
@@ -159,6 +166,8 @@ mod tests {
     fn amounts_are_shown_rounded_up() {
         assert_eq!(MicroUsd(1).to_string(), "$0.01");
         assert_eq!(MicroUsd(5_000_000).to_string(), "$5.00");
+        let exact = [0, 1, 4_200, 10_000, 5_000_000, 12_345_678, 1_100_000].map(|amount| MicroUsd(amount).exact());
+        assert_eq!(exact, ["$0.00", "$0.000001", "$0.0042", "$0.01", "$5.00", "$12.345678", "$1.10"]);
     }
 
     #[test]

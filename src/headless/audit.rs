@@ -13,6 +13,7 @@ use crate::domain::approval::By;
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Basis;
+use crate::domain::budget::ReservationId;
 use crate::domain::event::Event;
 use crate::domain::event::Finding;
 use crate::domain::event::OwnerMode;
@@ -82,6 +83,38 @@ pub fn audit(records: &[Record], payloads: Payloads) -> Vec<Line> {
     lines
 }
 
+/// What the charges of a journal come to, as a line below its audit: the sum of its figures. Nothing where none was made.
+pub fn total(records: &[Record]) -> String {
+    let (mut charged, mut counted) = (MicroUsd(0), BTreeMap::new());
+    let mut parts = Vec::new();
+    for record in records {
+        match &record.event {
+            Event::BudgetSettled { id, charge } => {
+                charged = charged.plus(charge.amount);
+                counted.insert(*id, charge.amount);
+            }
+            Event::BudgetCorrected { id, amount, .. } => {
+                counted.insert(*id, *amount);
+            }
+            // What was charged before was charged to the run that it branched off from.
+            Event::Forked { .. } => {
+                parts.push(sum(charged, &counted, "before it branched off"));
+                (charged, counted) = (MicroUsd(0), BTreeMap::new());
+            }
+            _ => {}
+        }
+    }
+    parts.push(sum(charged, &counted, "charged in all"));
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!("{}\n", parts.join("; ")) }
+}
+
+fn sum(charged: MicroUsd, counted: &BTreeMap<ReservationId, MicroUsd>, what: &str) -> Option<String> {
+    let counts = counted.values().fold(MicroUsd(0), |sum, amount| sum.plus(*amount));
+    let corrected = if counts == charged { String::new() } else { format!(", corrected to {}", counts.exact()) };
+    (!counted.is_empty()).then(|| format!("{what} {}{corrected}", charged.exact()))
+}
+
 /// The audit as text.
 pub fn text(lines: &[Line]) -> String {
     let one = |line: &Line| {
@@ -89,7 +122,7 @@ pub fn text(lines: &[Line]) -> String {
         let hash = line.args_sha256.as_deref().map(|hash| format!("arguments {}", hash.get(..12).unwrap_or(hash)));
         let rule = line.rule.as_deref().map(|rule| format!("rule `{}`", title(rule)));
         let outcome = line.outcome.as_deref().map(title);
-        let cost = line.cost_micros.map(|cost| MicroUsd(cost).to_string());
+        let cost = line.cost_micros.map(|cost| MicroUsd(cost).exact());
         let text = line.text.as_ref().map(|text| match text {
             Value::String(text) => format!("\"{}\"", title(text)),
             other => format!("{} bytes {}", other["bytes"], other["sha256"].as_str().unwrap_or_default()),
@@ -163,6 +196,10 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
             cost_micros: Some(charge.amount.0),
             ..start
         },
+        Event::BudgetCorrected { id, amount, by: client } => {
+            let outcome = format!("{} attempt {}, to {}", id.call, id.attempt, amount.exact());
+            Line { outcome: Some(outcome), ..by(client) }
+        }
         Event::BudgetRaised { axis, limit, by: client } => {
             Line { outcome: Some(format!("{} to {}", axis.word(), limit_phrase(*axis, *limit))), ..by(client) }
         }

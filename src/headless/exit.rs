@@ -1,5 +1,7 @@
 //! The exit status: what a script learns from how a run was left (docs/ENGINE.md §16.3).
 
+use std::io::ErrorKind;
+
 use crate::domain::command::Refusal;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
@@ -28,6 +30,9 @@ pub enum Obstacle {
     /// The run is whole and can't go on for now.
     #[error("{0}")]
     Stopped(String),
+    /// The run can't go on: its files are damaged, or newer than this program.
+    #[error("{0}")]
+    Lost(String),
 }
 
 /// The exit status for what stands in the way.
@@ -35,6 +40,23 @@ pub fn obstacle_code(obstacle: &Obstacle) -> u8 {
     match obstacle {
         Obstacle::Refused(_) => REFUSED,
         Obstacle::Stopped(_) => STOPPED,
+        Obstacle::Lost(_) => FAILED,
+    }
+}
+
+/// The exit status for what the system said of a file that the command line names.
+#[allow(clippy::wildcard_enum_match_arm, reason = "the kinds are the system's, and more may come")]
+pub fn file_code(error: &std::io::Error) -> u8 {
+    match error.kind() {
+        ErrorKind::AlreadyExists => REFUSED,
+        ErrorKind::NotFound
+        | ErrorKind::PermissionDenied
+        | ErrorKind::IsADirectory
+        | ErrorKind::NotADirectory
+        | ErrorKind::InvalidInput
+        | ErrorKind::InvalidFilename
+        | ErrorKind::InvalidData => USAGE,
+        _ => STOPPED,
     }
 }
 

@@ -69,7 +69,7 @@ pub fn client(address: &Url, timeouts: &Timeouts) -> Result<Client, ModelError> 
         // A plain address needs no certificates, and must work on a machine that has none.
         builder = builder.tls_certs_only([]);
     }
-    builder.build().map_err(|error| ModelError::Tls(chain(&error)))
+    builder.build().map_err(|error| ModelError::Tls(cause(&error)))
 }
 
 /// Reads and checks the address of a provider: `https`, or `http` to this machine; without name, password, query.
@@ -178,18 +178,16 @@ impl Quote {
     }
 }
 
-/// An error with its causes, as one line.
-pub fn chain(error: &dyn Error) -> String {
+/// What is at the bottom of an error: what stands above it says only which layers it came through.
+pub fn cause(error: &dyn Error) -> String {
     // A chain of causes is short; the bound is against one that leads in a circle.
     const DEEPEST: usize = 8;
-    let mut line = error.to_string();
-    let mut cause = error.source();
+    let mut deepest = error;
     for _ in 0..DEEPEST {
-        let Some(error) = cause else { break };
-        line = format!("{line}: {error}");
-        cause = error.source();
+        let Some(cause) = deepest.source() else { break };
+        deepest = cause;
     }
-    line
+    deepest.to_string()
 }
 
 #[cfg(test)]

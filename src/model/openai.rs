@@ -29,7 +29,7 @@ use crate::model::ModelError;
 use crate::model::http::Quote;
 use crate::model::http::Timeouts;
 use crate::model::http::address;
-use crate::model::http::chain;
+use crate::model::http::cause;
 use crate::model::http::client;
 use crate::model::http::retry_after;
 use crate::model::incoming::Incoming;
@@ -50,7 +50,8 @@ const OPENAI_HOST: &str = "api.openai.com";
 pub struct OpenAi {
     client: Client,
     host: String,
-    url: String,
+    /// The base URL, as it is configured; it holds no password.
+    address: String,
     model: String,
     field: OutputField,
     key: Option<SecretString>,
@@ -81,7 +82,7 @@ impl OpenAi {
         let field = if host == OPENAI_HOST { OutputField::MaxCompletionTokens } else { OutputField::MaxTokens };
         Ok(OpenAi {
             client: client(&address, &timeouts)?,
-            url: format!("{}/chat/completions", address.as_str().trim_end_matches('/')),
+            address: address.as_str().trim_end_matches('/').to_string(),
             host,
             model: spec.model.clone(),
             field,
@@ -190,7 +191,7 @@ impl OpenAi {
     }
 
     fn request(&self) -> RequestBuilder {
-        let request = self.client.post(&self.url);
+        let request = self.client.post(format!("{}/chat/completions", self.address));
         match &self.key {
             Some(key) => request.bearer_auth(key.expose_secret()),
             None => request,
@@ -215,7 +216,7 @@ impl OpenAi {
                 Err(Ended::TimedOut) => return Err(self.silence(decoder)),
                 Err(Ended::Broken(error)) => {
                     let class = if decoder.is_empty() { FailureClass::Network } else { FailureClass::StreamBroken };
-                    let reason = self.quote.of(&chain(&error.without_url()));
+                    let reason = self.quote.of(&cause(&error.without_url()));
                     let message = format!("the connection to {} broke in the middle of the reply: {reason}", self.host);
                     return Err(Trouble::new(class, Sent::Accepted, message));
                 }
@@ -235,17 +236,17 @@ impl OpenAi {
         match ended {
             Ended::Cancelled => cancelled(),
             Ended::TimedOut => {
-                let message = format!("{} did not answer for {}", self.host, seconds(self.timeouts.first_byte));
+                let message = format!("{} did not answer for {}", self.address, seconds(self.timeouts.first_byte));
                 Trouble::new(FailureClass::StreamStalled, Sent::Accepted, message)
             }
             Ended::Broken(error) => {
                 let is_connecting = error.is_connect() || error.is_builder();
-                let reason = self.quote.of(&chain(&error.without_url()));
+                let reason = self.quote.of(&cause(&error.without_url()));
                 if is_connecting {
-                    let message = format!("there is no connection to {}: {reason}", self.host);
+                    let message = format!("there is no connection to {}: {reason}", self.address);
                     return Trouble::new(FailureClass::Network, Sent::NotAccepted, message);
                 }
-                let message = format!("the connection to {} broke before an answer came: {reason}", self.host);
+                let message = format!("the connection to {} broke before an answer came: {reason}", self.address);
                 Trouble::new(FailureClass::Network, Sent::Accepted, message)
             }
         }

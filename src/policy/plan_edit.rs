@@ -9,8 +9,8 @@ use crate::domain::plan::Todo;
 use crate::domain::plan::TodoId;
 use crate::domain::plan::TodoStatus;
 use crate::domain::text::one_line;
+use crate::policy::plan_items::bare;
 use crate::policy::plan_items::clean;
-use crate::policy::plan_items::clean_title;
 
 /// The plan after an edit, and the sentence that tells the model of it. Errors with why it does not fit.
 pub fn edited(plan: &Plan, edit: &PlanEdit) -> Result<(Plan, String), String> {
@@ -77,9 +77,16 @@ fn find<'a>(plan: &'a mut Plan, id: &TodoId) -> Result<&'a mut Todo, String> {
     plan.todos.iter_mut().find(|todo| todo.id == *id).ok_or_else(|| format!("there is no todo {name}"))
 }
 
+/// A title as it is kept. The operator's words are refused rather than cut: they would not know what is missing.
 fn words(title: &str) -> Result<String, String> {
-    let title = clean_title(title);
-    if title.is_empty() { Err("a todo needs words".to_string()) } else { Ok(title) }
+    let title = bare(&clean(title)).to_string();
+    match (title.chars().count(), limits::TODO_TITLE_MAX_CHARS) {
+        (0, _) => Err("a todo needs words".to_string()),
+        (length, most) if length > most => Err(format!(
+            "a todo has at most {most} characters, and this one has {length}; shorten it, and say the rest to the agent"
+        )),
+        (_, _) => Ok(title),
+    }
 }
 
 fn add(plan: &mut Plan, title: &str) -> Result<String, String> {
@@ -115,7 +122,11 @@ fn add(plan: &mut Plan, title: &str) -> Result<String, String> {
 }
 
 fn mark(plan: &mut Plan, id: &TodoId, status: TodoStatus, note: &str) -> Result<String, String> {
-    let given: String = clean(note).chars().take(limits::TODO_NOTE_MAX_CHARS).collect();
+    let (given, most) = (clean(note), limits::TODO_NOTE_MAX_CHARS);
+    let length = given.chars().count();
+    if length > most {
+        return Err(format!("a note has at most {most} characters, and this one has {length}; shorten it"));
+    }
     let todo = find(plan, id)?;
     let stays = todo.status == status;
     let needs_note = matches!(status, TodoStatus::Dropped | TodoStatus::Blocked) || todo.status == TodoStatus::Done;
@@ -157,4 +168,40 @@ fn moved(plan: &mut Plan, id: &TodoId, position: usize) -> Result<String, String
     rest.splice(place..place, block);
     plan.todos = rest;
     Ok(format!("{} stands at {position} now", id.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What becomes of an edit of a plan with one todo, `t1`.
+    fn check(line: &str, wanted: &str) {
+        let todo = Todo {
+            id: TodoId("t1".to_string()),
+            title: "one".to_string(),
+            status: TodoStatus::Pending,
+            acceptance: String::new(),
+            note: String::new(),
+            parent: None,
+            depends_on: Vec::new(),
+        };
+        let plan = Plan { source: PlanSource::Tool, todos: vec![todo], ..Plan::seed("goal") };
+        let said = read(line).and_then(|edit| edited(&plan, &edit)).map_or_else(|why| why, |(_, told)| told);
+        assert!(said.contains(wanted), "{line:.80}: {said}");
+    }
+
+    #[test]
+    fn words_of_the_operator_are_refused_rather_than_cut() {
+        let (fits, long) = ("é".repeat(limits::TODO_TITLE_MAX_CHARS), "é".repeat(limits::TODO_TITLE_MAX_CHARS + 1));
+        for word in ["add", "edit t1"] {
+            check(&format!("{word} - {fits}"), &fits);
+            check(&format!("{word} {long}"), "a todo has at most 200 characters, and this one has 201");
+        }
+        let (fits, long) = ("é".repeat(limits::TODO_NOTE_MAX_CHARS), "é".repeat(limits::TODO_NOTE_MAX_CHARS + 1));
+        for word in ["done", "now", "block", "drop"] {
+            check(&format!("{word} t1 {fits}"), &fits);
+            check(&format!("{word} t1 {long}"), "a note has at most 500 characters, and this one has 501");
+        }
+        check(&format!("add {}", "x".repeat(100_000)), "and this one has 100000");
+    }
 }

@@ -203,12 +203,6 @@ pub fn clean(raw: &str) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A title as it is kept: clean, without marker and number, and not too long.
-pub fn clean_title(raw: &str) -> String {
-    let plain = clean(head(raw, limits::TODO_RAW_MAX_BYTES));
-    bare(&plain).chars().take(limits::TODO_TITLE_MAX_CHARS).collect::<String>().trim_end().to_string()
-}
-
 /// A line without the list markers and numbers in front of it.
 pub fn bare(line: &str) -> &str {
     let mut rest = line.trim();

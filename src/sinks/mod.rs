@@ -36,6 +36,11 @@ pub struct Patience {
     pub failures: u32,
 }
 
+impl Patience {
+    /// Once only.
+    pub const ONCE: Patience = Patience { first: Span(0), most: Span(0), failures: 1 };
+}
+
 impl Default for Patience {
     fn default() -> Self {
         Patience { first: limits::SINK_WAIT, most: limits::SINK_WAIT_MAX, failures: limits::SINK_FAILURES }
@@ -63,14 +68,34 @@ struct Source {
     reader: Arc<dyn Reader>,
 }
 
-/// Begins to tell. The task ends when the engine has ended and all is told, or with the reason why the sink was given
-/// up; what it was not told then is told by the next process.
-pub fn start(sink: Sink, handle: &Handle) -> JoinHandle<Result<(), String>> {
-    let source = Source { head: handle.head(), run: handle.run(), reader: handle.reader() };
-    tokio::spawn(deliver(sink, source))
+/// A sink at work.
+pub struct Telling {
+    /// Ends when the engine has ended and all is told, or with the reason why the sink was given up; what it was not told
+    /// then is told by the next process.
+    pub task: JoinHandle<Result<(), String>>,
+    /// Why it did not work the last time, while it is tried again.
+    pub failure: watch::Receiver<Option<String>>,
 }
 
-async fn deliver(sink: Sink, mut source: Source) -> Result<(), String> {
+/// Begins to tell.
+pub fn start(sink: Sink, handle: &Handle) -> Telling {
+    let source = Source { head: handle.head(), run: handle.run(), reader: handle.reader() };
+    let (failing, failure) = watch::channel(None);
+    Telling { task: tokio::spawn(deliver(sink, source, failing)), failure }
+}
+
+/// Tells what of these records was not told yet. Errors when the sink was given up; `run` is the run after them.
+pub async fn tell(sink: &Sink, records: &[Record], run: &Run) -> Result<(), String> {
+    let (failing, _) = watch::channel(None);
+    for record in records.iter().filter(|record| record.seq > sink.told) {
+        if let Some(line) = told(record, run, &sink.redactor) {
+            hand_over(sink, record.seq, &line, &failing).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn deliver(sink: Sink, mut source: Source, failing: watch::Sender<Option<String>>) -> Result<(), String> {
     let mut seen = sink.told;
     loop {
         let head = *source.head.borrow_and_update();
@@ -80,10 +105,7 @@ async fn deliver(sink: Sink, mut source: Source) -> Result<(), String> {
             for record in &some {
                 let told = told(record, &source.run.borrow(), &sink.redactor);
                 let Some(line) = told else { continue };
-                insist(&sink, &line).await?;
-                let (keep, seq) = (sink.keep.clone(), record.seq);
-                // A cursor that could not be kept only means that it is told again.
-                let _ = tokio::task::spawn_blocking(move || keep(seq)).await;
+                hand_over(&sink, record.seq, &line, &failing).await?;
             }
             seen = last;
         }
@@ -93,8 +115,17 @@ async fn deliver(sink: Sink, mut source: Source) -> Result<(), String> {
     }
 }
 
+/// Tells the line of a record, and keeps that it was told.
+async fn hand_over(sink: &Sink, seq: Seq, line: &str, failing: &watch::Sender<Option<String>>) -> Result<(), String> {
+    insist(sink, line, failing).await?;
+    let keep = sink.keep.clone();
+    // A cursor that could not be kept only means that it is told again.
+    let _ = tokio::task::spawn_blocking(move || keep(seq)).await;
+    Ok(())
+}
+
 /// Tells a line until it went well. Errors when it was tried in vain.
-async fn insist(sink: &Sink, line: &str) -> Result<(), String> {
+async fn insist(sink: &Sink, line: &str, failing: &watch::Sender<Option<String>>) -> Result<(), String> {
     let mut pause = sink.patience.first;
     let mut failures = 0;
     while let Err(why) = sink.hook.tell(line).await {
@@ -103,9 +134,11 @@ async fn insist(sink: &Sink, line: &str) -> Result<(), String> {
             return Err(why);
         }
         tracing::warn!(%why, "the command of notify.command failed; it is tried again");
+        failing.send_replace(Some(why));
         sleep(Duration::from_millis(pause.0)).await;
         pause = Span(pause.0.saturating_mul(2).min(sink.patience.most.0));
     }
+    failing.send_replace(None);
     Ok(())
 }
 
@@ -125,45 +158,4 @@ fn told(record: &Record, run: &Run, redactor: &Redactor) -> Option<String> {
         "sentence": clean(&sentence),
     });
     Some(format!("{line}\n"))
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::*;
-    use std::path::PathBuf;
-
-    use crate::tools::Scene;
-
-    /// Tries a shell line with little patience. Gives how it went, and how often the line ran.
-    async fn check(line: &str) -> (Result<(), String>, usize) {
-        let dir = tempfile::tempdir().unwrap();
-        let count = dir.path().join("count");
-        let line = format!("echo >> {}; {}", count.display(), line.replace("COUNT", &count.display().to_string()));
-        let scene = Scene {
-            workspace: PathBuf::from("/nowhere"),
-            off_limits: Vec::new(),
-            pre_images: None,
-            program: PathBuf::new(),
-            passed_variables: Vec::new(),
-        };
-        let words = ["/bin/sh", "-c", &line].map(ToString::to_string).to_vec();
-        let sink = Sink {
-            hook: Hook::new(words, scene, limits::SINK_TIMEOUT),
-            patience: Patience { first: Span(1), most: Span(2), failures: 4 },
-            redactor: Arc::new(Redactor::new("key".to_string().into(), [])),
-            told: Seq(0),
-            keep: Arc::new(|_| {}),
-        };
-        let went = insist(&sink, "x").await;
-        (went, std::fs::read_to_string(&count).unwrap().lines().count())
-    }
-
-    #[tokio::test]
-    async fn a_command_is_tried_again_and_given_up() {
-        assert_eq!(check("true").await, (Ok(()), 1));
-        assert_eq!(check("test $(wc -l < COUNT) = 3").await, (Ok(()), 3));
-        assert_eq!(check("exit 5").await, (Err("it ended with exit status: 5".to_string()), 4));
-    }
 }

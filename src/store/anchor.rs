@@ -77,6 +77,13 @@ impl Anchor {
         Ok(marks)
     }
 
+    /// Makes the file anew with one mark, durably: for a run whose anchor is gone.
+    pub(crate) fn remake(path: &Path, mark: Mark) -> io::Result<()> {
+        let mut bytes = [0; 2 * SLOT_BYTES];
+        bytes[..SLOT_BYTES].copy_from_slice(&encode(mark));
+        files::replace_synced(path, &bytes)
+    }
+
     /// Overwrites the older slot. Survives the process from now on, and a power cut after `sync`.
     pub(crate) fn write(&mut self, mark: Mark) -> io::Result<()> {
         self.file.write_all_at(&encode(mark), u64::from(self.next) * SLOT_BYTES as u64)?;

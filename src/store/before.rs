@@ -5,11 +5,15 @@
 //! sled.
 
 use std::fs::File;
+use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
+
+use crate::store::files;
 
 /// Where the files of a store that was found damaged are kept, in the run's directory.
 pub(crate) const KEPT: &str = "store.damaged";
@@ -99,7 +103,8 @@ pub(crate) fn sweep_dispensable(store_dir: &Path) -> io::Result<()> {
 
 /// Copies the files of a store into a new directory below `into`, which is deleted when it is dropped.
 pub(crate) fn copy(into: &Path, store_dir: &Path) -> io::Result<TempDir> {
-    let copy = tempfile::Builder::new().prefix(PREFIX).tempdir_in(into)?;
+    let private = Permissions::from_mode(files::DIR_MODE);
+    let copy = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(into)?;
     for entry in std::fs::read_dir(store_dir)? {
         let entry = entry?;
         // sled's folder of blobs stays empty, because no value is long enough for one.

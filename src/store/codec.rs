@@ -19,6 +19,7 @@ use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
+use crate::store::Newer;
 use crate::store::StoreError;
 use crate::store::upcast;
 
@@ -63,8 +64,8 @@ impl Mark {
 pub(crate) enum Unfit {
     /// They are damaged; why, as the end of a sentence.
     Damaged(String),
-    /// They are of a newer format.
-    TooNew(u32),
+    /// They are of a newer version.
+    TooNew(Newer),
 }
 
 /// A record, ready to be stored.
@@ -204,7 +205,7 @@ pub(crate) fn piece_key(link: Link, number: usize) -> [u8; 34] {
 pub(crate) fn form(value: &[u8], seq: Seq) -> Result<Form, Unfit> {
     let head: Head = read_json(value, seq)?;
     if head.v > FORMAT_VERSION {
-        return Err(Unfit::TooNew(head.v));
+        return Err(Unfit::TooNew(Newer::Format(head.v)));
     }
     if head.blob.is_none() {
         return Ok(Form::Whole);
@@ -263,19 +264,19 @@ fn read_whole(json: &[u8], seq: Seq) -> Result<WholeIn, Unfit> {
         Err(_) => read_json::<Version>(json, seq)?.v,
     };
     if version > FORMAT_VERSION {
-        return Err(Unfit::TooNew(version));
+        return Err(Unfit::TooNew(Newer::Format(version)));
     }
     if version == FORMAT_VERSION {
         return read.map_err(|error| {
-            // What this version has no name for was added by a later one.
+            // What this version has no name for was added by a later one, or by somebody's hand.
             let is_added = error.to_string().starts_with("unknown variant");
-            if is_added { Unfit::TooNew(version) } else { unreadable(&error, seq) }
+            if is_added { Unfit::TooNew(Newer::Word(seq)) } else { unreadable(&error, seq) }
         });
     }
     let raised = upcast::raise(read_json(json, seq)?, version, &upcast::STEPS);
     // By way of its text: to read a record from values as well would be built a second time, for every type within.
     raised
-        .and_then(|record| serde_json::from_str(&record.to_string()).ok())
+        .and_then(|record| serde_json::from_slice(record.to_string().as_bytes()).ok())
         .ok_or_else(|| Unfit::Damaged(format!("record {seq} is not of the format that it names ({version})")))
 }
 
@@ -381,7 +382,7 @@ mod tests {
     fn stubs_are_not_believed() {
         let hash = "ab".repeat(32);
         assert!(check(&format!(r#""v":1,"seq":4,"blob":"{hash}","bytes":9,"packed":9"#)).starts_with("Stub"));
-        assert_eq!(check(r#""v":2,"anything":[]"#), "TooNew(2)");
+        assert_eq!(check(r#""v":2,"anything":[]"#), "TooNew(Format(2))");
         assert!(check(&format!(r#""v":1,"seq":5,"blob":"{hash}","bytes":9,"packed":9"#)).contains("of record 5"));
         assert!(check(r#""v":1,"seq":4,"blob":"abc","bytes":9,"packed":9"#).contains("no hash"));
         let huge = format!(r#""v":1,"seq":4,"blob":"{hash}","bytes":99999999999,"packed":9"#);

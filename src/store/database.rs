@@ -31,6 +31,7 @@ use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::text::one_line;
 use crate::domain::time::Timestamp;
+use crate::store::Newer;
 use crate::store::codec;
 use crate::store::codec::Encoded;
 use crate::store::codec::Form;
@@ -55,8 +56,8 @@ pub(crate) enum Fault {
     Damaged(String),
     /// The system refuses; what it said.
     Disk(String),
-    /// The format is this newer one.
-    TooNew(u32),
+    /// A newer version wrote it.
+    TooNew(Newer),
 }
 
 impl From<Unfit> for Fault {
@@ -80,7 +81,13 @@ impl From<sled::Error> for Fault {
             sled::Error::Io(error) if error.to_string().contains("could not acquire lock") => Fault::Busy,
             sled::Error::Io(error) => match error.kind() {
                 // sled's words for bytes that make no sense, not the system's.
-                ErrorKind::UnexpectedEof | ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::Other => {
+                ErrorKind::UnexpectedEof
+                | ErrorKind::InvalidData
+                | ErrorKind::InvalidInput
+                | ErrorKind::Other
+                // Something else stands in the place of one of its files.
+                | ErrorKind::IsADirectory
+                | ErrorKind::NotADirectory => {
                     Fault::Damaged(format!("its database can't be read ({error})"))
                 }
                 // sled repeats an earlier failure in its debug form.
@@ -213,7 +220,7 @@ impl Database {
         };
         let format = text("format")?;
         match format.parse::<u32>() {
-            Ok(found) if found > STORE_FORMAT => return Err(Fault::TooNew(found)),
+            Ok(found) if found > STORE_FORMAT => return Err(Fault::TooNew(Newer::Format(found))),
             Ok(_) => {}
             Err(_) => return Err(Fault::Damaged("its format can't be read".to_string())),
         }

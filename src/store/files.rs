@@ -21,7 +21,7 @@ use tempfile::NamedTempFile;
 
 use crate::store::StoreError;
 
-const DIR_MODE: u32 = 0o700;
+pub(crate) const DIR_MODE: u32 = 0o700;
 pub(crate) const FILE_MODE: u32 = 0o600;
 /// How `replace` and others name a file before it has its name.
 pub(crate) const TEMPORARY: &str = ".tmp";

@@ -2,15 +2,19 @@
 //! appended under an exclusive lock and synced (docs/ENGINE.md §8.5, docs/JOURNAL.md). It judges nothing: what the
 //! lines mean is `domain/daily.rs`.
 //!
-//! A line is acknowledged when it is whole and synced. One that can't be read was never acknowledged and is passed
-//! over. The lock lies beside the ledger, because the ledger is replaced when old lines are left out.
+//! A line is acknowledged when it is whole and synced. A last one that is torn was never acknowledged and is taken
+//! away. The lock lies beside the ledger, because the ledger is replaced when old lines are left out. It holds how long
+//! the ledger was, so that one that is shorter, or gone, or has other lines that can't be read, is known to be damaged:
+//! it is made anew from what is left of it and what the journals say (`recount.rs`).
 
 use std::fs::File;
 use std::fs::OpenOptions;
 use std::fs::TryLockError;
 use std::io;
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,15 +24,22 @@ use crate::domain::daily::Daily;
 use crate::domain::daily::Line;
 use crate::domain::daily::Refused;
 use crate::domain::daily::What;
+use crate::domain::id::ModelCallId;
 use crate::domain::id::RunId;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::time::Timestamp;
 use crate::store::StoreError;
 use crate::store::files;
+use crate::store::recount;
+use crate::store::recount::Counted;
 
 const LEDGER: &str = "ledger.jsonl";
 const LOCK: &str = "ledger.lock";
+/// The ledger as it was when it was found damaged.
+const DAMAGED: &str = "ledger.damaged.jsonl";
+/// Digits of the length in the lock's file: always as many, so that it is overwritten in one piece.
+const LENGTH_DIGITS: usize = 20;
 /// Between two attempts at the lock.
 const LOCK_STEP: Duration = Duration::from_millis(5);
 
@@ -40,14 +51,47 @@ pub struct Ledger {
     limit: Limit,
 }
 
+/// What became of a ledger that was not as it was left.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mended {
+    /// What was wrong with it, as the end of a sentence; nothing when nothing was.
+    pub flaw: Option<&'static str>,
+    /// The lines that it has again from journals.
+    pub regained: usize,
+    /// The runs whose journals can't be read whole: what they cost in these 24 hours may be counted too low.
+    pub unread: Vec<RunId>,
+}
+
+impl Mended {
+    /// What somebody should know who relies on the ledger, as a sentence without its end; nothing where all is well.
+    pub fn phrase(&self) -> Option<String> {
+        let anew = self.flaw.filter(|_| self.regained > 0).map(|flaw| {
+            format!("the ledger of what all runs spent {flaw}; it was made anew, {} lines from journals", self.regained)
+        });
+        let unread = (!self.unread.is_empty()).then(|| {
+            let runs: Vec<&str> = self.unread.iter().map(RunId::as_str).collect();
+            format!(
+                "the ledger was made anew without all that run {} spent, because its journal can't be read whole, so the \
+                 24 hours may count too low; `tiller doctor` says what is wrong with it",
+                runs.join(", run ")
+            )
+        });
+        let all: Vec<String> = anew.into_iter().chain(unread).collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
+}
+
 /// The ledger while nobody else has it.
 struct Locked<'a> {
     ledger: &'a Ledger,
     /// Held until this is dropped.
-    _lock: File,
+    lock: File,
     lines: Vec<Line>,
-    /// What must stand before a line that is added: a line break, where the last one was torn.
+    /// Bytes of the ledger up to the end of its last whole line.
+    length: u64,
+    /// What must stand before a line that is added: a line break, where the last one has none.
     lead: &'static str,
+    flaw: Option<&'static str>,
 }
 
 impl Ledger {
@@ -69,7 +113,7 @@ impl Ledger {
         amount: MicroUsd,
         now: Timestamp,
     ) -> Result<Result<(), Refused>, StoreError> {
-        self.locked("reserving in the ledger", |locked| {
+        self.locked("reserving in the ledger", now, |locked| {
             let daily = locked.daily();
             if daily.held(run, id).is_some_and(|held| held >= amount) {
                 return Ok(Ok(()));
@@ -85,18 +129,18 @@ impl Ledger {
 
     /// Whether an amount could be set aside now. Sets nothing aside.
     pub fn admits(&self, amount: MicroUsd, now: Timestamp) -> Result<Result<(), Refused>, StoreError> {
-        self.locked("reading the ledger", |locked| Ok(locked.daily().admits(amount, self.limit, now)))
+        self.locked("reading the ledger", now, |locked| Ok(locked.daily().admits(amount, self.limit, now)))
     }
 
     /// What all runs spent and hold in the last 24 hours.
     pub fn spent(&self, now: Timestamp) -> Result<MicroUsd, StoreError> {
-        self.locked("reading the ledger", |locked| Ok(locked.daily().spent(now)))
+        self.locked("reading the ledger", now, |locked| Ok(locked.daily().spent(now)))
     }
 
     /// Records what became of reservations. What was settled before stays as it is.
     pub fn settle(&self, run: &RunId, ends: &[(ReservationId, What)], now: Timestamp) -> Result<(), StoreError> {
         let lines: Vec<Line> = ends.iter().map(|(id, what)| line(run, *id, *what, now)).collect();
-        self.locked("settling in the ledger", |locked| locked.add(&lines))
+        self.locked("settling in the ledger", now, |locked| locked.add(&lines))
     }
 
     /// Makes up for what a process that died, or found the ledger held, could not tell: `fate` says what counts in the
@@ -107,23 +151,68 @@ impl Ledger {
         fate: impl Fn(ReservationId) -> Option<What>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        self.locked("settling in the ledger", |locked| {
+        self.locked("settling in the ledger", now, |locked| {
             let behind = locked.daily().behind(run, fate);
             let lines: Vec<Line> = behind.into_iter().map(|(id, what)| line(run, id, what, now)).collect();
             locked.add(&lines)
         })
     }
 
-    fn locked<T>(&self, doing: &str, work: impl FnOnce(&mut Locked<'_>) -> io::Result<T>) -> Result<T, StoreError> {
+    /// Makes a damaged ledger anew, and tries again to read what could not be read when it was. Blocks for as long as it
+    /// takes to read the journals.
+    pub fn mend(&self, now: Timestamp) -> Result<Mended, StoreError> {
+        let disk = |error: io::Error| StoreError::Disk {
+            doing: "making the ledger anew from the journals".to_string(),
+            why: error.to_string(),
+        };
+        self.mended(now).map_err(disk)
+    }
+
+    fn mended(&self, now: Timestamp) -> io::Result<Mended> {
+        let found = self.take()?;
+        let runs = match found.flaw {
+            Some(_) => recount::runs(&self.dir)?,
+            None => found.daily().unread(now),
+        };
+        if found.flaw.is_none() && runs.is_empty() {
+            return Ok(Mended::default());
+        }
+        // Not while it is locked: to read journals takes time. Whoever else comes meanwhile finds the same flaw.
+        drop(found);
+        let counted = recount::count(&self.dir, runs, now);
+        let mut locked = self.take()?;
+        let regained = locked.take_in(&counted, now)?;
+        Ok(Mended { flaw: locked.flaw, regained, unread: locked.daily().unread(now) })
+    }
+
+    fn locked<T>(
+        &self,
+        doing: &str,
+        now: Timestamp,
+        work: impl FnOnce(&mut Locked<'_>) -> io::Result<T>,
+    ) -> Result<T, StoreError> {
         let disk = |error: io::Error| StoreError::Disk { doing: doing.to_string(), why: error.to_string() };
-        let lock = self.lock().map_err(disk)?;
-        let (lines, lead) = self.read().map_err(disk)?;
-        work(&mut Locked { ledger: self, _lock: lock, lines, lead }).map_err(disk)
+        let mut locked = self.take().map_err(disk)?;
+        if let Some(flaw) = locked.flaw {
+            drop(locked);
+            let mended = self.mended(now).map_err(disk)?;
+            tracing::warn!(flaw, ?mended, "the ledger was damaged and was made anew");
+            locked = self.take().map_err(disk)?;
+        }
+        work(&mut locked).map_err(disk)
+    }
+
+    fn take(&self) -> io::Result<Locked<'_>> {
+        let lock = self.lock()?;
+        let mut locked = Locked { ledger: self, lock, lines: Vec::new(), length: 0, lead: "", flaw: None };
+        locked.read()?;
+        Ok(locked)
     }
 
     fn lock(&self) -> io::Result<File> {
         let path = self.dir.join(LOCK);
-        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(files::FILE_MODE).open(path)?;
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(files::FILE_MODE).open(path)?;
         let mut waited = Duration::ZERO;
         loop {
             match file.try_lock() {
@@ -138,20 +227,78 @@ impl Ledger {
             waited += LOCK_STEP;
         }
     }
-
-    fn read(&self) -> io::Result<(Vec<Line>, &'static str)> {
-        let bytes = match files::read(&self.dir.join(LEDGER), limits::LEDGER_MAX_BYTES) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), "")),
-            Err(error) => return Err(error),
-        };
-        let lead = if bytes.last().is_none_or(|last| *last == b'\n') { "" } else { "\n" };
-        let lines = bytes.split(|byte| *byte == b'\n').filter_map(|text| serde_json::from_slice(text).ok()).collect();
-        Ok((lines, lead))
-    }
 }
 
 impl Locked<'_> {
+    /// Reads the ledger, and finds what is wrong with it.
+    fn read(&mut self) -> io::Result<()> {
+        let known = self.known_length()?;
+        let bytes = match files::read(&self.ledger.dir.join(LEDGER), limits::LEDGER_MAX_BYTES) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            bytes => Some(bytes?),
+        };
+        let mut bad = 0;
+        let all = bytes.as_deref().unwrap_or_default();
+        for text in all.split_inclusive(|byte| *byte == b'\n') {
+            let is_whole = text.ends_with(b"\n");
+            match serde_json::from_slice(text) {
+                Ok(line) => self.lines.push(line),
+                // The end of one that was being written.
+                Err(_) if !is_whole => break,
+                Err(_) => bad += 1,
+            }
+            self.lead = if is_whole { "" } else { "\n" };
+            self.length += text.len() as u64;
+        }
+        self.flaw = match (known, bytes) {
+            _ if bad > 0 => Some("has lines that can't be read"),
+            // One that nobody ever wrote to is missing as well; then the journals have nothing for it.
+            (None | Some(1..), None) => Some("is missing"),
+            (None, Some(bytes)) if bytes.is_empty() => Some("is empty"),
+            (Some(known), Some(_)) if self.length < known => Some("is shorter than it was"),
+            (None | Some(_), _) => None,
+        };
+        Ok(())
+    }
+
+    /// How long the ledger was; nothing where nobody wrote that down.
+    fn known_length(&self) -> io::Result<Option<u64>> {
+        let mut digits = [0; LENGTH_DIGITS];
+        match self.lock.read_exact_at(&mut digits, 0) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(error),
+            Ok(()) => Ok(std::str::from_utf8(&digits).ok().and_then(|digits| digits.parse().ok())),
+        }
+    }
+
+    /// Writes down how long the ledger is. Never before it is so long.
+    fn note_length(&self, length: u64) -> io::Result<()> {
+        self.lock.write_all_at(format!("{length:0LENGTH_DIGITS$}\n").as_bytes(), 0)
+    }
+
+    /// Makes the ledger anew of what is left of it and what journals say. Gives how many lines it has from these.
+    fn take_in(&mut self, counted: &Counted, now: Timestamp) -> io::Result<usize> {
+        let is_read = |line: &Line| matches!(line.what, What::Unread(_)) && counted.read.contains(&line.run);
+        let before = self.lines.len();
+        self.lines.retain(|line| Daily::counts(line, now) && !is_read(line));
+        let was_short = before != self.lines.len();
+        let mut daily = self.daily();
+        let nothing = ReservationId { call: ModelCallId(0), attempt: 0 };
+        let unread = counted.unread.iter().map(|run| line(run, nothing, What::Unread(MicroUsd(0)), now));
+        let known = self.lines.len();
+        for line in counted.lines.iter().cloned().chain(unread) {
+            if daily.is_news(&line) {
+                daily.take(&line);
+                self.lines.push(line);
+            }
+        }
+        let gained = self.lines.iter().skip(known).filter(|line| !matches!(line.what, What::Unread(_))).count();
+        if self.flaw.is_some() || was_short || self.lines.len() > known {
+            self.rewrite()?;
+        }
+        Ok(gained)
+    }
+
     fn daily(&self) -> Daily {
         let mut daily = Daily::default();
         self.lines.iter().for_each(|line| daily.take(line));
@@ -166,13 +313,20 @@ impl Locked<'_> {
         let path = self.ledger.dir.join(LEDGER);
         let is_new = !path.exists();
         let mut file = OpenOptions::new().append(true).create(true).mode(files::FILE_MODE).open(path)?;
-        file.write_all(format!("{}{}", self.lead, written(lines)?).as_bytes())?;
+        if file.metadata()?.len() > self.length {
+            file.set_len(self.length)?;
+        }
+        let text = format!("{}{}", self.lead, written(lines)?);
+        file.write_all(text.as_bytes())?;
         file.sync_data()?;
         if is_new {
             files::sync_dir(&self.ledger.dir)?;
         }
         self.lead = "";
+        self.length += text.len() as u64;
         self.lines.extend_from_slice(lines);
+        // An older length only means that less is noticed.
+        let _ = self.note_length(self.length);
         Ok(())
     }
 
@@ -184,12 +338,35 @@ impl Locked<'_> {
             return Ok(());
         }
         self.lines.retain(|line| Daily::counts(line, now));
-        let mut file = tempfile::NamedTempFile::new_in(&self.ledger.dir)?;
-        file.write_all(written(&self.lines)?.as_bytes())?;
+        self.rewrite()
+    }
+
+    /// Replaces the ledger by its lines. One that was damaged is kept.
+    fn rewrite(&mut self) -> io::Result<()> {
+        let (dir, text) = (&self.ledger.dir, written(&self.lines)?);
+        let mut file = tempfile::NamedTempFile::new_in(dir)?;
+        file.write_all(text.as_bytes())?;
         file.as_file().sync_all()?;
-        file.persist(self.ledger.dir.join(LEDGER)).map_err(|error| error.error)?;
+        let path = dir.join(LEDGER);
+        if self.flaw.is_some() && path.exists() {
+            self.keep_damaged(&path);
+        }
+        // It may get shorter, which must not look like damage.
+        self.note_length(0)?;
+        file.persist(path).map_err(|error| error.error)?;
+        files::sync_dir(dir)?;
         self.lead = "";
-        files::sync_dir(&self.ledger.dir)
+        self.length = text.len() as u64;
+        self.note_length(self.length)
+    }
+
+    /// Keeps what is about to be replaced, as a second name of it, so that there is a ledger at every moment.
+    fn keep_damaged(&self, path: &Path) {
+        let kept = self.ledger.dir.join(DAMAGED);
+        let _ = std::fs::remove_file(&kept);
+        if let Err(error) = std::fs::hard_link(path, kept) {
+            tracing::warn!(%error, "the damaged ledger could not be kept");
+        }
     }
 }
 
@@ -214,7 +391,6 @@ mod tests {
     use std::sync::Barrier;
 
     use super::*;
-    use crate::domain::id::ModelCallId;
 
     const NOW: Timestamp = Timestamp(1_000);
     const DOLLAR: u64 = 1_000_000;

@@ -3,7 +3,11 @@
 //!
 //! It must not mend anything: that is for `repair.rs`.
 
+use std::fs::File;
+use std::fs::Permissions;
+use std::io;
 use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 use std::time::Instant;
@@ -14,6 +18,7 @@ use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
+use crate::store::Newer;
 use crate::store::anchor;
 use crate::store::anchor::Anchor;
 use crate::store::before;
@@ -27,6 +32,11 @@ use crate::store::owner;
 use crate::store::trees::LOCK_PAUSE;
 use crate::store::trees::Site;
 
+/// What is wrong with a journal that has no anchor.
+pub(crate) const NO_ANCHOR: &str = "its anchor is missing or can't be read, so nobody can tell how far it went";
+/// Where Linux has a file system in memory; elsewhere there is none, and no copy is made there.
+const MEMORY: &str = "/dev/shm";
+
 /// What was found in a journal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Survey {
@@ -36,8 +46,8 @@ pub struct Survey {
     pub lines: Vec<String>,
     /// What is wrong, first things first; nothing when the journal is whole.
     pub flaws: Vec<Flaw>,
-    /// The format of the first record that a newer version wrote.
-    pub newer: Option<u32>,
+    /// What tells that a newer version wrote the rest.
+    pub newer: Option<Newer>,
     /// The records at which there are snapshots that say something else than the records up to there: a bug. The
     /// journal is none the worse for it.
     pub liars: Vec<Seq>,
@@ -67,6 +77,12 @@ impl Flaw {
 }
 
 impl Survey {
+    /// The last position of which anything is known.
+    pub(crate) fn reach(&self) -> Seq {
+        let read = self.records.last().map_or(Seq(0), |record| record.seq);
+        self.flaws.iter().map(|flaw| flaw.last).fold(read, Seq::max)
+    }
+
     /// Whether every record that was ever acknowledged is there, as it was written.
     pub fn is_whole(&self) -> bool {
         self.flaws.is_empty() && self.newer.is_none()
@@ -91,10 +107,22 @@ impl Survey {
     }
 }
 
-/// Looks at the journal of a run that nobody holds, in a copy below `scratch`.
+/// Looks at the journal of a run that nobody holds, in a copy below `scratch`, or elsewhere where that can't be written.
 pub(crate) fn survey(site: &Site, scratch: &Path) -> Result<Survey, Fault> {
+    survey_copies(site, || {
+        let Some(_looking) = patiently(site, owner::look)? else { return Ok(None) };
+        Ok(Some(copied(&site.store(), scratch)?))
+    })
+}
+
+/// The same, of a run whose lock the caller has.
+pub(crate) fn survey_taken(site: &Site, scratch: &Path) -> Result<Survey, Fault> {
+    survey_copies(site, || Ok(Some(copied(&site.store(), scratch)?)))
+}
+
+fn survey_copies(site: &Site, copied: impl Fn() -> Result<Option<TempDir>, Fault>) -> Result<Survey, Fault> {
     let marks = marks(site)?;
-    let Some(copy) = copied(site, scratch)? else {
+    let Some(copy) = copied()? else {
         let mut nothing = Survey::default();
         nothing.add(Seq(0), "the file of its database is missing");
         return Ok(nothing);
@@ -105,7 +133,7 @@ pub(crate) fn survey(site: &Site, scratch: &Path) -> Result<Survey, Fault> {
         return Ok(found);
     }
     // What sled keeps to open faster may be what is damaged: it is read once more without that, as a repair does.
-    let Some(copy) = copied(site, scratch)? else { return Ok(found) };
+    let Some(copy) = copied()? else { return Ok(found) };
     before::sweep_dispensable(copy.path())?;
     let mut anew = survey_at(copy.path(), &site.run, &marks)?;
     if anew.records.len() <= found.records.len() {
@@ -117,22 +145,60 @@ pub(crate) fn survey(site: &Site, scratch: &Path) -> Result<Survey, Fault> {
     Ok(anew)
 }
 
-/// A copy of the store of a run that nobody holds; nothing when there is no store.
-fn copied(site: &Site, scratch: &Path) -> Result<Option<TempDir>, Fault> {
-    let store = site.store();
+/// Looks at the journal of a run that somebody holds, in a copy that was made while they may write. All that was
+/// acknowledged before is in it, or it is not whole: then another copy may do.
+pub(crate) fn survey_held(site: &Site, scratch: &Path) -> Result<Survey, Fault> {
+    let marks = marks(site)?;
+    let copy = copied(&site.store(), scratch)?;
+    // They may name what is not in this copy.
+    before::sweep_dispensable(copy.path())?;
+    survey_at(copy.path(), &site.run, &marks)
+}
+
+/// A lock on the store of a run that nobody holds; nothing when there is no store. Errors with `Busy`.
+pub(crate) fn patiently(site: &Site, lock: fn(&Path) -> io::Result<Option<File>>) -> Result<Option<File>, Fault> {
     // sled lets go of a store that was just closed on threads of its own.
     let deadline = Instant::now() + Duration::from_millis(limits::LOCK_PATIENCE.0);
-    let _looking = loop {
-        match owner::look(&store) {
-            Ok(Some(looking)) => break looking,
+    loop {
+        match lock(&site.store()) {
+            Ok(Some(locked)) => return Ok(Some(locked)),
             Ok(None) if Instant::now() < deadline => std::thread::sleep(LOCK_PAUSE),
             Ok(None) => return Err(Fault::Busy),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error.into()),
         }
-    };
-    files::check_space(scratch, before::size(&store)?.saturating_add(limits::FREE_SPACE_MIN_BYTES))?;
-    Ok(Some(before::copy(scratch, &store)?))
+    }
+}
+
+/// A copy of a store, for its owner alone: below `scratch`, or where that is full or can only be read, in the folder for
+/// temporary files, or in memory. To look at a run, or to remove it, must not need room where there is none.
+fn copied(store: &Path, scratch: &Path) -> Result<TempDir, Fault> {
+    first_copy(store, [scratch, &std::env::temp_dir(), Path::new(MEMORY)])
+}
+
+fn first_copy(store: &Path, places: [&Path; 3]) -> Result<TempDir, Fault> {
+    let bytes = before::size(store)?.saturating_add(limits::FREE_SPACE_MIN_BYTES);
+    let mut refusals = Vec::new();
+    for place in places {
+        let copy = files::check_space(place, bytes).and_then(|()| before::copy(place, store));
+        match copy.and_then(own) {
+            Ok(copy) => {
+                // What killed processes left there; if it can't be removed, it is in nobody's way.
+                let _ = files::sweep_old(place, |name| name.starts_with(before::PREFIX));
+                return Ok(copy);
+            }
+            Err(error) => refusals.push(format!("{}: {error}", place.display())),
+        }
+    }
+    Err(Fault::Disk(format!("there is no place for a copy of its files ({})", refusals.join("; "))))
+}
+
+/// Makes the files of a copy writable for sled, which those of a store may not be.
+fn own(copy: TempDir) -> io::Result<TempDir> {
+    for name in before::names(copy.path())? {
+        std::fs::set_permissions(copy.path().join(name), Permissions::from_mode(files::FILE_MODE))?;
+    }
+    Ok(copy)
 }
 
 /// The marks of the anchor, newest first; none when there is no anchor or it can't be read.
@@ -164,7 +230,7 @@ fn read_all(database: &Database, run: &RunId, marks: &[Mark], survey: &mut Surve
         survey.take(Seq(0), fault)?;
     }
     if marks.is_empty() {
-        survey.add(Seq(0), "its anchor is missing or can't be read, so nobody can tell how far it went");
+        survey.add(Seq(0), NO_ANCHOR);
     }
     let anchored = marks.first().map_or(Seq(0), |mark| mark.seq);
     let stored = match guarded(|| database.last()) {
@@ -222,4 +288,29 @@ fn read_all(database: &Database, run: &RunId, marks: &[Mark], survey: &mut Surve
 
 fn missing(seq: Seq, stored: Seq) -> &'static str {
     if seq > stored { "missing: the journal ends before it, but it was written" } else { "missing" }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+
+    use super::*;
+
+    #[test]
+    fn a_copy_is_made_in_the_first_place_that_takes_it_and_for_its_owner_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, gone, place) = (dir.path().join("store"), dir.path().join("gone"), dir.path().join("place"));
+        std::fs::create_dir(&store).unwrap();
+        std::fs::create_dir(&place).unwrap();
+        std::fs::write(store.join("db"), "x").unwrap();
+        std::fs::set_permissions(store.join("db"), Permissions::from_mode(0o444)).unwrap();
+        let copy = first_copy(&store, [&gone, &place, &gone]).unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(copy.path()), mode(&copy.path().join("db"))), (0o700, 0o600));
+        assert_eq!(copy.path().parent(), Some(place.as_path()));
+        drop(copy);
+        assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0, "a copy was left");
+        let Err(Fault::Disk(why)) = first_copy(&store, [&gone, &gone, &gone]) else { panic!("copied to nowhere") };
+        assert!(why.starts_with("there is no place for a copy of its files (") && why.contains("gone: "), "{why}");
+    }
 }

@@ -9,6 +9,7 @@ pub mod look;
 pub mod memory;
 pub mod place;
 pub mod recall;
+mod recount;
 pub mod remove;
 pub mod repair;
 pub mod sled;
@@ -26,6 +27,7 @@ mod trees;
 mod upcast;
 mod values;
 
+use std::fmt;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
@@ -34,6 +36,29 @@ use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::run::Run;
+
+/// What tells that a newer version wrote a journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Newer {
+    /// It says so: its format is this one.
+    Format(u32),
+    /// This record is of this version's format and names what this version has no word for: an event, or something in
+    /// one. An edit by hand looks the same.
+    Word(Seq),
+}
+
+impl fmt::Display for Newer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Newer::Format(found) => write!(out, "was written by a newer version of tiller (format {found})"),
+            Newer::Word(seq) => write!(
+                out,
+                "names in record {seq} what this version does not know: either a newer version of tiller wrote it, or \
+                 it was altered"
+            ),
+        }
+    }
+}
 
 /// What goes wrong with a store. Each message says what happened, what was not done, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -78,15 +103,13 @@ pub enum StoreError {
         /// How many runs it fits.
         count: usize,
     },
-    /// Written by a newer version.
-    #[error(
-        "run {run} was written by a newer version of tiller (format {found}); it was not opened or changed; update tiller"
-    )]
+    /// Written by a newer version, as far as can be told.
+    #[error("run {run} {found}; it was not opened or changed; update tiller")]
     TooNew {
         /// The run.
         run: RunId,
-        /// The format found.
-        found: u32,
+        /// What tells so.
+        found: Newer,
     },
     /// Its records are what was written, and do not fit each other.
     #[error(
@@ -104,6 +127,12 @@ pub enum StoreError {
     Foreign {
         /// What is wrong with it.
         why: String,
+    },
+    /// A file with a journal that is newer than this version, as far as can be told.
+    #[error("the file can't be imported: it {found}; nothing was imported; update tiller, or export the run again")]
+    ForeignTooNew {
+        /// What tells so.
+        found: Newer,
     },
     /// There is a run of this name.
     #[error("there is a run {0} already; nothing was imported; say --as-new to give it a new name")]

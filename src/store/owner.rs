@@ -6,7 +6,9 @@
 use std::fs::File;
 use std::fs::TryLockError;
 use std::io;
+use std::io::ErrorKind;
 use std::path::Path;
+use std::path::PathBuf;
 
 use crate::domain::event::Owner;
 use crate::domain::limits;
@@ -49,12 +51,34 @@ pub(crate) fn phrase(run_dir: &Path) -> String {
 /// sled takes an exclusive flock on its `db` file. A shared one beside it is refused while a store is open, never
 /// waits, changes nothing, and is gone when the handle is dropped; several lookers do not disturb each other. A store
 /// that is opened in that moment finds itself refused and tries again (`limits::LOCK_PATIENCE`).
+/// Errors with `NotFound` when there is no such file, whatever else there is in its place.
 pub(crate) fn look(store_dir: &Path) -> io::Result<Option<File>> {
-    files::require_file(&store_dir.join("db"))?;
-    let file = File::open(store_dir.join("db"))?;
-    match file.try_lock_shared() {
+    let file = File::open(database_file(store_dir)?)?;
+    let locked = file.try_lock_shared();
+    taken(file, locked)
+}
+
+/// The lock of an owner, if nobody holds the store: for who does not open it, and wants nobody else to. Errors as `look`.
+pub(crate) fn take(store_dir: &Path) -> io::Result<Option<File>> {
+    let file = File::options().read(true).write(true).open(database_file(store_dir)?)?;
+    let locked = file.try_lock();
+    taken(file, locked)
+}
+
+fn taken(file: File, locked: Result<(), TryLockError>) -> io::Result<Option<File>> {
+    match locked {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+fn database_file(store_dir: &Path) -> io::Result<PathBuf> {
+    let path = store_dir.join("db");
+    match files::require_file(&path) {
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::NotADirectory) => {
+            Err(io::Error::new(ErrorKind::NotFound, error.to_string()))
+        }
+        looked => looked.map(|()| path),
     }
 }

@@ -217,6 +217,11 @@ impl Home {
         self.runs.join(id.as_str())
     }
 
+    /// The last record that the list knows of, if it knows the run. Only to tell.
+    pub fn listed_at(&self, id: &RunId) -> Option<Seq> {
+        self.read_summary(id).map(|summary| summary.seq)
+    }
+
     /// Replaces the summary of a run. For the process that holds it.
     pub fn write_summary(&self, summary: &Summary) -> Result<(), StoreError> {
         let json = serde_json::to_vec(summary).map_err(std::io::Error::from);
@@ -253,10 +258,15 @@ impl Home {
         written.map_err(|error| disk(format!("keeping the draft of run {id}"), &error))
     }
 
-    /// The last record that a sink was told of; nothing when it was never told of this run.
-    pub fn read_told(&self, id: &RunId, sink: &str) -> Option<Seq> {
-        let bytes = files::read(&self.run_dir(id).join(SINKS), limits::SIDE_FILE_MAX_BYTES).ok()?;
-        serde_json::from_slice::<BTreeMap<String, Seq>>(&bytes).ok()?.get(sink).copied()
+    /// The last record that a sink was told of; nothing when it was never told of this run. Errors, in the end of a
+    /// sentence, when nobody can tell.
+    pub fn read_told(&self, id: &RunId, sink: &str) -> Result<Option<Seq>, String> {
+        let bytes = match files::read(&self.run_dir(id).join(SINKS), limits::SIDE_FILE_MAX_BYTES) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            bytes => bytes.map_err(|error| format!("{SINKS}: {error}"))?,
+        };
+        let told = serde_json::from_slice::<BTreeMap<String, Seq>>(&bytes);
+        Ok(told.map_err(|_| format!("{SINKS} is damaged"))?.get(sink).copied())
     }
 
     /// Keeps the last record that a sink was told of.
@@ -318,6 +328,10 @@ impl Home {
                 Ok(summary) => Some(Listed::Run { summary: Box::new(summary), held_by }),
                 Err(StoreError::NotFound(_)) => None,
                 Err(StoreError::Damaged { why, .. }) => damaged(why),
+                Err(error @ StoreError::Disk { .. }) => match self.summary_of_copy(id) {
+                    Some(summary) => Some(Listed::Run { summary: Box::new(summary), held_by }),
+                    None => damaged(error.to_string()),
+                },
                 Err(error) => damaged(error.to_string()),
             },
         }
@@ -326,6 +340,12 @@ impl Home {
     fn read_summary(&self, id: &RunId) -> Option<Summary> {
         let bytes = files::read(&self.run_dir(id).join(SUMMARY), limits::SIDE_FILE_MAX_BYTES).ok()?;
         serde_json::from_slice(&bytes).ok().filter(|summary: &Summary| summary.id == *id)
+    }
+
+    /// The summary of a run that can't be opened where it lies; nothing when its journal is not whole either.
+    fn summary_of_copy(&self, id: &RunId) -> Option<Summary> {
+        let survey = self.survey(id).ok().filter(Survey::is_whole)?;
+        Some(Summary::of(&Run::fold(id, &survey.records).ok()?))
     }
 
     /// Makes a summary from the journal, and writes it.

@@ -13,17 +13,18 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use crate::domain::fold::Broken;
 use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::summary::Summary;
-use crate::domain::time::Span;
 use crate::store::StoreError;
 use crate::store::database::Fault;
 use crate::store::files;
 use crate::store::look;
+use crate::store::owner;
 use crate::store::trees::Site;
-use crate::store::trees::Trees;
 use crate::store::trees::explain;
+use crate::store::trees::no_file;
 
 /// The file with a line for each run that was removed, in the state directory.
 const LINES: &str = "removed.jsonl";
@@ -44,30 +45,48 @@ pub enum Removal {
 /// Removes a run that nobody holds, if it `may` be. The line of its summary is durable before its directory is
 /// renamed, and that is durable before anything in it is deleted: whoever dies in between leaves the run whole, or a
 /// directory that `sweep` deletes. A run that was whole when its remover died may have its line twice.
+///
+/// A full disk is what a removal is asked for, so none of this needs room there: the journal is read in a copy that may
+/// lie elsewhere, the store is locked and not opened, and a line that does not fit is written when the files are gone.
 pub(crate) fn remove(site: &Site, may: impl FnOnce(&Run) -> bool) -> Result<Removal, StoreError> {
     let doing = format!("removing run {}", site.run);
+    let failed = |fault: Fault| explain(site, fault, &doing);
     let runs = site.dir.parent().unwrap_or(&site.dir);
     let state = runs.parent().unwrap_or(runs);
-    // In a copy, so that nothing of a damaged run is touched.
-    let survey = look::survey(site, state).map_err(|fault| explain(site, fault, &doing))?;
+    // To the end: nobody opens what goes.
+    let _taken = look::patiently(site, owner::take).map_err(failed)?.ok_or_else(|| failed(no_file()))?;
+    let survey = look::survey_taken(site, state).map_err(failed)?;
     if let Some(flaw) = survey.flaws.first() {
-        return Err(explain(site, Fault::Damaged(flaw.phrase()), &doing));
+        return Err(failed(Fault::Damaged(flaw.phrase())));
     }
-    let (trees, run) = Trees::resume(site.clone(), Span(0))?;
+    if let Some(found) = survey.newer {
+        return Err(failed(Fault::TooNew(found)));
+    }
+    let unreadable = |broken: Broken| StoreError::Unreadable { run: site.run.clone(), why: broken.to_string() };
+    let run = Run::fold(&site.run, &survey.records).map_err(unreadable)?;
     if !may(&run) {
-        drop(trees);
         return Ok(Removal::Kept(Box::new(run)));
     }
     let summary = Summary::of(&run);
-    let gone = site.dir.with_extension(GOING);
-    let moved = note(state, &summary).and_then(|()| {
-        std::fs::rename(&site.dir, &gone)?;
-        files::sync_dir(runs)
-    });
-    drop(trees);
-    let removed = moved.and_then(|()| delete(&gone));
-    removed.map_err(|error| explain(site, error.into(), &doing))?;
+    go(&site.dir, runs, state, &summary).map_err(|error| failed(error.into()))?;
     Ok(Removal::Done(Box::new(summary)))
+}
+
+fn go(dir: &Path, runs: &Path, state: &Path, summary: &Summary) -> io::Result<()> {
+    let gone = dir.with_extension(GOING);
+    let noted = note(state, summary);
+    let is_full = |error: &io::Error| matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+    let is_owed = noted.as_ref().is_err_and(is_full);
+    if !is_owed {
+        noted?;
+    }
+    std::fs::rename(dir, &gone)?;
+    files::sync_dir(runs)?;
+    delete(&gone)?;
+    if is_owed && let Err(error) = note(state, summary) {
+        tracing::warn!(run = %summary.id, %error, "no line about a removed run could be kept");
+    }
+    Ok(())
 }
 
 /// Deletes what removals that were cut off left. Another process may do the same.

@@ -1,15 +1,20 @@
 //! Mending the store of a run that does not open: a copy without sled's own snapshots is read from its first byte.
 //!
 //! What was found is kept, always. The copy takes the store's place only when every record that was acknowledged is in
-//! it; otherwise nothing changes, and what is lost is named record by record. It must not invent or drop a record.
+//! it; otherwise nothing changes, and what is lost is named record by record. It must not invent or drop a record. Where
+//! the anchor is gone nobody can tell which records were acknowledged; then those that follow each other count.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::path::PathBuf;
 
+use crate::domain::id::Seq;
 use crate::domain::limits;
+use crate::store::anchor;
+use crate::store::anchor::Anchor;
 use crate::store::before;
+use crate::store::codec;
 use crate::store::codec::Mark;
 use crate::store::database::Fault;
 use crate::store::files;
@@ -20,6 +25,8 @@ use crate::store::trees::Site;
 
 /// Where the mended copy is made, in the run's directory.
 const MENDED: &str = "store.mended";
+/// How the names of anchors begin that can't be read and are kept.
+const KEPT_ANCHOR: &str = "anchor.damaged";
 
 /// What came of an attempt to mend a store.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +38,14 @@ pub enum Repair {
         /// What is there now.
         survey: Survey,
         /// Where the damaged store is kept.
+        kept: PathBuf,
+    },
+    /// The anchor was gone, so nobody can tell whether there were more records than these, which follow each other; a
+    /// new anchor names the last of them. What was found before is kept.
+    Anchored {
+        /// What is there now.
+        survey: Survey,
+        /// Where the store is kept as it was.
         kept: PathBuf,
     },
     /// Not all could be found; nothing was changed.
@@ -52,6 +67,9 @@ pub(crate) fn repair(site: &Site) -> Result<Repair, Fault> {
     if found.is_whole() {
         return Ok(Repair::Sound(found));
     }
+    if marks.is_empty() {
+        return anchor_anew(site, found);
+    }
     let mut best = found;
     for source in sources(site)? {
         let (copy, survey) = read_anew(site, &source, &marks)?;
@@ -64,6 +82,37 @@ pub(crate) fn repair(site: &Site) -> Result<Repair, Fault> {
         }
     }
     Ok(Repair::Lost(best))
+}
+
+/// Takes the longest of the stores in which each record follows the one before it, and anchors its last one. A batch
+/// that was cut short is taken back, as after any crash. A store that ends where another one is known to go on is not
+/// taken: there the records in between are lost, and not only the anchor.
+fn anchor_anew(site: &Site, found: Survey) -> Result<Repair, Fault> {
+    let mut reach = Seq(0);
+    let mut best: Option<(tempfile::TempDir, Survey)> = None;
+    for source in sources(site)? {
+        let (copy, survey) = read_anew(site, &source, &[Mark::START])?;
+        reach = reach.max(survey.reach());
+        let is_longer = best.as_ref().is_none_or(|(_, other)| survey.records.len() > other.records.len());
+        if survey.is_whole() && is_longer {
+            best = Some((copy, survey));
+        }
+    }
+    let Some((copy, survey)) = best.filter(|(_, survey)| survey.reach() >= reach) else {
+        return Ok(Repair::Lost(found));
+    };
+    let Some((line, last)) = survey.lines.last().zip(survey.records.last()) else {
+        return Ok(Repair::Lost(found));
+    };
+    let mark = codec::mark(line.as_bytes(), last.seq);
+    let kept = put(site, copy)?;
+    let path = site.dir.join(anchor::FILE);
+    if path.symlink_metadata().is_ok() {
+        std::fs::rename(&path, free(&site.dir, KEPT_ANCHOR)?)?;
+    }
+    Anchor::remake(&path, mark)?;
+    files::sync_dir(&site.dir)?;
+    Ok(Repair::Anchored { survey, kept })
 }
 
 /// The stores of the run that may hold its records: as it was before damage was found, and as it is.
@@ -103,7 +152,7 @@ fn put(site: &Site, copy: tempfile::TempDir) -> io::Result<PathBuf> {
         std::fs::remove_dir_all(&mended)?;
     }
     std::fs::rename(copy.keep(), &mended)?;
-    let kept = free(&site.dir)?;
+    let kept = free(&site.dir, before::KEPT)?;
     if store.exists() {
         std::fs::rename(&store, &kept)?;
     }
@@ -111,14 +160,14 @@ fn put(site: &Site, copy: tempfile::TempDir) -> io::Result<PathBuf> {
     // Damage that is found from now on is another one: the name for a store as it was found is free again.
     let earlier = site.dir.join(before::KEPT);
     if earlier.exists() {
-        std::fs::rename(&earlier, free(&site.dir)?)?;
+        std::fs::rename(&earlier, free(&site.dir, before::KEPT)?)?;
     }
     files::sync_dir(&site.dir)?;
     Ok(kept)
 }
 
-/// A name for a store that is kept.
-fn free(dir: &Path) -> io::Result<PathBuf> {
-    let mut names = (1..=limits::KEPT_STORES).map(|number| dir.join(format!("{}.{number}", before::KEPT)));
+/// A name for a store, or an anchor, that is kept.
+fn free(dir: &Path, name: &str) -> io::Result<PathBuf> {
+    let mut names = (1..=limits::KEPT_STORES).map(|number| dir.join(format!("{name}.{number}")));
     names.find(|path| !path.exists()).ok_or_else(|| io::Error::other("too many damaged stores are kept already"))
 }

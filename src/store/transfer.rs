@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::domain::event::FORMAT_VERSION;
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
+use crate::store::Newer;
 use crate::store::StoreError;
 use crate::store::codec;
 use crate::store::codec::Encoded;
@@ -70,7 +71,8 @@ pub fn write(run: &RunId, lines: &[String]) -> Result<String, StoreError> {
     Ok(text)
 }
 
-/// Reads what `write` wrote. Errors with `Foreign` when it is not that, whole and unchanged, and with `TooNew`.
+/// Reads what `write` wrote. Errors with `Foreign` when it is not that, whole and unchanged, and with
+/// `ForeignTooNew`.
 pub fn read(text: &str) -> Result<Carried, StoreError> {
     let foreign = |why: String| StoreError::Foreign { why };
     let mut lines = text.lines();
@@ -81,14 +83,14 @@ pub fn read(text: &str) -> Result<Carried, StoreError> {
         .ok_or_else(|| foreign("its first line is not that of an exported journal".to_string()))?;
     let run = RunId::try_from(header.run).map_err(foreign)?;
     if header.format > FORMAT_VERSION {
-        return Err(StoreError::TooNew { run, found: header.format });
+        return Err(StoreError::ForeignTooNew { found: Newer::Format(header.format) });
     }
     let mut mark = Mark::START;
     let (mut records, mut encoded) = (Vec::new(), Vec::new());
     for line in lines {
         let (record, next) = codec::parse(line.as_bytes(), mark).map_err(|unfit| match unfit {
             Unfit::Damaged(why) => foreign(why),
-            Unfit::TooNew(found) => StoreError::TooNew { run: run.clone(), found },
+            Unfit::TooNew(found) => StoreError::ForeignTooNew { found },
         })?;
         encoded.push(codec::store(line.as_bytes().to_vec(), next.seq)?);
         records.push(record);

@@ -29,6 +29,7 @@ use crate::store::database::Database;
 use crate::store::database::Fault;
 use crate::store::database::guarded;
 use crate::store::files;
+use crate::store::look;
 use crate::store::owner;
 use crate::store::snaps;
 use crate::store::snaps::Cadence;
@@ -333,8 +334,8 @@ fn prove<T>(
     before::sweep(&site.dir, before)?;
     let (anchor, marks) = match Anchor::open(&site.dir.join(anchor::FILE)) {
         Ok(opened) => opened,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err(Fault::Damaged("its anchor is missing, so nobody can tell how far it went".to_string()));
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidData) => {
+            return Err(Fault::Damaged(look::NO_ANCHOR.to_string()));
         }
         Err(error) => return Err(error.into()),
     };
@@ -357,7 +358,7 @@ fn prepare(site: &Site) -> Result<Before, Fault> {
 }
 
 /// Asked before every opening: sled would make an empty database without a word.
-fn no_file() -> Fault {
+pub(crate) fn no_file() -> Fault {
     Fault::Damaged("the file of its database is missing".to_string())
 }
 

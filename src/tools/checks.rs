@@ -1,5 +1,5 @@
 //! The checks on files: what must be there, and what must stand in it. They read and change nothing, and whatever goes
-//! wrong counts as not holding.
+//! wrong counts as not holding. Also what can be known of any check before it is made: whether it can be meant.
 
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
@@ -8,11 +8,70 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::domain::limits;
+use crate::domain::terms::Check;
+use crate::domain::text::one_line;
+use crate::domain::tool::Problem;
+use crate::domain::tool::ProblemKind;
 use crate::tools::Scene;
+use crate::tools::TITLE_MAX_CHARS;
+use crate::tools::Toolbox;
 use crate::tools::place;
 use crate::tools::place::Kind;
 use crate::tools::place::Place;
+use crate::tools::shell;
 use crate::tools::wait;
+
+impl Toolbox {
+    /// Whether a check can be made at all, or why not: its tool, its pattern, its path.
+    pub fn can_check(&self, check: &Check) -> Result<(), String> {
+        match check {
+            Check::Tool { name, .. } if !self.tools.contains_key(name) => {
+                Err(format!("a check names the tool {:?}, which there is not", one_line(name, 80)))
+            }
+            Check::FileExists(path) | Check::FileMatches { path, .. }
+                if path.is_empty() || path.len() > limits::PATH_MAX_BYTES || path.contains('\0') =>
+            {
+                let most = limits::PATH_MAX_BYTES;
+                Err(format!("a check names no path: one has 1 to {most} bytes and no NUL"))
+            }
+            Check::FileMatches { pattern, .. } => self::pattern(pattern).map(|_| ()),
+            Check::Tool { .. }
+            | Check::FileExists(_)
+            | Check::Command(_)
+            | Check::ModelJudge(_)
+            | Check::OperatorConfirm(_) => Ok(()),
+        }
+    }
+
+    /// Why a check that can be made could never hold, whatever the run does: a line that the shell can't read, a place
+    /// that every tool is refused, arguments that the tool does not take. What may still become right, as a file that is
+    /// not there yet, is nothing against it. Changes nothing, and runs nothing of the check.
+    pub async fn never_holds(&self, check: &Check) -> Option<String> {
+        let why = match check {
+            Check::Command(line) => shell::unreadable(&self.scene, line).await,
+            Check::FileExists(path) | Check::FileMatches { path, .. } => {
+                let (scene, path) = (self.scene.clone(), path.clone());
+                let looking = spawn_blocking(move || Place::find(&scene, &path).err());
+                let looked = timeout(wait(limits::TOOL_TIMEOUT), looking).await;
+                looked.ok().and_then(Result::ok).flatten().and_then(lasting)
+            }
+            Check::Tool { name, arguments } => self.prepared(name, arguments).await.err().and_then(lasting),
+            Check::ModelJudge(_) | Check::OperatorConfirm(_) => None,
+        };
+        why.map(|why| format!("the check `{}` can never hold: {why}", one_line(&check.title(), TITLE_MAX_CHARS)))
+    }
+}
+
+/// What is said against a call, where nothing that a run does can change it.
+fn lasting(problem: Problem) -> Option<String> {
+    match problem.kind {
+        ProblemKind::Malformed | ProblemKind::UnknownTool | ProblemKind::InvalidArguments | ProblemKind::Refused => {
+            let said = problem.text.split(" Nothing was ").next().unwrap_or_default();
+            Some(said.trim_end_matches('.').to_string())
+        }
+        ProblemKind::SecretInArguments | ProblemKind::Impossible | ProblemKind::OverBudget => None,
+    }
+}
 
 /// Whether a file or a folder is at this path.
 pub(crate) async fn exists(scene: &Scene, path: &str) -> (bool, String) {
@@ -52,7 +111,9 @@ pub(crate) async fn matches(scene: &Scene, path: &str, pattern: &str) -> (bool, 
 pub(crate) fn pattern(text: &str) -> Result<RegexMatcher, String> {
     let mut builder = RegexMatcherBuilder::new();
     builder.multi_line(true).size_limit(limits::SEARCH_PATTERN_MAX_BYTES);
-    builder.build(text).map_err(|error| format!("a check has a pattern that can't be used: {error}"))
+    builder
+        .build(text)
+        .map_err(|error| format!("a check has a pattern that can't be used: {}", one_line(&error.to_string(), 300)))
 }
 
 async fn look(work: impl FnOnce() -> (bool, String) + Send + 'static) -> (bool, String) {

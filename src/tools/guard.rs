@@ -1,5 +1,6 @@
 //! `tiller guard -- PROGRAM ARGUMENTS…`: runs one command and makes sure that nothing of it outlives the call or the
-//! owner (docs/SAFETY.md, R38).
+//! owner (docs/SAFETY.md, R38). `tiller guard --told BYTES -- PROGRAM ARGUMENTS…` hands the command so many bytes, the
+//! first that come from the owner, as its input; otherwise it has none.
 //!
 //! The owner holds the other end of the guard's standard input. When that pipe closes, because the call is cancelled
 //! or the owner died in any way, or when the command ends, the guard ends everything that descends from it, in
@@ -46,6 +47,8 @@ use crate::tools::family;
 pub const WORD: &str = "guard";
 /// The word that makes the second start of our program become the command.
 const BECOME: &str = "--become";
+/// The word before the number of bytes that the command is told.
+pub(crate) const TOLD: &str = "--told";
 /// Status of a guard that could not do its work.
 const BROKEN_STATUS: u8 = 125;
 /// Status of a command that could not be started, as shells have it.
@@ -73,9 +76,16 @@ enum News {
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments = arguments.into_iter();
     let first = arguments.next();
-    let command: Vec<OsString> = arguments.collect();
+    let mut command: Vec<OsString> = arguments.collect();
+    let watched = |command: &[OsString], told: Option<u64>| {
+        watch(command, told).unwrap_or_else(|error| complain(BROKEN_STATUS, &error.to_string()))
+    };
     let status = match first.as_ref().and_then(|word| word.to_str()) {
-        Some("--") => watch(&command).unwrap_or_else(|error| complain(BROKEN_STATUS, &error.to_string())),
+        Some("--") => watched(&command, None),
+        Some(TOLD) if command.get(1).is_some_and(|word| word == "--") => {
+            let told = command.drain(..2).next().and_then(|bytes| bytes.to_str()?.parse().ok());
+            watched(&command, Some(told.unwrap_or(0)))
+        }
         Some(BECOME) => become_command(&command),
         Some(_) | None => complain(BROKEN_STATUS, "it is started by tiller itself, as: tiller guard -- PROGRAM …"),
     };
@@ -89,9 +99,10 @@ fn complain(status: u8, why: &str) -> u8 {
 }
 
 /// Starts the command, and waits until it or the owner ends and nothing is left of it.
-fn watch(command: &[OsString]) -> io::Result<u8> {
+fn watch(command: &[OsString], told: Option<u64>) -> io::Result<u8> {
     stand_alone()?;
-    let child = start(command)?;
+    let told = told.map(hear).transpose()?;
+    let child = start(command, told)?;
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
     let (news, heard) = sync_channel(NEWS);
     let owner = news.clone();
@@ -122,16 +133,31 @@ fn stand_alone() -> io::Result<()> {
     Ok(())
 }
 
-fn start(command: &[OsString]) -> io::Result<Child> {
+/// Reads what the command is told. Errors when the owner is gone before it has said all.
+fn hear(bytes: u64) -> io::Result<Vec<u8>> {
+    let mut told = Vec::new();
+    io::stdin().lock().take(bytes).read_to_end(&mut told)?;
+    match told.len() as u64 == bytes {
+        true => Ok(told),
+        false => Err(io::Error::other("its owner ended before it had said all")),
+    }
+}
+
+fn start(command: &[OsString], told: Option<Vec<u8>>) -> io::Result<Child> {
     let output = io::stdout().as_fd().try_clone_to_owned()?;
-    Command::new(own_program()?)
+    let mut child = Command::new(own_program()?)
         .arg(WORD)
         .arg(BECOME)
         .args(command)
-        .stdin(Stdio::null())
+        .stdin(if told.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::inherit())
         .stderr(Stdio::from(output))
-        .spawn()
+        .spawn()?;
+    if let (Some(told), Some(mut input)) = (told, child.stdin.take()) {
+        // A command that does not read what it is told may still do its work.
+        thread::spawn(move || drop(input.write_all(&told)));
+    }
+    Ok(child)
 }
 
 fn own_program() -> io::Result<PathBuf> {

@@ -276,24 +276,6 @@ impl Toolbox {
         }
     }
 
-    /// Whether a check can be made at all, or why not: its tool, its pattern, its path.
-    pub fn can_check(&self, check: &Check) -> Result<(), String> {
-        match check {
-            Check::Tool { name, .. } if !self.tools.contains_key(name) => {
-                Err(format!("a check names the tool {:?}, which there is not", one_line(name, 80)))
-            }
-            Check::FileExists(path) | Check::FileMatches { path, .. } if path.is_empty() || path.contains('\0') => {
-                Err("a check names no path".to_string())
-            }
-            Check::FileMatches { pattern, .. } => checks::pattern(pattern).map(|_| ()),
-            Check::Tool { .. }
-            | Check::FileExists(_)
-            | Check::Command(_)
-            | Check::ModelJudge(_)
-            | Check::OperatorConfirm(_) => Ok(()),
-        }
-    }
-
     /// A call that the operator wrote as a check: it must end well, within the time of a check.
     async fn check_tool(&self, name: &str, arguments: &str, reins: Reins) -> (bool, String) {
         let prepared = match self.prepared(name, arguments).await {

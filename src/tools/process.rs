@@ -1,5 +1,6 @@
 //! Runs one shell line under a guard: its output as it comes, its end in whichever way. What it may run is decided
-//! elsewhere; nothing is retried here.
+//! elsewhere; nothing is retried here. A command that is no shell line and of which no output is wanted is awaited by
+//! the same rules.
 
 use std::ffi::OsString;
 use std::io;
@@ -60,6 +61,16 @@ impl Interpreter {
             false => Interpreter { program: PathBuf::from("/bin/sh"), options: &[] },
         }
     }
+
+    /// The same shell, kept from running anything: it only reads the line. A line may switch the longer patterns of bash
+    /// on before it uses them, so they are known from the start.
+    pub(crate) fn reading() -> Self {
+        let Interpreter { program, options } = Interpreter::find();
+        match options.is_empty() {
+            true => Interpreter { program, options: &["-n"] },
+            false => Interpreter { program, options: &["--noprofile", "--norc", "-O", "extglob", "-n"] },
+        }
+    }
 }
 
 /// How a line ended.
@@ -88,8 +99,8 @@ pub(crate) enum Left {
     Unknown,
 }
 
-/// A line while it runs.
-struct Running<'call> {
+/// A command under its guard while it runs.
+pub(crate) struct Running<'call> {
     child: Child,
     /// When this is dropped, the guard ends everything.
     leash: Option<ChildStdin>,
@@ -113,7 +124,7 @@ pub(crate) async fn run(
     let leash = child.stdin.take();
     let Some(mut pipe) = child.stdout.take() else { return Ending::NotStarted("it has no output".to_string()) };
     let deadline = Instant::now() + wait(line.time_limit);
-    let mut running = Running { child, leash, ending: None, patience: deadline, cancel };
+    let mut running = Running::new(child, leash, line.time_limit, cancel);
     let mut buffer = [0; READ_BYTES];
     let mut gone: Option<(Ending, Instant)> = None;
     let mut open = true;
@@ -144,9 +155,19 @@ pub(crate) async fn run(
     }
 }
 
-impl Running<'_> {
+impl<'call> Running<'call> {
+    /// A guard that was started, what ends it when it is dropped, and for how long its command may run.
+    pub(crate) fn new(
+        child: Child,
+        leash: Option<ChildStdin>,
+        time_limit: Span,
+        cancel: &'call CancellationToken,
+    ) -> Running<'call> {
+        Running { child, leash, ending: None, patience: Instant::now() + wait(time_limit), cancel }
+    }
+
     /// Waits until the guard has left, telling it to when the time is up or the call is cancelled.
-    async fn ended(&mut self) -> Ending {
+    pub(crate) async fn ended(&mut self) -> Ending {
         loop {
             let may_end = self.leash.is_some();
             tokio::select! {

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::domain::id::CallId;
 use crate::domain::limits;
@@ -200,6 +201,28 @@ pub(crate) async fn check(scene: &Scene, command: &str, reins: Reins) -> (bool, 
     };
     let ending = process::run(line, &reins.cancel, &mut output, |_| {}).await;
     (ending == Ending::Exited(0), result(&ending, &output, limits::TOOL_TIMEOUT))
+}
+
+/// What the shell says against a line that it can't read. Nothing of the line is run. Where the shell can't be asked,
+/// nothing is said against it.
+pub(crate) async fn unreadable(scene: &Scene, command: &str) -> Option<String> {
+    let mut output = Output::default();
+    let line = Line {
+        scene,
+        shell: &Interpreter::reading(),
+        variables: environment::for_child(scene),
+        text: command,
+        time_limit: limits::SYNTAX_TIMEOUT,
+    };
+    let ending = process::run(line, &CancellationToken::new(), &mut output, |_| {}).await;
+    if !matches!(ending, Ending::Exited(1 | 2)) {
+        return None;
+    }
+    let said = output.excerpt(limits::RESULT_MAX_BYTES - FRAME_BYTES);
+    // Its own name stands in front, which says nothing to people.
+    let first = said.lines().next().unwrap_or_default();
+    let sentence = first.split_once(": ").map_or(first, |(_, sentence)| sentence.trim_start_matches("-c: "));
+    Some(one_line(sentence, TITLE_MAX_CHARS))
 }
 
 /// Sends text to whoever watches, in pieces that fit a screen's queue.

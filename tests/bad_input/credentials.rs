@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::net::TcpListener;
 
+use crate::contents::files;
 use crate::real::Stage;
-use crate::real::files;
 use crate::real::said;
 use crate::wire::read_request;
 

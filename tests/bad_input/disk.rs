@@ -2,12 +2,13 @@
 //! sentence says what to do, and after it was done the run goes on.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
 use crate::SHORT;
+use crate::contents::files;
 use crate::real::Stage;
-use crate::real::files;
 use crate::shell;
 
 /// A small file system of its own, or the reason why there is none.
@@ -171,20 +172,121 @@ fn a_disk_that_can_only_be_read() {
     for words in [
         &["approve", &id, call.as_str().unwrap(), digest.as_str().unwrap()][..],
         &["resume", &id, "--plain"],
-        &["show", &id],
+        &["cancel", &id],
     ] {
         let told = stage.ask(words);
         told.check(14, &["Read-only file system", "nothing was recorded; free space or mend the disk, then try again"]);
     }
     let words = ["run", "g", "--plain", "--model", &model, "--workspace", elsewhere.path().to_str().unwrap()];
     stage.ask(&words).check(14, &["creating run", "Read-only file system", "nothing was recorded"]);
-    let doctor = stage.ask(&["doctor"]);
-    doctor.check(13, &["MISSING  store", "PARTIAL  runs", "not looked into, because the disk refuses"]);
-    assert!(!doctor.out.contains("damaged"), "{doctor}");
+    // To look at it, no place is needed where it lies.
+    let copied = ["is shown from a copy", "Read-only file system", "nothing can be recorded in it", "tiller approve"];
+    stage.ask(&["show", &id]).check(0, &copied);
+    assert_eq!(stage.show()["waiting"], shown["waiting"]);
+    stage.ask(&["audit", &id, "--verify"]).check(0, &["each follows the one before it"]);
+    let out = elsewhere.path().join("out.jsonl").display().to_string();
+    stage.ask(&["export", &id, "--out", &out]).check(0, &["records of run"]);
+    assert_eq!(fs::read_to_string(&out).unwrap(), stage.ask(&["export", &id]).out);
+    let here = stage.path("work/out.jsonl").display().to_string();
+    stage.ask(&["export", &id, "--out", &here]).check(14, &["nothing was exported", "Read-only file system"]);
+    stage.ask(&["doctor"]).check(13, &["MISSING  store", "OK       runs"]);
+    stage.ask(&["runs"]).check(0, &["waiting for approval"]);
+    disk.remount("rw");
+    fs::remove_file(stage.run_dir(&id).join("summary.json")).unwrap();
+    disk.remount("ro");
     stage.ask(&["runs"]).check(0, &["waiting for approval"]);
     disk.remount("rw");
     assert_eq!(files(&stage.run_dir(&id).join("store")), before);
     stage.allow();
     stage.ask(&["resume", &id, "--plain"]).check(0, &["[completed]"]);
     assert_eq!(fs::read_to_string(stage.path("work/trace.txt")).unwrap(), "here\n");
+}
+
+/// A full disk is when runs are removed: it needs no room, neither for a copy nor for the line about it.
+#[test]
+fn a_full_disk_is_made_room_on() {
+    let Some(disk) = Disk::mount() else { return };
+    let stage = disk.stage();
+    stage.run(SHORT).check(0, &[]);
+    stage.run(SHORT).check(0, &[]);
+    stage.run(&shell("true")).check(10, &[]);
+    let ended = |stage: &Stage| -> Vec<String> {
+        let all = stage.runs().into_iter().filter(|run| run.to_string().contains("\"completed\""));
+        all.map(|run| run.pointer("/summary/id").unwrap().as_str().unwrap().to_string()).collect()
+    };
+    let (both, all) = (ended(&stage), stage.ids());
+    let parked = all.iter().find(|id| !both.contains(id)).unwrap();
+    let lines = || fs::read_to_string(stage.path("state/tiller/removed.jsonl")).unwrap_or_default();
+    disk.fill(0);
+    stage.ask(&["show", &both[0]]).check(0, &["[completed]"]);
+    let out = stage.path("work/out.jsonl");
+    let told = stage.ask(&["export", &both[0], "--out", out.to_str().unwrap()]);
+    told.check(14, &["can't be written; nothing was exported"]);
+    assert!(!out.exists(), "half a journal was left");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let out = elsewhere.path().join("out.jsonl").display().to_string();
+    stage.ask(&["export", &both[0], "--out", &out]).check(0, &[]);
+    for words in [&["import", &out, "--as-new"][..], &["fork", &both[0], "--goal", "and now"]] {
+        stage.ask(words).check(14, &["creating run", "nothing was recorded; free space"]);
+    }
+    let count = fs::read_dir(stage.path("state/tiller/runs")).unwrap().count();
+    assert_eq!(count, 3, "a run that was not made was left");
+    stage.ask(&["remove", parked, "--yes"]).check(3, &["nothing was removed; end it first"]);
+    // The folder for temporary files lies on the full disk as well.
+    let mut command = stage.tiller(&["remove", &both[0], "--yes"]);
+    crate::real::said(command.env("TMPDIR", stage.path("work")).spawn().unwrap()).check(0, &["is removed"]);
+    assert_eq!(lines().matches(&both[0]).count(), 1, "{}", lines());
+    // Below what a run needs, and not quite full; another disk has room for a copy.
+    let mut command = stage.tiller(&["remove", &both[1], "--yes"]);
+    crate::real::said(command.env("TMPDIR", elsewhere.path()).spawn().unwrap()).check(0, &["is removed"]);
+    assert_eq!(lines().lines().count(), 2, "{}", lines());
+    assert_eq!(stage.ids(), std::slice::from_ref(parked));
+    for entry in fs::read_dir("/dev/shm").unwrap().chain(fs::read_dir(elsewhere.path()).unwrap()).map(Result::unwrap) {
+        let name = entry.file_name();
+        assert!(!name.to_string_lossy().starts_with("store.before."), "a copy was left");
+    }
+    disk.free();
+    stage.allow();
+    stage.ask(&["resume", parked, "--plain"]).check(0, &["[completed]"]);
+}
+
+/// A folder of a state that may not be written: for whoever is not root, who may write everywhere.
+#[test]
+fn a_folder_that_can_only_be_read() {
+    if nix::unistd::geteuid().is_root() {
+        println!("skipped: root may write everywhere; `a_disk_that_can_only_be_read` is the same for root");
+        return;
+    }
+    let stage = Stage::new();
+    stage.run(SHORT).check(0, &[]);
+    let id = stage.ids()[0].clone();
+    let whole = stage.ask(&["export", &id]).out;
+    let dirs = [stage.run_dir(&id).join("store"), stage.run_dir(&id), stage.path("state/tiller")];
+    let set = |mode: u32| {
+        for dir in &dirs {
+            fs::set_permissions(dir, fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    set(0o500);
+    let told = [stage.ask(&["show", &id]), stage.ask(&["export", &id])];
+    set(0o700);
+    told[0].check(0, &["is shown from a copy", "[completed]"]);
+    told[1].check(0, &[]);
+    assert_eq!(told[1].out, whole);
+}
+
+/// What is written to a device without room is not all, whatever became of the run.
+#[test]
+fn output_that_does_not_fit_is_told_by_the_exit_status() {
+    let stage = Stage::new();
+    let full = || fs::File::options().write(true).open("/dev/full").unwrap();
+    let model = stage.model(&shell("true"));
+    let told = |words: &[&str]| crate::real::said(stage.tiller(words).stdout(full()).spawn().unwrap());
+    let short = ["the output can't be written", "what was printed is not all", "what was recorded is kept"];
+    told(&["run", "g", "--json", "--model", &model]).check(14, &short);
+    let id = stage.ids()[0].clone();
+    for words in [&["export", &id][..], &["audit", &id], &["show", &id], &["runs"]] {
+        told(words).check(14, &short);
+    }
+    stage.ask(&["export", &id, "--out", "/dev/full"]).check(3, &["nothing was exported"]);
 }

@@ -8,9 +8,9 @@ use nix::sys::signal::Signal;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
+use crate::alive::is_alive;
 use crate::real::Stage;
 use crate::real::ends;
-use crate::real::is_alive;
 use crate::real::said;
 use crate::real::until;
 use crate::shell;
@@ -99,6 +99,20 @@ fn nobody_reads_a_list() {
         let mut child = stage.tiller(words).spawn().unwrap();
         drop(child.stdout.take());
         said(child).check(0, &[]);
+    }
+}
+
+/// A level that is none is told, and keeps nothing from being done.
+#[test]
+fn a_level_of_the_log_that_is_none() {
+    let stage = Stage::new();
+    let level = std::os::unix::ffi::OsStrExt::from_bytes(b"\xff".as_slice());
+    for level in [std::ffi::OsStr::new("bogus"), level] {
+        let model = stage.model(crate::SHORT);
+        let mut command = stage.tiller(&["run", "g", "--plain", "--model", &model]);
+        let told = said(command.env("TILLER_LOG", level).spawn().unwrap());
+        told.check(0, &["TILLER_LOG is none of off, error", "nothing is logged; set one of them", "[completed]"]);
+        assert!(!told.err.contains("nothing was started"), "{told}");
     }
 }
 

@@ -3,9 +3,9 @@
 use std::fs;
 
 use crate::SHORT;
+use crate::contents::files;
 use crate::real::Said;
 use crate::real::Stage;
-use crate::real::files;
 use crate::shell;
 
 /// A script that plans and then asks for these calls, step by step, and claims.

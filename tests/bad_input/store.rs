@@ -6,11 +6,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::SHORT;
+use crate::alive::is_alive;
+use crate::contents::files;
 use crate::real::Said;
 use crate::real::Stage;
 use crate::real::ends;
-use crate::real::files;
-use crate::real::is_alive;
 use crate::real::until;
 use crate::shell;
 
@@ -109,6 +109,57 @@ fn a_store_that_was_cut_is_told() {
         fs::write(&path, &bytes[..written / 2]).unwrap();
     };
     check_spoiled(spoil, "but record");
+}
+
+#[test]
+fn something_else_in_the_place_of_a_file_is_damage() {
+    let missing = "the file of its database";
+    check_spoiled(
+        |dir| {
+            fs::remove_file(dir.join("store/db")).unwrap();
+            fs::create_dir(dir.join("store/db")).unwrap();
+        },
+        missing,
+    );
+    let anchor = |dir: &Path| {
+        fs::remove_file(dir.join("anchor")).unwrap();
+        fs::create_dir(dir.join("anchor")).unwrap();
+    };
+    check_spoiled(anchor, "its anchor is missing or can't be read");
+    let (stage, spoiled, _) = two_runs();
+    let store = stage.run_dir(&spoiled).join("store");
+    fs::remove_dir_all(&store).unwrap();
+    fs::write(&store, "").unwrap();
+    for words in [&["show", &spoiled][..], &["export", &spoiled], &["remove", &spoiled, "--yes"], &["repair", &spoiled]]
+    {
+        stage.ask(words).check(20, &[missing]);
+    }
+}
+
+/// A run whose anchor is gone is told, is mended by the command that is offered, and goes on.
+#[test]
+fn a_run_without_its_anchor_is_mended() {
+    let stage = Stage::new();
+    stage.run(&shell("echo once >> traces.txt")).check(10, &[]);
+    let id = stage.ids()[0].clone();
+    fs::remove_file(stage.run_dir(&id).join("anchor")).unwrap();
+    stage.ask(&["resume", &id, "--plain"]).check(20, &["its anchor is missing", "`tiller repair"]);
+    let told = stage.ask(&["show", &id]);
+    told.check(20, &["its anchor is missing", "only to look at", &format!("tiller repair {}", &id[..6])]);
+    stage.ask(&["audit", &id, "--verify"]).check(20, &["its anchor is missing"]);
+    let mended = stage.ask(&["repair", &id]);
+    mended.check(0, &["has a new anchor", "each follows the one before it", "nobody can tell any more", "is kept in"]);
+    stage.ask(&["audit", &id, "--verify"]).check(0, &[]);
+    stage.allow();
+    stage.ask(&["resume", &id, "--plain"]).check(0, &["[completed]"]);
+    assert_eq!(fs::read_to_string(stage.path("work/traces.txt")).unwrap(), "once\n");
+    // The list may know that there were more.
+    let summary = stage.run_dir(&id).join("summary.json");
+    let text = fs::read_to_string(&summary).unwrap();
+    let at = text.find("\"seq\":").unwrap() + 6;
+    fs::write(&summary, format!("{}9{}", &text[..at], &text[at..])).unwrap();
+    fs::remove_file(stage.run_dir(&id).join("anchor")).unwrap();
+    stage.ask(&["repair", &id]).check(0, &["there were more: the list knew of record 9"]);
 }
 
 /// sled's own snapshots hold nothing that is not in its log; whatever they say, no record may be missing.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
@@ -160,24 +161,78 @@ fn s_07_a_run_is_bounded_by_default_and_zero_is_no_limit() {
     }
 }
 
-/// A check that can't be run is no check that passes: the run is not started, and doctor names it.
+/// A check that can't be run, or could never hold, is no check: the run is not started, and doctor names it.
 #[test]
 fn s_57_a_check_that_is_not_there_starts_nothing_and_is_missing() {
     let stage = Stage::new();
     let model = stage.model(SHORT);
     for (check, why) in [
-        ("{ tool = \"lint\" }", "a check names the tool \"lint\", which there is not"),
-        ("{ file = \"a.txt\", matches = \"(\" }", "pattern"),
+        (r#"{ tool = "lint" }"#, "a check names the tool \"lint\", which there is not"),
+        (r#"{ file = "a.txt", matches = "(" }"#, "a check has a pattern that can't be used: regex parse error"),
+        (r#"{ file = "/proc/1/cwd" }"#, "`there is /proc/1/cwd` can never hold: /proc belongs to the system"),
+        (r#"{ file = "../state/tiller/x", matches = "x" }"#, "can never hold: This path belongs to tiller itself"),
+        (r#"{ tool = "read_file", arguments = { pth = "a" } }"#, "can never hold: The arguments do not fit the tool"),
+        (r#"{ tool = "shell", arguments = { command = " " } }"#, "can never hold: The command is empty"),
+        (r#""if true""#, "the check `if true` can never hold: "),
+        (r#""echo 'it""#, "the check `echo 'it` can never hold: "),
+        (r#""true", "test -f a)""#, "the check `test -f a)` can never hold: "),
     ] {
         stage.write("config/tiller/tiller.toml", &format!("[run]\nchecks = [ {check} ]\n"));
-        let told = stage.ask(&["run", "g", "--plain", "--model", &model]);
-        told.check(14, &["[parked]", "not ready", why]);
-        stage.ask(&["doctor"]).check(13, &["MISSING", "checks", why]);
+        refused(&stage, &["run", "g", "--plain", "--model", &model], 13, &["tiller.toml, line 2: ", why]);
+        stage.ask(&["doctor"]).check(13, &["MISSING  checks", why]);
     }
-    for run in stage.runs() {
-        assert_eq!(run.pointer("/summary/spent").unwrap(), 0, "{run}");
-        assert_eq!(run.pointer("/summary/iterations").unwrap(), 0, "{run}");
+    fs::remove_file(stage.path("config/tiller/tiller.toml")).unwrap();
+    let line = ["run", "g", "--plain", "--model", &model, "--check", "touch made; ("];
+    refused(&stage, &line, 13, &["--check: the check `touch made; (` can never hold: "]);
+    assert!(!stage.path("work/made").exists(), "a line that is only read does nothing");
+}
+
+/// What may still become right is nothing against a check: it is made when the agent says that it has finished.
+#[test]
+fn a_check_that_does_not_hold_yet_starts_a_run() {
+    let stage = Stage::new();
+    let checks = [
+        r#"{ file = "dist/app" }"#,
+        r#"{ file = "../beside" }"#,
+        r#"{ tool = "read_file", arguments = { path = "later" } }"#,
+        "\"exit 3\"",
+        r#""shopt -s extglob\nls !(a)""#,
+        r#"{ confirm = " " }"#,
+    ];
+    stage.write("config/tiller/tiller.toml", &format!("[run]\nchecks = [ {} ]\n", checks.join(", ")));
+    stage.run(SHORT).check(12, &["[parked]", "dist/app is not there", "asked of the operator: Is the goal reached?"]);
+    stage.ask(&["doctor"]).check(13, &["OK       checks"]);
+}
+
+/// Words that become an argument, a path, a header or a request.
+#[test]
+fn words_that_no_program_can_be_given() {
+    let stage = Stage::new();
+    let path = stage.path("config/tiller/tiller.toml");
+    let long = "x".repeat(5_000);
+    for (text, why) in [
+        ("keep.days = 0", "expected a whole number from 1, or \"unlimited\"; with zero, each run would be removed"),
+        ("keep.runs = -1", "expected a whole number from 1, or \"unlimited\""),
+        (r#"notify.command = ["a\u0000b"]"#, "a word of it holds a NUL, which no program can be given"),
+        (&format!("notify.command = ['{long}']"), "a word of it is longer than 4096 bytes"),
+        (r#"run.checks = ["a\u0000b"]"#, "a check holds a NUL"),
+        (r#"run.checks = [{ judge = "a\u0000b" }]"#, "a check holds a NUL"),
+        (&format!("run.checks = [{}]", "'true', ".repeat(101)), "there are 101 checks and may be 100"),
+        (r#"run.instructions = "a\u0000b""#, "it holds a NUL, which providers refuse"),
+        (r#"model = "openai/a\nb""#, "the name of a model has at most 4096 bytes and no control characters"),
+        (&format!("model = 'openai/{long}'"), "the name of a model has at most 4096 bytes"),
+        (r#"providers.x.base_url = "https://a\n.example/v1""#, "a base URL has at most 4096 bytes, no spaces"),
+        (r#"providers.x.base_url = "https://a.example/v 1""#, "a base URL has at most 4096 bytes, no spaces"),
+        (&format!("{long} = 1"), "x…; known here: "),
+    ] {
+        stage.write("config/tiller/tiller.toml", text);
+        refused(&stage, &["run", "g", "--plain"], 13, &[&path.display().to_string(), why]);
     }
+    fs::remove_file(path).unwrap();
+    let model = stage.model(SHORT);
+    let mut command = stage.tiller(&["run", "g", "--plain", "--model", &model]);
+    let no_text = std::ffi::OsStr::from_bytes(b"\xff");
+    said(command.env("TILLER_BUDGET", no_text).spawn().unwrap()).check(13, &["TILLER_BUDGET: ", "must be dollars"]);
 }
 
 /// A store that can't be written is no store: nothing is started, and doctor names it. (`disk.rs` has the same of a disk

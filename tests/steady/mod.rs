@@ -1,7 +1,7 @@
 //! A run that goes on and on, an iteration like the one before: each writes a file of 2 KiB that nobody has seen, the
 //! operator allows it, and more than a kilobyte comes back. The window of its model fills up, so it is pruned and summarised as it goes. For counting
 //! and measuring what an iteration, a fold, a clone and an open run cost.
-#![allow(dead_code, missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::Value;
 use serde_json::json;
@@ -87,18 +87,6 @@ impl Steady {
         self.take(Input::Outcome(Outcome::Tool { call, outcome }));
         while self.asked.as_ref().is_some_and(|request| request.purpose == Purpose::Summary) {
             self.answer(SUMMARY, json!([]), "end");
-        }
-    }
-
-    /// Goes on for at least so many iterations, until a summary was made.
-    pub fn iterate_to_summary(&mut self, iterations: u32) {
-        let base = |steady: &Steady| steady.run.context.compacted.as_ref().map(|compacted| compacted.to);
-        while self.run.iteration.n < iterations {
-            self.iterate();
-        }
-        let before = base(self);
-        while base(self) == before {
-            self.iterate();
         }
     }
 

@@ -8,12 +8,12 @@ use crate::CTRL_G;
 use crate::CTRL_Z;
 use crate::ENTER;
 use crate::ESC;
+use crate::alive::is_alive;
 use crate::armed;
 use crate::decide;
 use crate::leave;
 use crate::pty::Pty;
 use crate::real::Stage;
-use crate::real::is_alive;
 use crate::real::until;
 use crate::shell;
 

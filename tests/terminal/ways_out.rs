@@ -13,11 +13,11 @@ use crate::CTRL_G;
 use crate::ENTER;
 use crate::ESC;
 use crate::F6;
+use crate::alive::is_alive;
 use crate::decide;
 use crate::leave;
 use crate::pty::Pty;
 use crate::real::Stage;
-use crate::real::is_alive;
 use crate::real::until;
 use crate::shell;
 
