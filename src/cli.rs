@@ -1,4 +1,4 @@
-//! The command line: what may be typed and what it means. It parses and does nothing; `main.rs` acts.
+//! The command line: what may be typed and what it means. It parses and does nothing; `program.rs` acts.
 //!
 //! A word that is no command is a goal. A single word that is nearly a command is neither: it is refused, and
 //! both readings are named.

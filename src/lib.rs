@@ -12,7 +12,7 @@
 //! | 4 | `engine` | tasks, time and order |
 //! | 5 | `protocol` | how a room talks to a run |
 //! | 6 | `tui`, `headless`, `sinks` | the rooms, and what is told elsewhere |
-//! | 7 | `cli`, `config`, `logging`, `launch`, `rehearsal`, `order`, `held`, `archive`, `branch`, `keeping`, `doctor`, `rooms`, `main.rs` | the roof |
+//! | 7 | `cli`, `config`, `logging`, `launch`, `rehearsal`, `order`, `held`, `archive`, `branch`, `keeping`, `doctor`, `rooms`, `program` | the roof |
 
 pub mod domain;
 pub mod policy;
@@ -39,4 +39,5 @@ pub mod keeping;
 pub mod telling;
 pub mod doctor;
 pub mod rooms;
+pub mod program;
 pub mod secrets;

@@ -24,6 +24,7 @@ const FLOORS: &[(&str, &[&str])] = &[
 /// The roof: it knows everyone, and nobody knows it.
 const ROOF: &[&str] = &[
     "main",
+    "program",
     "lib",
     "cli",
     "config",
