@@ -81,6 +81,8 @@ pub const JUDGE_TIMEOUT: Span = Span::seconds(120);
 pub const JUDGE_TALK_BYTES: usize = 32 * 1024;
 /// Errors that the diagnosis of a stall repeats.
 pub const DIAGNOSIS_ERRORS: usize = 3;
+/// A table of prices that was not compared with what is charged for so long is said to be old: half a year.
+pub const PRICES_OLD: Span = Span::seconds(182 * 24 * 60 * 60);
 /// Context window assumed of a model that nobody described, in tokens.
 pub const WINDOW_TOKENS: u64 = 32_768;
 /// Safety factor on an estimated input, in percent.
