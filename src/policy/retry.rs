@@ -54,7 +54,8 @@ pub fn after(run: &Run, trouble: &Trouble, now: Now) -> Next {
     }
 }
 
-/// Anything up to a longest wait that is doubled each time, so that many runs do not knock at once. The chance is drawn from the call's name: the ground floors know no other.
+/// Anything up to a longest wait that is doubled each time, so that many runs do not knock at once. The chance is
+/// drawn from the call's name: the ground floors know no other.
 fn backoff(run: &Run) -> Span {
     let doublings = run.iteration.failures.saturating_sub(1).min(16);
     let whole = limits::BACKOFF_FIRST.0.saturating_mul(1 << doublings).min(limits::BACKOFF_MAX.0);
