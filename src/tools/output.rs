@@ -42,7 +42,7 @@ impl Output {
                 self.take(*first, &mut fresh);
                 rest = others;
             } else {
-                self.line.extend_from_slice(plain);
+                self.add(plain, &mut fresh);
                 rest = special;
             }
             self.cut(&mut fresh);
@@ -71,14 +71,27 @@ impl Output {
         format!("{first}\n[… {missing} bytes left out …]\n{last}")
     }
 
-    /// How many bytes at the start need no thought: they go on with the line as it is.
+    /// How many bytes at the start need no thought: they go on with the line as it is, or end it and begin others. No
+    /// more than one unfinished line may hold.
     fn plain(&self, bytes: &[u8]) -> usize {
         if self.returned || !self.sequence.is_empty() {
             return 0;
         }
         let room = limits::SCRAP_MAX_BYTES.saturating_sub(self.line.len()).min(bytes.len());
-        let special = bytes.iter().take(room).position(|byte| matches!(*byte, b'\n' | b'\r' | ESCAPE));
+        let special = bytes.iter().take(room).position(|byte| matches!(*byte, b'\r' | ESCAPE));
         special.unwrap_or(room)
+    }
+
+    /// Takes bytes that need no thought. All lines that they end are kept at once: output is often nothing but short
+    /// lines.
+    fn add(&mut self, plain: &[u8], fresh: &mut String) {
+        self.line.extend_from_slice(plain);
+        if let Some(last) = plain.iter().rposition(|byte| *byte == b'\n') {
+            let unfinished = plain.len() - last - 1;
+            let rest = self.line.split_off(self.line.len() - unfinished);
+            let lines = mem::replace(&mut self.line, rest);
+            self.keep(&lines, fresh);
+        }
     }
 
     fn take(&mut self, byte: u8, fresh: &mut String) {

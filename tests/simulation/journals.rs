@@ -28,8 +28,8 @@ use crate::golden::read;
 use crate::life::Crash;
 use crate::life::Length;
 use crate::life::Life;
-use crate::life::Sabotage;
 use crate::real;
+use crate::sabotage::Sabotage;
 
 /// What must stay the same of a folded run, in words.
 fn tell(run: &Run, records: &[Record]) -> String {

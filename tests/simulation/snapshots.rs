@@ -25,7 +25,7 @@ use crate::golden::names;
 use crate::life::Crash;
 use crate::life::Length;
 use crate::life::Life;
-use crate::life::Sabotage;
+use crate::sabotage::Sabotage;
 
 /// The run that a snapshot as it is stored gives, with its texts from these records.
 fn restored(id: &RunId, stored: &str, records: &[Record]) -> Result<Run, String> {
