@@ -29,6 +29,8 @@ mod life;
 mod lineage;
 #[path = "simulation/lives.rs"]
 mod lives;
+#[path = "simulation/making.rs"]
+mod making;
 #[path = "simulation/operator.rs"]
 mod operator;
 #[path = "simulation/sabotage.rs"]
