@@ -42,11 +42,12 @@ const ARMED: &str = "[y] once";
 
 /// Leaves from whatever pane; the exit status.
 fn leave(pty: &mut Pty) -> u32 {
-    let in_composer = "Enter send  Tab panes";
-    if !pty.text().contains(in_composer) {
+    let in_composer =
+        |screen: &str| screen.contains("Tab panes") && !screen.contains("Esc back") && !screen.contains("+ raise");
+    if !in_composer(&pty.text()) {
         // An escape and a key that follows at once are another key.
         pty.type_in(ESC);
-        pty.wait_for(in_composer);
+        pty.wait("the composer has the keys", in_composer);
     }
     pty.type_in(CTRL_D);
     let code = pty.end();

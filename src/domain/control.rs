@@ -21,7 +21,7 @@ pub const NOTE: &str = "note";
 /// Gives back what was left out of the conversation.
 pub const READ_REF: &str = "read_ref";
 
-/// The control tool of this name.
+/// Whether a control tool has this name.
 pub fn is_control(name: &str) -> bool {
     [UPDATE_PLAN, FINISH, ASK_OPERATOR, NOTE, READ_REF].contains(&name)
 }

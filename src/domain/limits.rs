@@ -1,4 +1,5 @@
-//! Every bound of the program, by name, with its reason. A number that bounds something stands here or nowhere.
+//! The bounds of the program, by name, with their reasons: of all that is stored, sent, shown and waited for. What bounds
+//! nothing but one judgement's own text stands beside that judgement.
 
 use crate::domain::money::MicroUsd;
 use crate::domain::time::Span;

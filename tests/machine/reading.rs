@@ -6,15 +6,12 @@
 //!   TEXT`, `finish-without ID,ID TEXT`, `ask TEXT`, `note TEXT`, `raw TOOL JSON`; `as WIRE: PART`; `stop=…`,
 //!   `usage=IN/OUT`, `usage=none`, `bytes=N`, `opaque=JSON`. A usage of 1000/100 is reported unless said otherwise.
 //! - `fail CLASS [accepted] [usage=IN/OUT] [bytes=N] [retry=SECONDS]`: it does not.
-//! - `prepared [cN=outside|impossible|changed]`: what the calls would touch.
 //!   `summary FACT` is a summary with all its sections; `#` in any input is the number of the iteration.
-//! - `done|failed|timedout|cancelled cN TEXT` (`last` for the last call that runs, `{N WORD}` for N bytes of text), `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `prepared [cN=outside|impossible|changed|refused|invalid|secret]`: what the calls would touch.
-//! - `done|failed|timedout|cancelled cN TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
+//! - `done|failed|timedout|cancelled cN [class=CLASS] TEXT` (`last` for the last call that runs, `{N WORD}` for N bytes of
+//!   text), `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `back [lost]`: the text that was put away and is being read back.
 //! - `unready PROBLEM`: a resume that something stands against.
-//! - `prepared [cN=outside|impossible|changed]`: what the calls would touch.
-//! - `done|failed|timedout|cancelled cN [class=CLASS] TEXT`, `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `tick`, and what the operator asks, as in `COMMANDS`.
 
 use serde_json::Value;

@@ -269,7 +269,7 @@ fn s_59_every_key_that_counts_is_a_record_and_the_screen_comes_back() {
     pty.type_in(ENTER);
     pty.wait_for("iterations 1/64");
     pty.type_in(ESC);
-    pty.wait_for("Enter send  Tab panes");
+    pty.wait("the composer has the keys", |screen| screen.contains("Enter send") && screen.contains("Tab panes"));
     pty.type_in("mind the gap");
     pty.wait_for("mind the gap");
     pty.type_in(ENTER);

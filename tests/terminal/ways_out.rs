@@ -131,7 +131,7 @@ fn s_41_left_while_a_call_runs_and_opened_again() {
     decide(&pty, &marker, "y");
     until("the call runs", || is_alive(&marker).then_some(()));
     pty.type_in(ESC);
-    pty.wait_for("Enter send  Tab panes");
+    pty.wait("the composer has the keys", |screen| screen.contains("Enter send") && screen.contains("Tab panes"));
     let begun = Instant::now();
     pty.type_in(CTRL_D);
     assert_eq!(pty.end(), 14, "{}", pty.text());
