@@ -185,6 +185,7 @@ mod tests {
         check(b"", "");
         check(b"one\ntwo", "one\ntwo");
         check(b"one\r\ntwo\r\r\n", "one\ntwo\n");
+        check(b"a\n\nb\nc\rd\ne\x1b[K\nf\ng", "a\n\nb\nd\ne\nf\ng");
         check("aé漢🙂".as_bytes(), "aé漢🙂");
         check(b"caf\xe9 \xff\0!", "caf\u{fffd} \u{fffd}\u{fffd}!");
         check(b"\x1b[1;31mred\x1b[0m \x1b[Kx", "red x");
@@ -210,6 +211,15 @@ mod tests {
         let mut output = Output::default();
         output.feed(b"\x1b[");
         assert_eq!(output.feed(&[b'1'; 100_000]).len() + output.finish().len(), 100_002);
+    }
+
+    #[test]
+    fn many_short_lines_and_a_long_one_are_the_same_however_they_come() {
+        let short = "y\n".repeat(20_000);
+        check(short.as_bytes(), &short);
+        // What was given of a long line is not taken back when the line is written over.
+        let long = format!("{}\n{}\rz\n", "y\n".repeat(3_000), "x".repeat(limits::SCRAP_MAX_BYTES + 10));
+        check(long.as_bytes(), &format!("{}\n{}z\n", "y\n".repeat(3_000), "x".repeat(limits::SCRAP_MAX_BYTES)));
     }
 
     #[test]
