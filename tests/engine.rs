@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::result_large_err, clippy::indexing_slicing)]
 
+mod chance;
+
 #[path = "engine/ends.rs"]
 mod ends;
 #[path = "engine/money.rs"]

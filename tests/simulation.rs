@@ -13,6 +13,10 @@ mod rehearsing;
 mod showing;
 #[path = "simulation/checker.rs"]
 mod checker;
+#[path = "simulation/client.rs"]
+mod client;
+#[path = "simulation/flying.rs"]
+mod flying;
 #[path = "simulation/golden.rs"]
 mod golden;
 #[path = "simulation/journals.rs"]
@@ -25,6 +29,8 @@ mod life;
 mod lineage;
 #[path = "simulation/lives.rs"]
 mod lives;
+#[path = "simulation/making.rs"]
+mod making;
 #[path = "simulation/operator.rs"]
 mod operator;
 #[path = "simulation/sabotage.rs"]

@@ -3,8 +3,8 @@
 use crate::life::Crash;
 use crate::life::Failure;
 use crate::life::Life;
-use crate::life::Sabotage;
 use crate::life::Shape;
+use crate::sabotage::Sabotage;
 
 /// Lives that are played in search of a smaller one.
 const TRIES: u32 = 60;

@@ -19,13 +19,14 @@ use tiller::machine;
 use tiller::store::Journal;
 use tiller::store::place::Home;
 
+use crate::golden::all;
 use crate::golden::golden;
 use crate::golden::home;
 use crate::golden::names;
 use crate::life::Crash;
 use crate::life::Length;
 use crate::life::Life;
-use crate::life::Sabotage;
+use crate::sabotage::Sabotage;
 
 /// The run that a snapshot as it is stored gives, with its texts from these records.
 fn restored(id: &RunId, stored: &str, records: &[Record]) -> Result<Run, String> {
@@ -137,7 +138,7 @@ const STATES: usize = 16;
 /// A line for each golden journal: a hash of what snapshots of it say, now and then and at its end.
 fn folds() -> String {
     let mut text = format!("fold {FOLD_VERSION}\n");
-    for name in names() {
+    for name in all() {
         let (id, records) = golden(&name);
         let mut all = String::new();
         Run::fold_each(&id, &records, |record, run, _| {
