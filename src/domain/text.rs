@@ -5,13 +5,18 @@ use sha2::Sha256;
 
 /// SHA-256 of bytes, in lower-case hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
-        for digit in [byte >> 4, byte & 15] {
-            text.push(char::from(if digit < 10 { b'0' + digit } else { b'a' - 10 + digit }));
-        }
-    }
-    text
+    hex(&Sha256::digest(bytes))
+}
+
+/// The first 16 digits of it, where equal things are told from others and nobody would make two look equal.
+pub fn short_hash(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes)[..8])
+}
+
+/// Bytes in lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
 }
 
 /// The longest start of `text` that is at most `max` bytes and ends between characters.

@@ -10,6 +10,7 @@ use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
 use crate::domain::text::one_line;
 use crate::domain::text::sha256_hex;
+use crate::domain::text::short_hash;
 use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
 
@@ -341,7 +342,7 @@ pub struct Edited {
 
 /// What two identical calls share: a hash of the tool's name and of the exact arguments.
 pub fn signature(tool: &str, arguments: &str) -> String {
-    sha256_hex(format!("{tool}\0{arguments}").as_bytes())[..16].to_string()
+    short_hash(format!("{tool}\0{arguments}").as_bytes())
 }
 
 /// How the sentence about changed arguments begins.
