@@ -31,7 +31,6 @@ use crate::domain::model::Offer;
 use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
-use crate::domain::plan::PlanSource;
 use crate::domain::plan::TodoStatus;
 use crate::domain::pricing::Pricing;
 use crate::domain::progress::Progress;
@@ -496,9 +495,4 @@ impl Iteration {
 /// The tools of these terms and the control tools.
 pub(crate) fn offer(terms: &Terms) -> Arc<Offer> {
     Arc::new(Offer::new(control::specs().iter().chain(&terms.tools).cloned().collect()))
-}
-
-/// The plan when no plan could be had: the goal itself, marked so (docs/ENGINE.md §6.4).
-pub fn fallback(plan: &Plan) -> Plan {
-    Plan { revision: plan.revision + 1, source: PlanSource::Fallback, ..plan.clone() }
 }

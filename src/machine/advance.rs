@@ -9,7 +9,6 @@ use crate::domain::command::Pause;
 use crate::domain::control;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
-use crate::domain::fold;
 use crate::domain::limits;
 use crate::domain::model::Purpose;
 use crate::domain::plan::PlanSource;
@@ -335,7 +334,7 @@ fn close(run: &Run) -> Vec<Event> {
         && run.plan.source == PlanSource::Seed
         && run.decomposes >= limits::DECOMPOSE_ATTEMPTS
     {
-        group.push(Event::planned(fold::fallback(&run.plan)));
+        group.push(Event::planned(run.plan.fallback()));
     }
     group.push(Event::ProgressObserved { observation: Box::new(seen) });
     if verdict.action == Action::Continue {
