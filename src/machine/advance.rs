@@ -14,7 +14,7 @@ use crate::domain::model::Purpose;
 use crate::domain::plan::PlanSource;
 use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
-use crate::domain::status::Action;
+use crate::domain::status::Course;
 use crate::domain::status::Failure;
 use crate::domain::status::Fired;
 use crate::domain::status::ParkReason;
@@ -337,7 +337,7 @@ fn close(run: &Run) -> Vec<Event> {
         group.push(Event::planned(run.plan.fallback()));
     }
     group.push(Event::ProgressObserved { observation: Box::new(seen) });
-    if verdict.action == Action::Continue {
+    if verdict.action == Course::Continue {
         group.extend(
             warnings.into_iter().map(|(detector, text)| Event::Warned { what: Warning::Stall(detector), text }),
         );
@@ -356,9 +356,9 @@ fn closed(run: &Run, verdict: Verdict) -> Vec<Event> {
 
 fn status_after(verdict: &Verdict) -> Option<Status> {
     match &verdict.action {
-        Action::Continue | Action::Replan | Action::WrapUp(_) => None,
-        Action::Park(reason) => Some(Status::Parked(reason.clone())),
-        Action::Complete(finish) => Some(Status::Completed(*finish)),
+        Course::Continue | Course::Replan | Course::WrapUp(_) => None,
+        Course::Park(reason) => Some(Status::Parked(reason.clone())),
+        Course::Complete(finish) => Some(Status::Completed(*finish)),
     }
 }
 
@@ -470,7 +470,7 @@ fn cannot_ask(run: &Run, reason: ParkReason) -> Vec<Event> {
         && untouched
         && wrapping::is_possible(run, axis)
     {
-        return closed(run, Verdict { action: Action::WrapUp(axis), fired: vec![Fired::Budget(axis)] });
+        return closed(run, Verdict { action: Course::WrapUp(axis), fired: vec![Fired::Budget(axis)] });
     }
     parked(reason)
 }

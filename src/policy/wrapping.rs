@@ -2,7 +2,7 @@
 
 use crate::domain::budget::Axis;
 use crate::domain::run::Run;
-use crate::domain::status::Action;
+use crate::domain::status::Course;
 use crate::domain::status::Fired;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
@@ -26,7 +26,7 @@ pub fn is_possible(run: &Run, axis: Axis) -> bool {
 
 /// The limit that the run is being wrapped up for, where the last verdict said so and the limit still holds.
 pub fn due(run: &Run) -> Option<Axis> {
-    let Some(Action::WrapUp(axis)) = run.verdict.as_ref().map(|verdict| &verdict.action) else { return None };
+    let Some(Course::WrapUp(axis)) = run.verdict.as_ref().map(|verdict| &verdict.action) else { return None };
     exhausted(run).contains(axis).then_some(*axis)
 }
 
@@ -37,7 +37,7 @@ pub fn verdict(run: &Run) -> Verdict {
         axes.retain(|other| *other != axis);
         axes.insert(0, axis);
     }
-    let action = axes.first().map_or(Action::Continue, |axis| Action::Park(ParkReason::Budget(*axis)));
+    let action = axes.first().map_or(Course::Continue, |axis| Course::Park(ParkReason::Budget(*axis)));
     Verdict { action, fired: axes.into_iter().map(Fired::Budget).collect() }
 }
 

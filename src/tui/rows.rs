@@ -17,7 +17,7 @@ use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
 use crate::domain::run::ModelCall;
 use crate::domain::run::Waits;
-use crate::domain::status::Action;
+use crate::domain::status::Course;
 use crate::domain::status::Finish;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
@@ -534,7 +534,7 @@ fn parked(app: &App, reason: &ParkReason) -> Vec<Row> {
 
 /// Every axis of the last verdict, where there is more than the one that decided.
 fn fired(app: &App) -> Option<Row> {
-    let verdict = app.run.verdict.as_ref().filter(|verdict| verdict.action != Action::Continue)?;
+    let verdict = app.run.verdict.as_ref().filter(|verdict| verdict.action != Course::Continue)?;
     let all: Vec<String> = verdict.fired.iter().map(|one| one.phrase()).collect();
     (all.len() > 1)
         .then(|| Row::new(4, "", format!("true at the same time: {}", all.join(", ")), Role::Dim, Form::Prose))
