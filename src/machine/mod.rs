@@ -188,13 +188,13 @@ fn below(group: Vec<Event>, above: Above<'_>) -> Vec<Event> {
 fn take(run: &mut Run, group: Vec<Event>, now: Now, records: &mut Vec<Record>) -> Result<(), Refusal> {
     let broken = |broken: Broken| Refusal::Broken(broken.to_string());
     for event in group {
-        records.push(adopt(run, event, now).map_err(broken)?);
+        records.push(fold_in(run, event, now).map_err(broken)?);
     }
     run.check().map_err(broken)
 }
 
 /// Numbers an event and folds it in.
-pub fn adopt(run: &mut Run, event: Event, now: Now) -> Result<Record, Broken> {
+pub fn fold_in(run: &mut Run, event: Event, now: Now) -> Result<Record, Broken> {
     let record = Record { seq: run.seq.next(), at: now.at, active: now.active, event };
     run.apply(&record)?;
     Ok(record)

@@ -32,8 +32,8 @@ use crate::domain::time::Now;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::Input;
-use crate::machine::adopt;
 use crate::machine::deciding;
+use crate::machine::fold_in;
 use crate::machine::outcome;
 use crate::machine::parting;
 use crate::machine::steer;
@@ -89,7 +89,7 @@ fn interrupted(run: &Run, problems: &[Lack], now: Now) -> Vec<Event> {
     // A cancel that was recorded is completed, not undone.
     if !matches!(run.control, Some(Control::Cancel(_))) {
         let mut after = run.clone();
-        let fits = group.iter().all(|event| adopt(&mut after, event.clone(), now).is_ok());
+        let fits = group.iter().all(|event| fold_in(&mut after, event.clone(), now).is_ok());
         let head = after.head().filter(|_| fits).and_then(|call| after.waits(call));
         let reason = match head {
             Some(waits) => waits.reason(),
