@@ -87,7 +87,7 @@ pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -
     let halted = Arc::new(OnceLock::new());
     let reader = journal.reader();
     let handle = Handle { inbox, head, run: seen, today, deltas: deltas.clone(), reader, halted: halted.clone() };
-    let problems = (world.preflight)(&run);
+    let lacks = (world.preflight)(&run);
     let driver = Driver {
         active: ActiveTime { base: Span(run.pool.used(Axis::Active)), since: None },
         tasks: Tasks::new(world.model, world.tools, deltas, &world.redactor, journal.reader()),
@@ -102,7 +102,7 @@ pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -
         shown,
         today: today_sender,
     };
-    let task = tokio::spawn(async move { driver.live(asked, owner, problems, &halted).await });
+    let task = tokio::spawn(async move { driver.live(asked, owner, lacks, &halted).await });
     Driven { handle, task }
 }
 
@@ -150,11 +150,11 @@ impl<J: Journal> Driver<J> {
         mut self,
         mut inbox: mpsc::Receiver<Asked>,
         owner: Owner,
-        problems: Vec<Lack>,
+        lacks: Vec<Lack>,
         halted: &OnceLock<String>,
     ) -> J {
         self.purse.settle_lost(&self.run, self.clock.now()).await;
-        let mut first = Input::Recovered { owner: owner.clone(), problems };
+        let mut first = Input::Recovered { owner: owner.clone(), lacks };
         let mut goes_on = GoesOn::WhenTold;
         let mut panics = 0;
         let result = loop {
@@ -177,8 +177,8 @@ impl<J: Journal> Driver<J> {
             let reason = ParkReason::EnginePanic;
             let again =
                 Lack { reason, sentence: "the loop of the run broke down twice; this is a bug of tiller".to_string() };
-            let problems = if goes_on == GoesOn::ByItself { Vec::new() } else { vec![again] };
-            first = Input::Recovered { owner: owner.clone(), problems };
+            let lacks = if goes_on == GoesOn::ByItself { Vec::new() } else { vec![again] };
+            first = Input::Recovered { owner: owner.clone(), lacks };
         };
         self.tasks.clear(limits::LEAVE_PATIENCE).await;
         if let Err(why) = result {

@@ -10,12 +10,12 @@ pub mod deciding;
 pub mod effect;
 pub mod lineage;
 pub mod outcome;
-pub(crate) mod parting;
 pub mod respond;
 pub mod restoring;
 pub mod room;
 pub mod steer;
 pub mod trusting;
+pub(crate) mod word;
 
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
@@ -47,7 +47,7 @@ pub enum Input {
         /// The process.
         owner: Owner,
         /// What stands against starting, first things first.
-        problems: Vec<Lack>,
+        lacks: Vec<Lack>,
     },
     /// The run is to go on, and something that it needs is not there (docs/ENGINE.md §14.2).
     Unready {
