@@ -31,7 +31,7 @@ use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::acceptance;
-use crate::machine::room;
+use crate::machine::compaction;
 use crate::machine::steer;
 use crate::policy::claim;
 use crate::policy::context;
@@ -437,7 +437,7 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
             retry::Next::Fail(failure) => vec![Event::StatusChanged { status: Status::Failed(failure), by: None }],
         };
     }
-    if let Some(group) = room::step(run, now) {
+    if let Some(group) = compaction::step(run, now) {
         return group;
     }
     let request = context::assemble(run);

@@ -6,13 +6,13 @@
 
 pub mod acceptance;
 pub mod advance;
+pub mod compaction;
 pub mod deciding;
 pub mod effect;
 pub mod lineage;
 pub mod outcome;
 pub mod respond;
 pub mod restoring;
-pub mod room;
 pub mod steer;
 pub mod trusting;
 pub(crate) mod word;

@@ -32,6 +32,7 @@ use crate::domain::run::Run;
 use crate::domain::text::one_line;
 use crate::domain::time::Timestamp;
 use crate::store::Newer;
+use crate::store::ahead;
 use crate::store::codec;
 use crate::store::codec::Encoded;
 use crate::store::codec::Form;
@@ -40,7 +41,6 @@ use crate::store::codec::Stub;
 use crate::store::codec::Unfit;
 use crate::store::files;
 use crate::store::files::Identity;
-use crate::store::room;
 use crate::store::snaps;
 use crate::store::snaps::Cadence;
 use crate::store::values;
@@ -199,7 +199,7 @@ impl Database {
     /// Makes room in sled's file for the next commits, if it is due. For a moment in which nobody waits: a failure
     /// costs the next commits some time, and nothing else.
     pub(crate) fn make_room(&self) {
-        if let Err(error) = room::make(&self.path, self.identity) {
+        if let Err(error) = ahead::fill(&self.path, self.identity) {
             tracing::debug!(path = %self.path.display(), %error, "no room was made ahead");
         }
     }
