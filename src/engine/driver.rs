@@ -144,8 +144,8 @@ type Answer = oneshot::Sender<Result<Seq, Refusal>>;
 
 impl<J: Journal> Driver<J> {
     /// Drives until the last hold is dropped. A panic of the loop, which is a bug, starts it anew from the journal;
-    /// the first time it goes on by itself, then the run is parked (docs/ENGINE.md §14.1). The error says why it
-    /// stopped before.
+    /// the first time it goes on by itself, then the run is parked (docs/ENGINE.md §14.1). `halted` is told why it
+    /// stopped before. Gives back the journal.
     async fn live(
         mut self,
         mut inbox: mpsc::Receiver<Asked>,
@@ -208,7 +208,8 @@ impl<J: Journal> Driver<J> {
         Ok(())
     }
 
-    /// Turns until the last hold is dropped. `goes_on` says that a run which was cut off by a panic goes on by itself.
+    /// Turns until the last hold is dropped; the error says why it stopped before. `goes_on` says whether a run that a
+    /// panic cut off waits for a resume.
     async fn drive(&mut self, inbox: &mut mpsc::Receiver<Asked>, first: Input, goes_on: GoesOn) -> Result<(), String> {
         self.take(first, None).await?;
         if goes_on == GoesOn::ByItself && self.run.status == Status::Parked(ParkReason::Interrupted) {
