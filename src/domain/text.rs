@@ -3,6 +3,11 @@
 use sha2::Digest;
 use sha2::Sha256;
 
+/// How the line begins that says how much of a text is missing.
+pub const CUT_BEGINS: &str = "\n[… ";
+/// How it ends.
+pub const CUT_ENDS: &str = " …]\n";
+
 /// SHA-256 of bytes, in lower-case hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
@@ -36,7 +41,12 @@ pub fn excerpt(text: &str, max: usize) -> String {
     }
     let (first, last) = (head(text, max / 2), tail(text, max / 2));
     let missing = text.len() - first.len() - last.len();
-    format!("{first}\n[… {missing} bytes left out …]\n{last}")
+    around(first, missing, last)
+}
+
+/// A head and a tail, with the line between them that says how many bytes are missing.
+pub fn around(first: &str, missing: usize, last: &str) -> String {
+    format!("{first}{CUT_BEGINS}{missing} bytes left out{CUT_ENDS}{last}")
 }
 
 /// One line of at most `max` characters, for titles; whitespace collapsed, an ellipsis where it was cut.
