@@ -365,6 +365,10 @@ pub enum Refusal {
     Stale,
     /// The store could not be written; nothing was done.
     Storage(String),
+    /// The engine of the run has stopped in this process, and why.
+    Stopped(String),
+    /// The engine of the run broke down before it could answer. The command may be recorded.
+    Unanswered,
     /// The loop met a state that must not be. A bug, or a damaged journal.
     Broken(String),
 }
@@ -446,6 +450,15 @@ impl fmt::Display for Refusal {
             Refusal::Stale => write!(out, "that is not under way any more"),
             Refusal::Storage(why) => {
                 write!(out, "the journal could not be written ({why}); nothing was done; free space and resume")
+            }
+            Refusal::Stopped(why) => {
+                write!(out, "the engine of this run has stopped ({why}); nothing was done; open the run again")
+            }
+            Refusal::Unanswered => {
+                write!(
+                    out,
+                    "the engine of this run broke down before it answered; look at the run before you repeat it"
+                )
             }
             Refusal::Broken(why) => {
                 write!(out, "the journal and the loop disagree ({why}); the run was stopped before anything was done")

@@ -42,6 +42,7 @@ use crate::domain::run::Interjection;
 use crate::domain::run::Iteration;
 use crate::domain::run::NextIds;
 use crate::domain::run::Run;
+use crate::domain::run::Stall;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
 use crate::domain::status::Warning;
@@ -132,7 +133,7 @@ impl Run {
             control: None,
             interjections: Vec::new(),
             verdict: None,
-            diagnosis: None,
+            stall: None,
             plan_news: Vec::new(),
             warnings: BTreeMap::new(),
             estimate: Estimate { input: 0, bytes: 0, factor_percent: limits::INPUT_FACTOR_PERCENT },
@@ -303,23 +304,31 @@ impl Run {
             }
             Event::PlanUpdated { plan, by, told } => self.change_plan(plan, by.is_some(), told)?,
             Event::DoneClaimed { call, summary } => {
+                self.must_be_open("a claim")?;
                 let claim = Claim { call: *call, summary: summary.clone(), stage: ClaimStage::Passed(0) };
                 self.iteration.claim = Some(claim);
             }
-            Event::CheckStarted { index } => self.claim()?.stage = ClaimStage::Checking(*index),
-            Event::CheckInterrupted { index: _ } => self.claim()?.stage = ClaimStage::Passed(0),
+            Event::CheckStarted { index } => self.start_check(*index)?,
+            Event::CheckInterrupted { index } => self.lose_check(*index)?,
             Event::AcceptanceChecked { index, passed, detail } => self.end_check(*index, *passed, detail)?,
             Event::ClaimJudged { verdict, text } => self.judge_claim(*verdict, text, record)?,
             Event::ConfirmationRequested { index } => self.ask_to_confirm(*index)?,
             Event::ConfirmationGiven { index, confirmed, text, by: _ } => self.confirm(*index, *confirmed, text)?,
-            Event::ReplansGranted { by: _ } => self.progress.replans = 0,
+            Event::ReplansGranted { by: _ } => self.grant_replans()?,
             Event::ProgressObserved { observation } => {
+                self.must_be_open("an observation")?;
                 self.forget_stall_warnings();
                 self.progress.take(observation);
                 self.iteration.observation = Some(observation.as_ref().clone());
             }
-            Event::StallDetected { detector: _, diagnosis } => self.diagnosis = Some(diagnosis.clone()),
+            Event::StallDetected { detector, diagnosis } => {
+                self.must_be_open("a stall")?;
+                self.stall = Some(Stall { detector: *detector, diagnosis: diagnosis.clone() });
+            }
             Event::Warned { what, text } => {
+                if let Warning::Stall(_) = what {
+                    self.must_be_open("a warning about a stall")?;
+                }
                 self.warnings.insert(*what, text.clone());
             }
             Event::IterationClosed { n, verdict } => {
@@ -346,11 +355,16 @@ impl Run {
                     }
                     one.state = CallState::OutcomeUnknown { probed: false };
                 }
-                Finding::CheckLost(_) => self.claim()?.stage = ClaimStage::Passed(0),
+                Finding::CheckLost(index) => self.lose_check(*index)?,
             }
         }
         self.progress.recoveries += 1;
         Ok(())
+    }
+
+    /// Errors where what belongs to an iteration comes outside of one.
+    fn must_be_open(&self, what: &str) -> Result<(), String> {
+        if self.iteration.is_open { Ok(()) } else { Err(format!("{what}, and no iteration is open")) }
     }
 
     fn start_iteration(&mut self, n: u32, phase: Phase, record: &Record) -> Result<(), String> {
@@ -398,7 +412,7 @@ impl Run {
             self.progress.replans += 1;
             self.progress.ineffective = if seen.movement.is_structural() { 0 } else { self.progress.ineffective + 1 };
             self.reset_windows();
-            self.diagnosis = None;
+            self.stall = None;
         }
         self.history.push_back_mut(Closed {
             n: self.iteration.n,

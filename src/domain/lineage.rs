@@ -220,6 +220,8 @@ impl Run {
                 denials: now.progress.denials,
                 denied: now.progress.denied,
                 recoveries: now.progress.recoveries,
+                // Only the operator's grant takes this count back (docs/ENGINE.md §7.5).
+                replans: now.progress.replans,
                 granted: past.progress.granted.intersection(&now.progress.granted).cloned().collect(),
                 ..past.progress
             },
@@ -276,7 +278,7 @@ impl Run {
         self.trouble = None;
         self.provider_waits = 0;
         self.verdict = None;
-        self.diagnosis = None;
+        self.stall = None;
         self.warnings.clear();
         if self.plan.source == PlanSource::Seed {
             self.plan = Plan { revision: self.plan.revision, ..Plan::seed(terms.goal.as_str()) };
@@ -310,13 +312,15 @@ impl Run {
     }
 
     /// Whether a record may follow the end of the run: a new owner, the operator's retry of a run that did not
-    /// complete, a rewind of it, or that it was brought here.
+    /// complete, a rewind of it, what a charge in doubt really was, or that it was brought here.
     pub(crate) fn may_follow_end(&self, event: &Event) -> bool {
         let is_reopened = matches!(self.status, Status::Failed(_) | Status::Cancelled);
         let takes_up = matches!(
             event,
             Event::StatusChanged { status: Status::Running | Status::Parked(ParkReason::Paused), by: Some(_) }
         );
-        matches!(event, Event::OwnerAcquired { .. } | Event::Imported { .. }) || (takes_up && is_reopened)
+        let changes_no_end =
+            matches!(event, Event::OwnerAcquired { .. } | Event::Imported { .. } | Event::BudgetCorrected { .. });
+        changes_no_end || (takes_up && is_reopened)
     }
 }

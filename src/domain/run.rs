@@ -39,6 +39,7 @@ use crate::domain::plan::Plan;
 use crate::domain::pricing::Pricing;
 use crate::domain::progress::Observation;
 use crate::domain::progress::Progress;
+use crate::domain::status::Detector;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
@@ -123,8 +124,8 @@ pub struct Run {
     pub interjections: Vec<Interjection>,
     /// The judgement on the last closed iteration.
     pub verdict: Option<Verdict>,
-    /// The diagnosis of the last stall, until a replan has answered it.
-    pub diagnosis: Option<String>,
+    /// The last stall, until a replan has answered it.
+    pub stall: Option<Stall>,
     /// Changes of the plan that the model is told of at the start of the next iteration.
     pub plan_news: Vec<String>,
     /// Warnings that stand, each with its sentence; one about a stall until the next iteration is closed.
@@ -245,6 +246,15 @@ pub struct Trouble {
     pub message: String,
     /// How long the provider asked to wait.
     pub retry_after: Option<Span>,
+}
+
+/// A stall that was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stall {
+    /// By what.
+    pub detector: Detector,
+    /// The diagnosis, for the model and for the operator.
+    pub diagnosis: String,
 }
 
 /// Something that the operator said and the model was not told yet.

@@ -22,6 +22,14 @@ impl Run {
         });
     }
 
+    pub(crate) fn grant_replans(&mut self) -> Result<(), String> {
+        if !matches!(self.status, Status::Parked(ParkReason::Stalled(_))) {
+            return Err("replans are granted to a run that is not stalled".to_string());
+        }
+        self.progress.replans = 0;
+        Ok(())
+    }
+
     pub(crate) fn change_status(&mut self, status: &Status, record: &Record) {
         if let (Status::Failed(_) | Status::Cancelled, Status::Running | Status::Parked(_)) = (&self.status, status) {
             // The operator's retry: it goes on where it ended, with one more try of what ended it.

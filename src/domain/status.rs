@@ -419,10 +419,3 @@ pub struct Verdict {
     /// Every axis that was true.
     pub fired: Vec<Fired>,
 }
-
-impl Verdict {
-    /// The detector of a stall that was found, whether or not it decided.
-    pub fn stalled(&self) -> Option<Detector> {
-        self.fired.iter().find_map(|fired| if let Fired::Stalled(detector) = fired { Some(*detector) } else { None })
-    }
-}

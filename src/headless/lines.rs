@@ -42,6 +42,7 @@ use crate::domain::trust::Trust;
 use crate::headless::text::block;
 use crate::headless::text::clock;
 use crate::headless::text::title;
+use crate::policy::ending;
 
 /// The lines of a record, each with its line break; nothing for a record that tells a person nothing. `run` is the
 /// run with the record taken in.
@@ -171,6 +172,7 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
 
 /// A status with what can be done about it.
 pub fn status_line(run: &Run, zone: &TimeZone) -> String {
+    let together = ending::together(run).map(|all| format!("  true at the same time: {all}\n")).unwrap_or_default();
     match &run.status {
         Status::Parked(reason) => {
             let until = match reason {
@@ -182,9 +184,9 @@ pub fn status_line(run: &Run, zone: &TimeZone) -> String {
                 _ => String::new(),
             };
             let remedy = run.remedy().unwrap_or_default();
-            format!("[parked] {}{until}\n  what to do: {remedy}\n", reason.phrase())
+            format!("[parked] {}{until}\n{together}  what to do: {remedy}\n", reason.phrase())
         }
-        Status::Completed(finish) => format!("[completed] {}\n", finish.phrase()),
+        Status::Completed(finish) => format!("[completed] {}\n{together}", finish.phrase()),
         Status::Failed(failure) => format!("[failed] {}\n", failure.phrase()),
         Status::Queued | Status::Running | Status::Cancelled => format!("[{}]\n", run.status.word()),
     }

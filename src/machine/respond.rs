@@ -124,6 +124,10 @@ fn obey_after_end(run: &Run, command: &Command, client: &ClientId) -> Result<Vec
     if *command == Command::Retry {
         return retry(run, client);
     }
+    // What a charge really was may be known only long after the end.
+    if let Command::Correct { id, amount } = command {
+        return correct(run, *id, *amount, client);
+    }
     let refusal = if matches!(command, Command::Interject { .. }) { Refusal::EndedUnsaid } else { Refusal::Ended };
     Err(refusal(run.status.clone()))
 }

@@ -140,8 +140,8 @@ fn closing(run: &Run, phase: Phase) -> String {
     }
     // Told here too where a request is made once more before the next iteration.
     parts.extend(run.plan_news.iter().cloned());
-    if let Some(diagnosis) = run.diagnosis.as_ref().filter(|_| phase == Phase::Replan) {
-        parts.push(replan::brief(run, diagnosis));
+    if let Some(stall) = run.stall.as_ref().filter(|_| phase == Phase::Replan) {
+        parts.push(replan::brief(run, &stall.diagnosis));
     }
     if run.progress.truncated > 0 && run.iteration.discards == 0 {
         parts.push(

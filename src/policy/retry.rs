@@ -75,12 +75,12 @@ fn retries_left(run: &Run, class: FailureClass) -> bool {
     run.iteration.failures < most
 }
 
-/// Doubled each time up to a longest wait; between half of it and all of it, so that many runs do not knock at
-/// once. The chance is drawn from the call's name: the ground floors know no other.
+/// Anything up to a longest wait that is doubled each time, so that many runs do not knock at once. The chance is
+/// drawn from the call's name: the ground floors know no other.
 fn backoff(run: &Run) -> Span {
     let doublings = run.iteration.failures.saturating_sub(1).min(16);
     let whole = limits::BACKOFF_FIRST.0.saturating_mul(1 << doublings).min(limits::BACKOFF_MAX.0);
     let name = format!("{} {:?}", run.id, run.iteration.model_call);
     let draw = u64::from_str_radix(&sha256_hex(name.as_bytes())[..8], 16).unwrap_or(0);
-    Span(whole / 2 + draw % (whole / 2 + 1))
+    Span(draw % (whole + 1))
 }

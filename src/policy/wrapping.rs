@@ -3,10 +3,7 @@
 use crate::domain::budget::Axis;
 use crate::domain::run::Run;
 use crate::domain::status::Course;
-use crate::domain::status::Fired;
-use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
-use crate::domain::status::Verdict;
 use crate::policy::context;
 use crate::policy::spending;
 
@@ -30,15 +27,14 @@ pub fn due(run: &Run) -> Option<Axis> {
     exhausted(run).contains(axis).then_some(*axis)
 }
 
-/// The verdict after a wrap-up: the limit it was for, first; the run goes on where the operator raised it meanwhile.
-pub fn verdict(run: &Run) -> Verdict {
+/// The limits that do not bear another turn after a wrap-up, the one that it was for first.
+pub fn still_exhausted(run: &Run) -> Vec<Axis> {
     let mut axes = exhausted(run);
     if let Some(axis) = due(run) {
         axes.retain(|other| *other != axis);
         axes.insert(0, axis);
     }
-    let action = axes.first().map_or(Course::Continue, |axis| Course::Park(ParkReason::Budget(*axis)));
-    Verdict { action, fired: axes.into_iter().map(Fired::Budget).collect() }
+    axes
 }
 
 /// The limits that do not bear another turn.

@@ -81,13 +81,14 @@ fn check(id: &RunId, records: &[Record], to: u32) -> Vec<Record> {
     // Hidden: the conversation, the plan, the detectors, the grants.
     assert_eq!(run.transcript, past.transcript);
     assert_eq!((&run.plan, &run.history, &run.iteration), (&past.plan, &past.history, &past.iteration));
-    assert_eq!((run.progress.idle, run.progress.replans), (past.progress.idle, past.progress.replans));
+    assert_eq!((run.progress.idle, &run.progress.steps), (past.progress.idle, &past.progress.steps));
     let still = past.progress.granted.intersection(&now.progress.granted).cloned().collect();
     assert_eq!(run.progress.granted, still, "what was taken back since stays taken back");
     assert!(run.calls.is_empty() && run.waiting().is_empty());
     // Kept: money, counts, denials, ids, what the operator said and the model was not told.
     assert_eq!((kept(&run.pool), &run.next), (kept(&now.pool), &now.next));
     assert_eq!((run.progress.denials, &run.progress.denied), (now.progress.denials, &now.progress.denied));
+    assert_eq!(run.progress.replans, now.progress.replans);
     assert_eq!(run.trust, now.trust);
     assert_eq!(run.interjections, now.interjections);
     // Every start of a call that may change something, after that place, is listed once.
