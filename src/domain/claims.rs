@@ -1,4 +1,4 @@
-//! The part of the fold that is about claims of being finished. `fold.rs` calls it; nothing else may.
+//! The part of the fold that is about claims of being finished. Only the fold calls it.
 
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Record;

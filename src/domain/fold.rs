@@ -1,5 +1,7 @@
 //! The one fold: what a record changes. A record that does not fit is `Broken`: a bug, or a damaged journal.
 
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,7 +31,6 @@ use crate::domain::model::Offer;
 use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
-use crate::domain::plan::PlanSource;
 use crate::domain::plan::TodoStatus;
 use crate::domain::pricing::Pricing;
 use crate::domain::progress::Progress;
@@ -72,6 +73,24 @@ impl Run {
         Run::fold_each(id, records, |_, _, _| {})
     }
 
+    /// Folds a whole journal, and shows each record with the run that it led to and the length of the conversation
+    /// before it. Errors when the journal is empty or a record does not fit.
+    pub fn fold_each(id: &RunId, records: &[Record], each: impl FnMut(&Record, &Run, usize)) -> Result<Run, Broken> {
+        let Some((first, rest)) = records.split_first() else {
+            return Err(Broken { seq: Seq(1), why: "the journal is empty".to_string() });
+        };
+        Run::begin(id.clone(), first)?.fold_after(rest, each)
+    }
+
+    /// Goes on with the records after this state, and shows each as `fold_each` does. Errors when a record does not fit,
+    /// or goes back to before this state.
+    pub fn fold_after(self, rest: &[Record], mut each: impl FnMut(&Record, &Run, usize)) -> Result<Run, Broken> {
+        let wanted: BTreeSet<Seq> = rest.iter().filter_map(|record| gone_back_to(&record.event)).collect();
+        let mut folding = Folding::from(self, wanted);
+        rest.iter().try_for_each(|record| folding.take(record, &mut each))?;
+        Ok(folding.run)
+    }
+
     /// The state after the first record, which must be `RunCreated`.
     pub fn begin(id: RunId, record: &Record) -> Result<Run, Broken> {
         let Event::RunCreated { terms } = &record.event else {
@@ -101,10 +120,10 @@ impl Run {
             decomposes: 0,
             history: VectorSync::new_sync(),
             model_call: None,
-            calls: std::collections::BTreeMap::new(),
+            calls: BTreeMap::new(),
             trust: terms.trust,
             trust_was_driven: false,
-            granted_tools: std::collections::BTreeSet::new(),
+            granted_tools: BTreeSet::new(),
             progress: Progress::default(),
             retry_at: None,
             trouble: None,
@@ -116,7 +135,7 @@ impl Run {
             verdict: None,
             stall: None,
             plan_news: Vec::new(),
-            warnings: std::collections::BTreeMap::new(),
+            warnings: BTreeMap::new(),
             estimate: Estimate { input: 0, bytes: 0, factor_percent: limits::INPUT_FACTOR_PERCENT },
             next: NextIds { call: CallId(1), model_call: ModelCallId(1), interjection: InterjectionId(1) },
         })
@@ -420,6 +439,46 @@ impl Run {
     }
 }
 
+/// The record that a rewind goes back to.
+pub fn gone_back_to(event: &Event) -> Option<Seq> {
+    if let Event::Rewound { to_seq, .. } = event { Some(*to_seq) } else { None }
+}
+
+/// A fold that is given one record after the other, and keeps the states that later ones go back to.
+pub struct Folding {
+    run: Run,
+    wanted: BTreeSet<Seq>,
+    kept: BTreeMap<Seq, Run>,
+}
+
+impl Folding {
+    /// Goes on from this state. `wanted` are the records that later ones go back to.
+    pub fn from(run: Run, wanted: BTreeSet<Seq>) -> Folding {
+        let mut folding = Folding { run, wanted, kept: BTreeMap::new() };
+        folding.keep();
+        folding
+    }
+
+    /// Takes in the next record, and shows it with the run that it led to and the length of the conversation before
+    /// it. Errors when it does not fit, or goes back to a state that was not kept.
+    pub fn take(&mut self, record: &Record, each: &mut impl FnMut(&Record, &Run, usize)) -> Result<(), Broken> {
+        let talk = self.run.transcript.len();
+        match gone_back_to(&record.event) {
+            Some(to_seq) => self.run.rewind(self.kept.get(&to_seq), record)?,
+            None => self.run.apply(record)?,
+        }
+        self.keep();
+        each(record, &self.run, talk);
+        Ok(())
+    }
+
+    fn keep(&mut self) {
+        if self.wanted.contains(&self.run.seq) {
+            self.kept.insert(self.run.seq, self.run.clone());
+        }
+    }
+}
+
 impl Iteration {
     fn new(n: u32, phase: Phase, record: &Record, plan: &Plan, is_open: bool) -> Iteration {
         Iteration {
@@ -450,9 +509,4 @@ impl Iteration {
 /// The tools of these terms and the control tools.
 pub(crate) fn offer(terms: &Terms) -> Arc<Offer> {
     Arc::new(Offer::new(control::specs().iter().chain(&terms.tools).cloned().collect()))
-}
-
-/// The plan when no plan could be had: the goal itself, marked so (docs/ENGINE.md §6.4).
-pub fn fallback(plan: &Plan) -> Plan {
-    Plan { revision: plan.revision + 1, source: PlanSource::Fallback, ..plan.clone() }
 }

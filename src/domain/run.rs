@@ -508,24 +508,13 @@ impl Run {
         }
     }
 
-    /// Whether a failed model call is tried again, given how often it failed in a row: the limits count attempts.
-    pub fn retries_left(&self, class: FailureClass) -> bool {
-        let most = match class {
-            FailureClass::RateLimited => limits::RETRIES_RATE,
-            FailureClass::Overloaded | FailureClass::Network => limits::RETRIES_OVERLOADED,
-            FailureClass::StreamStalled | FailureClass::StreamBroken => limits::RETRIES_STREAM,
-            FailureClass::Unknown | FailureClass::BadRequest => limits::RETRIES_ONCE,
-            FailureClass::Degenerate => return self.iteration.degenerate <= limits::DEGENERATE_RETRIES,
-            FailureClass::MissingCredentials
-            | FailureClass::Auth
-            | FailureClass::Billing
-            | FailureClass::Permission
-            | FailureClass::ModelConfig
-            | FailureClass::ContextLength
-            | FailureClass::TooLarge
-            | FailureClass::Endless
-            | FailureClass::Cancelled => 0,
-        };
-        self.iteration.failures < most
+    /// The output to ask for after a reply was cut off, once in an iteration: twice as much, as far as the model and
+    /// its window bear it. Nothing when there is no more to be had.
+    pub fn more_output(&self) -> Option<u64> {
+        let model = &self.terms.model;
+        let input = self.pool.reserved().map_or(0, |held| held.input);
+        let twice = model.max_output.saturating_mul(2);
+        let most = twice.min(model.most_output.unwrap_or(u64::MAX)).min(model.window.saturating_sub(input));
+        (self.iteration.max_output.is_none() && most > model.max_output).then_some(most)
     }
 }

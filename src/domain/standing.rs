@@ -1,5 +1,4 @@
-//! The part of the fold that is about the status: what a change of it grants anew. `fold.rs` calls it; nothing else
-//! may.
+//! The part of the fold that is about the status: what a change of it grants anew. Only the fold calls it.
 
 use crate::domain::event::Record;
 use crate::domain::limits;

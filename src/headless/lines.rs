@@ -26,7 +26,7 @@ use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::plan::TodoStatus;
 use crate::domain::run::Run;
-use crate::domain::status::Action;
+use crate::domain::status::Course;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::status::Verdict;
@@ -368,11 +368,11 @@ fn claim_phrase(verdict: ClaimVerdict) -> &'static str {
 
 fn closed(n: u32, verdict: &Verdict, run: &Run) -> String {
     let action = match &verdict.action {
-        Action::Continue => "goes on".to_string(),
-        Action::Replan => "a new plan is due".to_string(),
-        Action::WrapUp(axis) => format!("at its limit ({}); the model says where the work stands", axis.word()),
-        Action::Park(reason) => format!("parks: {}", reason.phrase()),
-        Action::Complete(finish) => format!("ends: {}", finish.phrase()),
+        Course::Continue => "goes on".to_string(),
+        Course::Replan => "a new plan is due".to_string(),
+        Course::WrapUp(axis) => format!("at its limit ({}); the model says where the work stands", axis.word()),
+        Course::Park(reason) => format!("parks: {}", reason.phrase()),
+        Course::Complete(finish) => format!("ends: {}", finish.phrase()),
     };
     format!("[iteration {n}] closed, {action}\n[spend] {} in this iteration; {}\n", run.iteration.spent, spend(run))
 }

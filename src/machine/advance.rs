@@ -10,13 +10,12 @@ use crate::domain::command::Pause;
 use crate::domain::control;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
-use crate::domain::fold;
 use crate::domain::limits;
 use crate::domain::model::Purpose;
 use crate::domain::plan::PlanSource;
 use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
-use crate::domain::status::Action;
+use crate::domain::status::Course;
 use crate::domain::status::Failure;
 use crate::domain::status::Fired;
 use crate::domain::status::ParkReason;
@@ -33,7 +32,7 @@ use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::acceptance;
-use crate::machine::room;
+use crate::machine::compaction;
 use crate::machine::steer;
 use crate::policy::claim;
 use crate::policy::context;
@@ -336,10 +335,10 @@ fn close(run: &Run) -> Vec<Event> {
         && run.plan.source == PlanSource::Seed
         && run.decomposes >= limits::DECOMPOSE_ATTEMPTS
     {
-        group.push(Event::planned(fold::fallback(&run.plan)));
+        group.push(Event::planned(run.plan.fallback()));
     }
     group.push(Event::ProgressObserved { observation: Box::new(seen) });
-    if verdict.action == Action::Continue {
+    if verdict.action == Course::Continue {
         group.extend(
             warnings.into_iter().map(|(detector, text)| Event::Warned { what: Warning::Stall(detector), text }),
         );
@@ -358,9 +357,9 @@ fn closed(run: &Run, verdict: Verdict) -> Vec<Event> {
 
 fn status_after(verdict: &Verdict) -> Option<Status> {
     match &verdict.action {
-        Action::Continue | Action::Replan | Action::WrapUp(_) => None,
-        Action::Park(reason) => Some(Status::Parked(reason.clone())),
-        Action::Complete(finish) => Some(Status::Completed(*finish)),
+        Course::Continue | Course::Replan | Course::WrapUp(_) => None,
+        Course::Park(reason) => Some(Status::Parked(reason.clone())),
+        Course::Complete(finish) => Some(Status::Completed(*finish)),
     }
 }
 
@@ -439,7 +438,7 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
             retry::Next::Fail(failure) => vec![Event::StatusChanged { status: Status::Failed(failure), by: None }],
         };
     }
-    if let Some(group) = room::step(run, now) {
+    if let Some(group) = compaction::step(run, now) {
         return group;
     }
     let request = context::assemble(run);
@@ -475,7 +474,7 @@ fn cannot_ask(run: &Run, reason: ParkReason, worst: &Reservation) -> Vec<Event> 
     {
         let others = spending::exhausted(run, worst).into_iter().filter(|other| *other != axis);
         let fired = [axis].into_iter().chain(others).map(Fired::Budget).collect();
-        return closed(run, Verdict { action: Action::WrapUp(axis), fired });
+        return closed(run, Verdict { action: Course::WrapUp(axis), fired });
     }
     parked(reason)
 }

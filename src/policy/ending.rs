@@ -6,7 +6,7 @@ use crate::domain::limits;
 use crate::domain::progress::Progress;
 use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
-use crate::domain::status::Action;
+use crate::domain::status::Course;
 use crate::domain::status::Detector;
 use crate::domain::status::Finish;
 use crate::domain::status::Fired;
@@ -47,17 +47,17 @@ pub fn verdict(run: &Run, after: &Progress, noticed: &Noticed) -> Verdict {
     fired.extend(unusable.then_some(Fired::ModelOutput));
     fired.extend(run.iteration.reply.as_ref().is_some_and(|reply| reply.is_refusal).then_some(Fired::Refused));
     fired.extend(noticed.stalled.iter().copied().map(Fired::Stalled));
-    let action = fired.first().map_or(Action::Continue, |first| action(run, after, first));
+    let action = fired.first().map_or(Course::Continue, |first| action(run, after, first));
     Verdict { action, fired }
 }
 
 /// The verdict on a wrap-up: the limit it was for, first; what else was true before it is still named. Where the
 /// operator raised the limit meanwhile, that decides, or the run goes on.
 pub fn wrapped_up(run: &Run) -> Verdict {
-    let before = run.verdict.iter().filter(|verdict| matches!(verdict.action, Action::WrapUp(_)));
+    let before = run.verdict.iter().filter(|verdict| matches!(verdict.action, Course::WrapUp(_)));
     let others = before.flat_map(|verdict| &verdict.fired).filter(|fired| !matches!(fired, Fired::Budget(_))).cloned();
     let fired: Vec<Fired> = wrapping::still_exhausted(run).into_iter().map(Fired::Budget).chain(others).collect();
-    let action = fired.first().map_or(Action::Continue, |first| action(run, &run.progress, first));
+    let action = fired.first().map_or(Course::Continue, |first| action(run, &run.progress, first));
     Verdict { action, fired }
 }
 
@@ -70,7 +70,7 @@ pub fn causes(run: &Run) -> Vec<Fired> {
         Status::Completed(_) => return verdict.map(|verdict| verdict.fired.clone()).unwrap_or_default(),
         Status::Queued | Status::Running | Status::Failed(_) | Status::Cancelled => return Vec::new(),
     };
-    if let Some(verdict) = verdict.filter(|verdict| verdict.action == Action::Park(reason.clone())) {
+    if let Some(verdict) = verdict.filter(|verdict| verdict.action == Course::Park(reason.clone())) {
         return verdict.fired.clone();
     }
     let first = if let ParkReason::Budget(axis) = reason {
@@ -118,23 +118,23 @@ fn stop(control: Control) -> Option<Fired> {
     }
 }
 
-fn action(run: &Run, after: &Progress, first: &Fired) -> Action {
+fn action(run: &Run, after: &Progress, first: &Fired) -> Course {
     match first {
-        Fired::Finish(finish) => Action::Complete(*finish),
-        Fired::Paused => Action::Park(ParkReason::Paused),
-        Fired::Shutdown => Action::Park(ParkReason::Shutdown),
-        Fired::Escalated(class) => Action::Park(ParkReason::Escalated(*class)),
-        Fired::DenyBreaker => Action::Park(ParkReason::DenyBreaker),
-        Fired::Verification => Action::Park(ParkReason::Verification),
-        Fired::Budget(axis) if wrapping::is_possible(run, *axis) => Action::WrapUp(*axis),
-        Fired::Budget(axis) => Action::Park(ParkReason::Budget(*axis)),
-        Fired::ModelOutput => Action::Park(ParkReason::ModelOutput),
-        Fired::Refused => Action::Park(ParkReason::Refused),
+        Fired::Finish(finish) => Course::Complete(*finish),
+        Fired::Paused => Course::Park(ParkReason::Paused),
+        Fired::Shutdown => Course::Park(ParkReason::Shutdown),
+        Fired::Escalated(class) => Course::Park(ParkReason::Escalated(*class)),
+        Fired::DenyBreaker => Course::Park(ParkReason::DenyBreaker),
+        Fired::Verification => Course::Park(ParkReason::Verification),
+        Fired::Budget(axis) if wrapping::is_possible(run, *axis) => Course::WrapUp(*axis),
+        Fired::Budget(axis) => Course::Park(ParkReason::Budget(*axis)),
+        Fired::ModelOutput => Course::Park(ParkReason::ModelOutput),
+        Fired::Refused => Course::Park(ParkReason::Refused),
         Fired::Stalled(detector) => {
             if may_replan(run, after) {
-                Action::Replan
+                Course::Replan
             } else {
-                Action::Park(ParkReason::Stalled(*detector))
+                Course::Park(ParkReason::Stalled(*detector))
             }
         }
     }

@@ -30,7 +30,7 @@ pub fn after(run: &Run, trouble: &Trouble, now: Now) -> Next {
     if passes && asked > limits::RETRY_AFTER_MAX {
         return Next::Park(ParkReason::RateLimited { until: now.at.plus(asked) });
     }
-    if run.retries_left(trouble.class) {
+    if retries_left(run, trouble.class) {
         return Next::Retry(now.at.plus(backoff(run).max(asked)));
     }
     let provider_wait = ParkReason::ProviderWait { until: now.at.plus(limits::PROVIDER_WAIT) };
@@ -52,6 +52,27 @@ pub fn after(run: &Run, trouble: &Trouble, now: Now) -> Next {
         | FailureClass::Cancelled => Next::Park(provider_wait),
         FailureClass::Unknown => Next::Park(ParkReason::Unexplained),
     }
+}
+
+/// Whether a failed model call is tried again, given how often it failed in a row: the limits count attempts.
+fn retries_left(run: &Run, class: FailureClass) -> bool {
+    let most = match class {
+        FailureClass::RateLimited => limits::RETRIES_RATE,
+        FailureClass::Overloaded | FailureClass::Network => limits::RETRIES_OVERLOADED,
+        FailureClass::StreamStalled | FailureClass::StreamBroken => limits::RETRIES_STREAM,
+        FailureClass::Unknown | FailureClass::BadRequest => limits::RETRIES_ONCE,
+        FailureClass::Degenerate => return run.iteration.degenerate <= limits::DEGENERATE_RETRIES,
+        FailureClass::MissingCredentials
+        | FailureClass::Auth
+        | FailureClass::Billing
+        | FailureClass::Permission
+        | FailureClass::ModelConfig
+        | FailureClass::ContextLength
+        | FailureClass::TooLarge
+        | FailureClass::Endless
+        | FailureClass::Cancelled => 0,
+    };
+    run.iteration.failures < most
 }
 
 /// Anything up to a longest wait that is doubled each time, so that many runs do not knock at once. The chance is

@@ -2,7 +2,7 @@
 
 use crate::domain::budget::Axis;
 use crate::domain::run::Run;
-use crate::domain::status::Action;
+use crate::domain::status::Course;
 use crate::domain::status::Phase;
 use crate::policy::context;
 use crate::policy::spending;
@@ -23,7 +23,7 @@ pub fn is_possible(run: &Run, axis: Axis) -> bool {
 
 /// The limit that the run is being wrapped up for, where the last verdict said so and the limit still holds.
 pub fn due(run: &Run) -> Option<Axis> {
-    let Some(Action::WrapUp(axis)) = run.verdict.as_ref().map(|verdict| &verdict.action) else { return None };
+    let Some(Course::WrapUp(axis)) = run.verdict.as_ref().map(|verdict| &verdict.action) else { return None };
     exhausted(run).contains(axis).then_some(*axis)
 }
 

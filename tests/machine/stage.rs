@@ -54,7 +54,7 @@ impl Stage {
                 self.run = Run::fold(&self.run.id, &self.journal).unwrap();
                 self.unprepared = Vec::new();
                 let mode = if mode == "records" { OwnerMode::Records } else { OwnerMode::Drives };
-                return self.turn(&Input::Recovered { owner: reading::owner(mode), problems: Vec::new() });
+                return self.turn(&Input::Recovered { owner: reading::owner(mode), lacks: Vec::new() });
             }
             ("every", "command") => return self.every_command(),
             ("times", rest) => {

@@ -119,7 +119,7 @@ fn goes_on(id: &RunId, journal: &mut Vec<Record>) {
         run = turned.run;
         run.needs_grant()
     };
-    take(Input::Recovered { owner, problems: Vec::new() });
+    take(Input::Recovered { owner, lacks: Vec::new() });
     // Going back is no way around the cap of replans.
     if take(Input::Command(Command::Resume, client())) {
         take(Input::Command(Command::GrantReplans, client()));
@@ -297,7 +297,7 @@ fn s_66_a_fork_inherits_the_talk_and_the_plan_and_no_leave() {
             assert_eq!(run.transcript.len(), past.transcript.len() + 1, "the other goal is told");
             assert_eq!(run.next.call, past.next.call);
             let owner = Owner { pid: 1, host: "box".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
-            let turned = turn(&run, &Input::Recovered { owner, problems: Vec::new() }, later(&run)).unwrap();
+            let turned = turn(&run, &Input::Recovered { owner, lacks: Vec::new() }, later(&run)).unwrap();
             assert_eq!((turned.run.iteration.n, turned.run.iteration.is_open), (n + 1, true));
         }
     }
@@ -337,7 +337,7 @@ fn a_run_from_elsewhere_has_no_leave_wherever_its_journal_ends() {
                 assert!(fits && (call.state != CallState::Proposed || call.facts.is_none()), "{name} {end} {call:?}");
             }
             let owner = Owner { pid: 1, host: "box".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
-            let turned = turn(&run, &Input::Recovered { owner, problems: Vec::new() }, later(&run)).unwrap();
+            let turned = turn(&run, &Input::Recovered { owner, lacks: Vec::new() }, later(&run)).unwrap();
             let started = turned.records.iter().any(|one| matches!(one.event, Event::ToolCallStarted { .. }));
             assert!(!started, "{name} {end}");
         })
