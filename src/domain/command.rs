@@ -10,6 +10,7 @@ use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::budget::ReservationId;
+use crate::domain::fold::Broken;
 use crate::domain::id::CallId;
 use crate::domain::id::InterjectionId;
 use crate::domain::id::RunId;
@@ -464,6 +465,12 @@ impl fmt::Display for Refusal {
                 write!(out, "the journal and the loop disagree ({why}); the run was stopped before anything was done")
             }
         }
+    }
+}
+
+impl From<Broken> for Refusal {
+    fn from(broken: Broken) -> Refusal {
+        Refusal::Broken(broken.to_string())
     }
 }
 

@@ -5,7 +5,6 @@ use crate::domain::budget::Axis;
 use crate::domain::command::Refusal;
 use crate::domain::event::Event;
 use crate::domain::event::Record;
-use crate::domain::fold::Broken;
 use crate::domain::id::ClientId;
 use crate::domain::lineage;
 use crate::domain::lineage::Behind;
@@ -38,22 +37,21 @@ pub fn rewind(run: &Run, records: &[Record], to: u32, client: &ClientId, now: No
         Status::Queued | Status::Running => return Err(Refusal::NotParked(run.status.clone())),
     }
     let to_seq = lineage::boundary(records, to).map_err(Refusal::NotABoundary)?;
-    let broken = |broken: Broken| Refusal::Broken(broken.to_string());
     let upto: Vec<Record> = records.iter().take_while(|record| record.seq <= to_seq).cloned().collect();
-    let past = Run::fold(&run.id, &upto).map_err(broken)?;
+    let past = Run::fold(&run.id, &upto)?;
     let mut after = run.clone();
     let mut written = Vec::new();
     // Decisions that were asked for or made, and not carried out, do not outlive what they were about.
     for call in run.ordered_calls() {
         if matches!(call.state, CallState::Awaiting { .. } | CallState::Approved) && !run.is_ended() {
             let why = format!("the run went back to the end of iteration {to}");
-            written.push(fold_in(&mut after, Event::ApprovalInvalidated { call: call.id, why }, now).map_err(broken)?);
+            written.push(fold_in(&mut after, Event::ApprovalInvalidated { call: call.id, why }, now)?);
         }
     }
     let event = Event::Rewound { to, to_seq, by: client.clone() };
     let record = Record { seq: after.seq.next(), at: now.at, active: now.active, event };
-    after.rewind(Some(&past), &record).map_err(broken)?;
-    after.check().map_err(broken)?;
+    after.rewind(Some(&past), &record)?;
+    after.check()?;
     written.push(record);
     Ok(Rewound { run: after, records: written, behind: lineage::behind(records, to_seq) })
 }
@@ -75,10 +73,9 @@ pub fn import(mut run: Run, client: &ClientId, now: Now) -> Result<(Run, Option<
     if let Status::Completed(_) = run.status {
         return Ok((run, None));
     }
-    let broken = |broken: Broken| Refusal::Broken(broken.to_string());
     let still = Now { at: now.at, active: Span(run.pool.used(Axis::Active)) };
-    let record = fold_in(&mut run, Event::Imported { by: client.clone() }, still).map_err(broken)?;
-    run.check().map_err(broken)?;
+    let record = fold_in(&mut run, Event::Imported { by: client.clone() }, still)?;
+    run.check()?;
     Ok((run, Some(record)))
 }
 
@@ -93,11 +90,10 @@ pub fn fork(
     client: &ClientId,
     now: Now,
 ) -> Result<(Run, Record), Refusal> {
-    let broken = |broken: Broken| Refusal::Broken(broken.to_string());
     terms.trust = terms.trust.min(parent.trust).min(Trust::Ask);
     terms.keep_full_trust &= parent.terms.keep_full_trust;
     let event = Event::Forked { parent: parent.id.clone(), iteration, terms: Box::new(terms), by: client.clone() };
-    let record = fold_in(&mut run, event, Now { at: now.at, active: Span(0) }).map_err(broken)?;
-    run.check().map_err(broken)?;
+    let record = fold_in(&mut run, event, Now { at: now.at, active: Span(0) })?;
+    run.check()?;
     Ok((run, record))
 }

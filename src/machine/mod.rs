@@ -186,11 +186,10 @@ fn below(group: Vec<Event>, above: Above<'_>) -> Vec<Event> {
 
 /// Takes a group of events into the state, and checks what must hold after it.
 fn take(run: &mut Run, group: Vec<Event>, now: Now, records: &mut Vec<Record>) -> Result<(), Refusal> {
-    let broken = |broken: Broken| Refusal::Broken(broken.to_string());
     for event in group {
-        records.push(fold_in(run, event, now).map_err(broken)?);
+        records.push(fold_in(run, event, now)?);
     }
-    run.check().map_err(broken)
+    Ok(run.check()?)
 }
 
 /// Numbers an event and folds it in.

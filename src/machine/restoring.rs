@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use crate::domain::command::Refusal;
 use crate::domain::event::Event;
 use crate::domain::event::Record;
-use crate::domain::fold::Broken;
 use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
 use crate::domain::restoring::Restore;
@@ -41,5 +40,5 @@ pub fn unfinished(records: &[Record]) -> Vec<CallId> {
 }
 
 fn record(run: &mut Run, event: Event, now: Now) -> Result<Record, Refusal> {
-    fold_in(run, event, now).map_err(|broken: Broken| Refusal::Broken(broken.to_string()))
+    Ok(fold_in(run, event, now)?)
 }
