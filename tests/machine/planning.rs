@@ -1,6 +1,5 @@
 //! The plan contract, rule by rule and edge by edge (docs/ENGINE.md §6): proposals in, the plan with its corrections
 //! out. What follows for a run is told in `tests/machine/planning.txt`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::json;
 use tiller::domain::plan::Plan;

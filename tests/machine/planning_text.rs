@@ -1,5 +1,4 @@
 //! A plan in mere text (docs/ENGINE.md §6.5): replies in, the plan that they give out.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use tiller::domain::plan::Plan;
 use tiller::domain::plan::PlanSource;

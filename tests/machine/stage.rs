@@ -19,8 +19,8 @@ use tiller::machine::effect::Effect;
 use tiller::machine::turn;
 use tiller::policy::context;
 
-use crate::reading;
-use crate::telling;
+use crate::machine::reading;
+use crate::machine::telling;
 
 pub struct Stage {
     pub run: Run,

@@ -4,28 +4,10 @@
 //! to, a line each. Data in, text out; nothing is started and no time passes but the one that a story names. After a
 //! change that is meant, `TILLER_BLESS=1 cargo test --test machine` writes the stories anew; read the difference.
 //! `tests/machine/reading.rs` has the language of the inputs, `tests/machine/telling.rs` that of the answers.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-#[path = "machine/gate.rs"]
-mod gate;
-#[path = "machine/orders.rs"]
-mod orders;
-#[path = "machine/precedence.rs"]
-mod precedence;
-#[path = "machine/reading.rs"]
-mod reading;
-#[path = "machine/sabotage.rs"]
-mod sabotage;
-#[path = "machine/seeds.rs"]
-mod seeds;
-#[path = "machine/stage.rs"]
-mod stage;
-#[path = "machine/telling.rs"]
-mod telling;
 
 use std::path::PathBuf;
 
-use stage::Stage;
+use crate::machine::stage::Stage;
 
 /// Plays all stories of a file and compares.
 fn check(name: &str) {

@@ -1,18 +1,8 @@
 //! Decisions with the real program, the real store and the real tools: changed arguments, lists, trust
 //! (docs/ENGINE.md §9).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod real;
-
-#[path = "real/folders.rs"]
-mod folders;
-#[path = "real/speaking.rs"]
-mod speaking;
-#[path = "real/starting.rs"]
-mod starting;
-
-use real::Said;
-use real::Stage;
+use crate::real::Said;
+use crate::real::Stage;
 
 const PLAN: &str = r#"
 [[step]]

@@ -1,24 +1,9 @@
 //! The real program on journals as they lie on the disk: exported, imported, audited, mended.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod real;
-
-#[path = "real/allowing.rs"]
-mod allowing;
-#[path = "real/commands.rs"]
-mod commands;
-#[path = "real/folders.rs"]
-mod folders;
-#[path = "real/short.rs"]
-mod short;
-#[path = "real/showing.rs"]
-mod showing;
-#[path = "real/speaking.rs"]
-mod speaking;
 
 use std::fs;
 
-use real::Stage;
+use crate::program::scripts::shell;
+use crate::real::Stage;
 use serde_json::Value;
 use tiller::domain::money::MicroUsd;
 use tiller::domain::text::sha256_hex;
@@ -148,9 +133,9 @@ fn s_65_what_is_lost_is_named_and_the_rest_can_be_read() {
 #[test]
 fn an_audit_says_what_a_charge_was_corrected_to_and_what_a_fork_has_from_before() {
     let stage = Stage::new();
-    let model = stage.model(&format!("[price]\ninput = 1000000\noutput = 1300000\n{}", commands::shell("true")));
+    let model = stage.model(&format!("[price]\ninput = 1000000\noutput = 1300000\n{}", shell("true")));
     let mut command = stage.tiller(&["run", "do it", "--plain", "--model", &model]);
-    real::said(command.env("TILLER_FAULT", "after:C3:1").spawn().unwrap());
+    crate::real::said(command.env("TILLER_FAULT", "after:C3:1").spawn().unwrap());
     let id = stage.ids()[0].clone();
     stage.ask(&["resume", &id, "--plain"]).check(10, &[]);
     stage.ask(&["correct", &id, "m1.1", "0.000123"]).check(0, &["recorded"]);
@@ -232,7 +217,7 @@ fn a_run_from_elsewhere_asks_again_and_stays_in_its_folder() {
     fs::rename(stage.path("work"), stage.path("elsewhere")).unwrap();
     std::os::unix::fs::symlink(stage.path("state/tiller"), stage.path("work")).unwrap();
     let refused = stage.tiller(&["resume", &other, "--plain"]).current_dir("/").spawn().unwrap();
-    let refused = real::said(refused);
+    let refused = crate::real::said(refused);
     assert_ne!(refused.code, 0, "{refused}");
     assert!(refused.err.contains("lies where tiller keeps its own files; the run was not opened"), "{refused}");
 }
@@ -243,11 +228,11 @@ fn what_could_not_be_written_is_not_called_done() {
     let (stage, id) = imported();
     for words in [&["export", &id][..], &["audit", &id, "--json"], &["runs"], &["show", &id]] {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let told = real::said(stage.tiller(words).stdout(full).spawn().unwrap());
+        let told = crate::real::said(stage.tiller(words).stdout(full).spawn().unwrap());
         told.check(14, &["the output can't be written"]);
         // A reader that has gone is nobody to tell.
         let mut child = stage.tiller(words).stdout(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
-        real::said(child).check(0, &[]);
+        crate::real::said(child).check(0, &[]);
     }
 }

@@ -1,20 +1,10 @@
 //! The real program: taking up again, going back, branching off.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod real;
-
-#[path = "real/contents.rs"]
-mod contents;
-#[path = "real/folders.rs"]
-mod folders;
-#[path = "real/rehearsing.rs"]
-mod rehearsing;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use contents::files;
-use real::Stage;
+use crate::program::stage::files;
+use crate::real::Stage;
 
 /// A rehearsal that stands at its first decision, some iterations on.
 fn parked() -> (Stage, String) {

@@ -1,5 +1,4 @@
 //! The command line: a line in, what it means or the sentence out.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::ffi::OsString;
 

@@ -1,5 +1,4 @@
 //! The configuration: text in, settings or the sentence out. Draws docs/CONFIG.md and compares it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -441,7 +440,10 @@ fn the_document_is_drawn_from_the_tables() {
         std::fs::write(&path, &drawn).unwrap();
     }
     let stored = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(stored == drawn, "docs/CONFIG.md is not what the tables say; UPDATE_DOCS=1 cargo test --test config");
+    assert!(
+        stored == drawn,
+        "docs/CONFIG.md is not what the tables say; UPDATE_DOCS=1 cargo test --test program config"
+    );
 }
 
 fn root() -> &'static Path {
@@ -451,7 +453,7 @@ fn root() -> &'static Path {
 fn document() -> String {
     let mut text = String::from(
         "# Configuration\n\n\
-         <!-- Drawn from the tables in src/config/ by tests/config.rs; UPDATE_DOCS=1 cargo test --test config -->\n\n\
+         <!-- Drawn from the tables in src/config/ by tests/program/config.rs; UPDATE_DOCS=1 cargo test --test program config -->\n\n\
          tiller reads `$XDG_CONFIG_HOME/tiller/tiller.toml`, which is `~/.config/tiller/tiller.toml` where nothing else \
          is set. The file may be missing. What the command line says stands above the environment, and that above the \
          file. A value that can't be meant is an error that names its place; it is never skipped, and nothing is \
@@ -497,7 +499,7 @@ fn document() -> String {
          input costs.\n\n\
          ## A file to start from\n\n```toml\n",
     );
-    text.push_str(include_str!("../assets/tiller.toml"));
+    text.push_str(include_str!("../../assets/tiller.toml"));
     text.push_str("```\n");
     text
 }

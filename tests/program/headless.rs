@@ -1,21 +1,9 @@
 //! A rehearsal without a terminal, finished by a person who types what the program prints and nothing else.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
-
-mod real;
-
-#[path = "real/folders.rs"]
-mod folders;
-#[path = "real/rehearsing.rs"]
-mod rehearsing;
-#[path = "real/showing.rs"]
-mod showing;
-#[path = "real/speaking.rs"]
-mod speaking;
 
 use std::fs;
 
-use real::Said;
-use real::Stage;
+use crate::real::Said;
+use crate::real::Stage;
 use serde_json::Value;
 
 /// A rehearsal that has more stops than this goes round in circles.

@@ -1,23 +1,11 @@
 //! Runs that have ended are removed after a time or on request, and no others (docs/ENGINE.md §10.5).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod real;
-
-#[path = "real/contents.rs"]
-mod contents;
-#[path = "real/folders.rs"]
-mod folders;
-#[path = "real/speaking.rs"]
-mod speaking;
-#[path = "real/starting.rs"]
-mod starting;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::AtomicBool;
 
-use contents::files;
-use real::Stage;
+use crate::program::stage::files;
+use crate::real::Stage;
 use tiller::domain::budget::Limit;
 use tiller::domain::event::OwnerMode;
 use tiller::domain::id::RunId;

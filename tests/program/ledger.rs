@@ -1,12 +1,5 @@
 //! A ledger that was lost or damaged is made anew from the journals, and what can't be counted is told (docs/JOURNAL.md,
 //! "The ledger").
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod real;
-mod store_support;
-
-#[path = "store_support/names.rs"]
-mod names;
 
 use std::fs;
 use std::path::Path;
@@ -17,9 +10,9 @@ use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 use std::time::UNIX_EPOCH;
 
-use names::run_id;
-use real::Stage;
-use store_support::home;
+use crate::homes::home;
+use crate::homes::run_id;
+use crate::real::Stage;
 use tiller::domain::budget::Limit;
 use tiller::domain::budget::ReservationId;
 use tiller::domain::daily::What;
@@ -312,7 +305,7 @@ fn the_operator_is_told_at_a_start_and_by_doctor() {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let records = records("1-first-parked", Timestamp(u64::try_from(now).unwrap() - 1_000));
     let state = stage.path("state/tiller");
-    let owner = store_support::owner();
+    let owner = crate::homes::owner();
     let home = tiller::store::place::Home::new(state.clone(), owner).unwrap();
     let runtime = Runtime::new().unwrap();
     let id = run_id(1);

@@ -1,7 +1,6 @@
 //! Walks the rehearsal's script with the real scripted model through a small stand-in for the engine: real files,
 //! a real shell, decisions as an operator might make them. It shows that the story holds whatever is denied or said;
 //! it does not test the engine.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;

@@ -1,25 +1,13 @@
 //! The real program and real files: what a killed file write leaves, what a rewind puts back, and what it can't.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod real;
-
-#[path = "real/contents.rs"]
-mod contents;
-#[path = "real/folders.rs"]
-mod folders;
-#[path = "real/showing.rs"]
-mod showing;
-#[path = "real/speaking.rs"]
-mod speaking;
 
 use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use contents::files;
-use real::Said;
-use real::Stage;
-use real::said;
+use crate::program::stage::files;
+use crate::real::Said;
+use crate::real::Stage;
+use crate::real::said;
 use tiller::domain::event::Event;
 use tiller::domain::event::Record;
 use tiller::domain::id::CallId;

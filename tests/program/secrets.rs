@@ -1,20 +1,12 @@
 //! No byte of a secret in the state directory: the real program, the real store, and tools that print a secret in
 //! every way there is (docs/ENGINE.md §11.4). Only what a file of the operator's held before a call is kept exactly, since
 //! it must be put back exactly.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod real;
-
-#[path = "real/contents.rs"]
-mod contents;
-#[path = "real/speaking.rs"]
-mod speaking;
 
 use std::os::unix::fs::PermissionsExt;
 
-use contents::files;
-use real::Stage;
-use real::said;
+use crate::program::stage::files;
+use crate::real::Stage;
+use crate::real::said;
 use tiller::domain::event::Event;
 use tiller::domain::event::Owner;
 use tiller::domain::event::OwnerMode;
@@ -33,7 +25,7 @@ const WRITTEN: [&str; 4] = [
     "hunter2%2FBlue%2BWhale%3D77",
 ];
 
-fn tell(stage: &Stage, words: &[&str]) -> real::Said {
+fn tell(stage: &Stage, words: &[&str]) -> crate::real::Said {
     said(stage.tiller(words).env("DB_PASSWORD", SECRET).env("TILLER_LOG", "trace").spawn().unwrap())
 }
 

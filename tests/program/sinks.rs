@@ -1,20 +1,4 @@
 //! What happens in a run is told to the operator's command, at least once each, in order (docs/ENGINE.md §11.2).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod real;
-
-#[path = "real/allowing.rs"]
-mod allowing;
-#[path = "real/folders.rs"]
-mod folders;
-#[path = "real/short.rs"]
-mod short;
-#[path = "real/showing.rs"]
-mod showing;
-#[path = "real/speaking.rs"]
-mod speaking;
-#[path = "real/starting.rs"]
-mod starting;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use real::Stage;
+use crate::program::scripts::SHORT;
+use crate::real::Stage;
 use serde_json::Value;
 use tiller::domain::id::Seq;
 use tiller::domain::limits;
@@ -148,7 +133,7 @@ fn what_was_recorded_and_not_told_is_told_after_a_kill() {
         let stage = Stage::new();
         keeping(&stage);
         let mut command = stage.tiller(&["run", "do it", "--plain", "--model", &stage.model(SCRIPT)]);
-        let killed = real::said(command.env("TILLER_FAULT", point).spawn().unwrap());
+        let killed = crate::real::said(command.env("TILLER_FAULT", point).spawn().unwrap());
         assert_eq!(killed.code, -9, "{point}: {killed}");
         let id = stage.ids()[0].clone();
         stage.ask(&["resume", &id, "--plain"]).check(10, &["tiller approve"]);
@@ -248,7 +233,7 @@ fn a_run_that_goes_is_told_of_first() {
         let stage = Stage::new();
         keeping(&stage);
         let block = stage.write("block", "");
-        stage.run(short::SHORT).check(0, &["was not told all that happened: it ended with exit status 1"]);
+        stage.run(SHORT).check(0, &["was not told all that happened: it ended with exit status 1"]);
         let id = stage.ids()[0].clone();
         let due = due(&stage, &id);
         assert_eq!(told(&stage), Vec::<Value>::new());
@@ -258,8 +243,8 @@ fn a_run_that_goes_is_told_of_first() {
                 let config = fs::read_to_string(stage.path("config/tiller/tiller.toml")).unwrap();
                 stage.write("config/tiller/tiller.toml", &format!("[keep]\nruns = 1\n{config}"));
                 // The newer one is kept, and the start after it finds that the older one is due.
-                stage.run(short::SHORT);
-                stage.run(short::SHORT);
+                stage.run(SHORT);
+                stage.run(SHORT);
                 stage.write("config/tiller/tiller.toml", &config);
             }
         };
@@ -279,7 +264,7 @@ fn what_can_not_be_told_of_a_run_that_must_go_is_said() {
     let stage = Stage::new();
     keeping(&stage);
     stage.write("block", "");
-    stage.run(short::SHORT).check(0, &[]);
+    stage.run(SHORT).check(0, &[]);
     let id = stage.ids()[0].clone();
     let sentence = "the command of notify.command was not told all that happened in it: it ended with exit status 1";
     stage.ask(&["remove", &id, "--yes"]).check(0, &["is removed", sentence]);
@@ -291,7 +276,7 @@ fn a_program_that_is_not_there_is_called_that() {
     let stage = Stage::new();
     stage.write("config/tiller/tiller.toml", "[notify]\ncommand = ['/no/such/program']\n");
     let sentence = "was not told all that happened: /no/such/program can't be started (No such file or directory)";
-    stage.run(short::SHORT).check(0, &[sentence]);
+    stage.run(SHORT).check(0, &[sentence]);
 }
 
 #[tokio::test]

@@ -1,15 +1,6 @@
 //! A quarter of an hour of the real program with everything as slow as it may be: a provider that takes 119 s to begin
-//! and 59 s between two scraps, and a tool of 110 s. Only in the slow suite: `TILLER_SLOW=1 cargo test --test soak`.
+//! and 59 s between two scraps, and a tool of 110 s. Only in the slow suite: `TILLER_SLOW=1 cargo test --test program soak`.
 //! Three hours on a clock of its own are in `tests/engine/soak.rs`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
-
-mod real;
-mod wire;
-
-#[path = "real/allowing.rs"]
-mod allowing;
-#[path = "real/showing.rs"]
-mod showing;
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -20,10 +11,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use std::time::Instant;
 
-use real::Stage;
+use crate::real::Stage;
+use crate::wire::read_request;
 use serde_json::Value;
 use serde_json::json;
-use wire::read_request;
 
 /// Scraps of each reply.
 const SCRAPS: [u32; 2] = [5, 5];

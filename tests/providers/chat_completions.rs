@@ -1,9 +1,6 @@
 //! The chat-completions adapter against the streams in `fixtures/streams`, which have the shapes that servers are known
 //! to send, cut at every byte; and against servers that answer, refuse, hang and break off. The servers are a few lines of our own on a loopback port: what matters is each byte and when
 //! it comes.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod wire;
 
 use std::io::ErrorKind;
 use std::io::Read;
@@ -14,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use std::time::Instant;
 
+use crate::wire::read_request;
 use secrecy::SecretString;
 use serde_json::Value;
 use tiller::domain::id::CallId;
@@ -48,7 +46,6 @@ use tiller::model::openai::decode::Fault;
 use tokio::sync::broadcast;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-use wire::read_request;
 
 // --- streams ---
 

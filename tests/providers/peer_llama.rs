@@ -5,7 +5,6 @@
 //! - `TILLER_TEST_LLAMA_DIR` is a directory with a `.gguf` file, and Python can import the module `xllamacpp`.
 //!
 //! Nothing is asserted about what the model says.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::path::Path;
 use std::process::Child;

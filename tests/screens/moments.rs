@@ -1,28 +1,13 @@
 //! Screens: a journal in, text out. `INSTA_UPDATE=always cargo test --test screens` writes the snapshots anew; each
 //! must then be read by a person.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-#[path = "screens/keys.rs"]
-mod keys;
-#[path = "screens/pty.rs"]
-mod pty;
-#[path = "screens/put_away.rs"]
-mod put_away;
-#[path = "screens/sizes.rs"]
-mod sizes;
-#[path = "screens/states.rs"]
-mod states;
-#[path = "screens/story.rs"]
-mod story;
-
+use crate::screens::story::Show;
+use crate::screens::story::Story;
+use crate::screens::story::terms;
 use crossterm::event::KeyCode;
 use crossterm::event::KeyModifiers;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use story::Show;
-use story::Story;
-use story::terms;
 use tiller::domain::approval::By;
 use tiller::domain::approval::Decision;
 use tiller::domain::budget::Axis;
@@ -464,7 +449,7 @@ fn check_list(name: &str, runs: &[Listed], prepare: impl Fn(&mut List)) {
                 runs::draw(frame, &list);
             })
             .unwrap();
-        insta::assert_snapshot!(format!("{name}_{}x{}", size.0, size.1), story::text_of(&terminal));
+        insta::assert_snapshot!(format!("{name}_{}x{}", size.0, size.1), crate::screens::story::text_of(&terminal));
     }
 }
 

@@ -20,16 +20,15 @@ use tiller::domain::text::sha256_hex;
 use tiller::store::StoreError;
 use tiller::store::transfer;
 
-use crate::golden::folder;
-use crate::golden::golden;
-use crate::golden::home;
-use crate::golden::names;
-use crate::golden::read;
-use crate::life::Crash;
-use crate::life::Length;
-use crate::life::Life;
-use crate::life::Sabotage;
-use crate::real;
+use crate::simulation::golden::folder;
+use crate::simulation::golden::golden;
+use crate::simulation::golden::home;
+use crate::simulation::golden::names;
+use crate::simulation::golden::read;
+use crate::simulation::life::Crash;
+use crate::simulation::life::Length;
+use crate::simulation::life::Life;
+use crate::simulation::life::Sabotage;
 
 /// What must stay the same of a folded run, in words.
 fn tell(run: &Run, records: &[Record]) -> String {
@@ -164,7 +163,7 @@ async fn keep(name: &str, number: u8, records: &[Record]) {
 
 /// A rehearsal played by the real program until it stops in this way, without the name of this machine.
 fn rehearsed(until: impl Fn(&serde_json::Value) -> bool) -> Vec<Record> {
-    let stage = real::Stage::new();
+    let stage = crate::real::Stage::new();
     stage.ask(&["rehearse", "--plain", "--script", &stage.fast_rehearsal()]);
     for _ in 0..40 {
         let shown = stage.show();
@@ -172,7 +171,10 @@ fn rehearsed(until: impl Fn(&serde_json::Value) -> bool) -> Vec<Record> {
             break;
         }
         match shown.pointer("/waiting/0/digest").and_then(|digest| digest.as_str()) {
-            Some(_) => stage.allow(),
+            Some(digest) => {
+                let call = shown["waiting"][0]["call"].as_str().unwrap();
+                stage.ask(&["approve", &stage.ids()[0], call, digest]).check(0, &["recorded"]);
+            }
             None => drop(stage.ask(&["answer", &stage.ids()[0], "as you think best"])),
         }
         stage.ask(&["resume", "--last", "--plain"]);

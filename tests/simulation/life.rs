@@ -30,13 +30,13 @@ use tiller::machine::effect::Effect;
 use tiller::machine::turn;
 
 use crate::chance::Chance;
-use crate::checker::Checker;
-use crate::kind::Kind;
-use crate::kind::terms;
-use crate::operator::Operator;
-use crate::sabotage;
-use crate::speaker;
-use crate::world::World;
+use crate::simulation::checker::Checker;
+use crate::simulation::kind::Kind;
+use crate::simulation::kind::terms;
+use crate::simulation::operator::Operator;
+use crate::simulation::sabotage;
+use crate::simulation::speaker;
+use crate::simulation::world::World;
 
 /// When the process is killed.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use tiller::domain::id::Seq;
 use tiller::domain::money::MicroUsd;
 use tiller::domain::run::Run;
 
-use crate::life::Sabotage;
+use crate::simulation::life::Sabotage;
 
 /// The batch as the sabotage has it, if it changes batches; numbered without a gap again.
 pub fn rewrite(sabotage: Sabotage, records: &[Record]) -> Option<Vec<Record>> {

@@ -19,13 +19,13 @@ use tiller::machine;
 use tiller::store::Journal;
 use tiller::store::place::Home;
 
-use crate::golden::golden;
-use crate::golden::home;
-use crate::golden::names;
-use crate::life::Crash;
-use crate::life::Length;
-use crate::life::Life;
-use crate::life::Sabotage;
+use crate::simulation::golden::golden;
+use crate::simulation::golden::home;
+use crate::simulation::golden::names;
+use crate::simulation::life::Crash;
+use crate::simulation::life::Length;
+use crate::simulation::life::Life;
+use crate::simulation::life::Sabotage;
 
 /// The run that a snapshot as it is stored gives, with its texts from these records.
 fn restored(id: &RunId, stored: &str, records: &[Record]) -> Result<Run, String> {

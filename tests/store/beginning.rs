@@ -1,5 +1,4 @@
 //! How a run begins.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use tiller::domain::budget::Limits;
 use tiller::domain::event::Event;
@@ -10,7 +9,7 @@ use tiller::domain::terms::Goal;
 use tiller::domain::terms::Terms;
 use tiller::domain::trust::Trust;
 
-use crate::records::record;
+use crate::store::records::record;
 
 /// The first record of a run.
 pub(crate) fn created(goal: &str) -> Record {

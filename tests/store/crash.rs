@@ -1,15 +1,5 @@
 //! A process that is killed while it appends, and a disk that is full: what was acknowledged is there, and what was
 //! not is there whole or not at all.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
-
-mod store_support;
-
-#[path = "store_support/beginning.rs"]
-mod beginning;
-#[path = "store_support/names.rs"]
-mod names;
-#[path = "store_support/records.rs"]
-mod records;
 
 use std::io::BufRead;
 use std::io::BufReader;
@@ -20,11 +10,11 @@ use std::process::ChildStdout;
 use std::process::Command;
 use std::process::Stdio;
 
-use beginning::created;
-use names::run_id;
-use records::noise;
-use records::said;
-use store_support::home;
+use crate::homes::home;
+use crate::homes::run_id;
+use crate::store::beginning::created;
+use crate::store::records::noise;
+use crate::store::records::said;
 use tiller::domain::event::Record;
 use tiller::domain::id::Seq;
 use tiller::store::Journal;
@@ -61,7 +51,7 @@ async fn child() {
 
 fn spawn(dir: &Path) -> (Child, BufReader<ChildStdout>) {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child", "--nocapture"])
+        .args(["--exact", "store::crash::child", "--nocapture"])
         .env(VARIABLE, dir)
         .stdout(Stdio::piped())
         .spawn()

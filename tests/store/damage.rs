@@ -1,17 +1,5 @@
 //! Damaged files: never a panic, never a wrong record, never a journal that is silently shorter than its anchor; and
 //! the files as they were found are kept.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
-
-mod store_support;
-
-#[path = "store_support/beginning.rs"]
-mod beginning;
-#[path = "store_support/names.rs"]
-mod names;
-#[path = "store_support/records.rs"]
-mod records;
-#[path = "store_support/small.rs"]
-mod small;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,11 +7,11 @@ use std::path::PathBuf;
 use std::sync::Once;
 use std::time::Duration;
 
-use names::run_id;
-use records::noise;
-use records::said;
-use small::small_run;
-use store_support::home;
+use crate::homes::home;
+use crate::homes::run_id;
+use crate::store::records::noise;
+use crate::store::records::said;
+use crate::store::small::small_run;
 use tiller::domain::event::Record;
 use tiller::domain::summary::Listed;
 use tiller::store::Journal;
@@ -36,7 +24,7 @@ const COUNT: u64 = 38;
 const SYNCED: u64 = 31;
 
 /// The panics of sled are expected here, and would drown what a failing test says.
-fn quiet() {
+pub(crate) fn quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let usual = std::panic::take_hook();

@@ -1,5 +1,4 @@
 //! Records of any size.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use tiller::domain::command::Policy;
 use tiller::domain::event::Event;

@@ -1,18 +1,13 @@
 //! Journals looked at in a copy, proven, and mended: nothing that was found is ever lost by it.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod store_support;
-
-#[path = "store_support/records.rs"]
-mod records;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 
-use records::noise;
-use records::said;
-use store_support::home;
+use crate::homes::home;
+use crate::store::damage::quiet;
+use crate::store::records::noise;
+use crate::store::records::said;
 use tiller::domain::id::RunId;
 use tiller::domain::id::Seq;
 use tiller::store::Journal;
@@ -34,12 +29,7 @@ struct Scene {
 
 impl Scene {
     async fn new() -> Scene {
-        let usual = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            if std::thread::current().name() != Some(tiller::store::sled::THREAD) {
-                usual(panic);
-            }
-        }));
+        quiet();
         let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/journals/1-first-rehearsal.jsonl");
         let carried = transfer::read(&std::fs::read_to_string(golden).unwrap()).unwrap();
         let dir = tempfile::tempdir().unwrap();

@@ -5,10 +5,10 @@ use tiller::domain::event::Record;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
 
-use crate::beginning::created;
-use crate::records::noise;
-use crate::records::record;
-use crate::records::said;
+use crate::store::beginning::created;
+use crate::store::records::noise;
+use crate::store::records::record;
+use crate::store::records::said;
 
 /// A record after which the anchor is written.
 pub(crate) fn parked(seq: u64) -> Record {

@@ -1,9 +1,6 @@
 //! File tools against somebody who exchanges folders for links as fast as the system can: nothing outside the
 //! workspace is read or written without having been shown as outside.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod running;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 
+use crate::tools::running::call;
 use nix::fcntl::AT_FDCWD;
 use nix::fcntl::RenameFlags;
 use nix::fcntl::renameat2;
-use running::call;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::Permit;

@@ -1,9 +1,6 @@
 //! The shell and its guard, with the real program: nothing of a call outlives it, and what comes back is what ran.
 //! Every count of survivors has a control that the processes really were there.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod running;
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +10,7 @@ use std::process::Stdio;
 use std::time::Duration;
 use std::time::Instant;
 
-use running::call;
+use crate::tools::running::call;
 use tempfile::TempDir;
 use tiller::domain::limits;
 use tiller::domain::model::Delta;
@@ -249,7 +246,7 @@ async fn check_attacked_guard(attack: &str, first: &str) {
 /// Runs a line in a process of its own, which can be killed and which is a reaper as the program is.
 fn owner(bench: &Bench, line: &str) -> Owner {
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "the_owner_that_is_killed"])
+        .args(["--exact", "tools::shell::the_owner_that_is_killed"])
         .env(OWNER_WORKSPACE, &bench.workspace)
         .env(OWNER_LINE, line)
         .stdout(Stdio::null())

@@ -11,8 +11,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 
-use crate::power::trace::Asked;
-use crate::power::trace::Seen;
+use crate::kills::power::trace::Asked;
+use crate::kills::power::trace::Seen;
 
 /// What a disk writes whole or not at all, in bytes.
 const SECTOR: usize = 512;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::TcpListener;
 
-use crate::contents::files;
+use crate::program::stage::files;
 use crate::real::Stage;
 use crate::real::said;
 use crate::wire::read_request;

@@ -6,10 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::SHORT;
-use crate::contents::files;
+use crate::program::scripts::SHORT;
+use crate::program::scripts::shell;
+use crate::program::stage::files;
 use crate::real::Stage;
-use crate::shell;
 
 /// A small file system of its own, or the reason why there is none.
 struct Disk {

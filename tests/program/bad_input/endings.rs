@@ -8,12 +8,12 @@ use nix::sys::signal::Signal;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
-use crate::alive::is_alive;
+use crate::program::scripts::shell;
+use crate::program::stage::is_alive;
 use crate::real::Stage;
 use crate::real::ends;
 use crate::real::said;
 use crate::real::until;
-use crate::shell;
 
 /// Ends a process with a signal while a call runs.
 fn check_signal(signal: Signal, number: u32) {
@@ -72,8 +72,11 @@ fn killed() {
 #[test]
 fn a_reader_that_goes_away() {
     let stage = Stage::new();
-    let model =
-        stage.model(&crate::SHORT.replacen("text = \"a plan\"", "text = \"- a plan\\n\"\nrepeat_text = 40000", 1));
+    let model = stage.model(&crate::program::scripts::SHORT.replacen(
+        "text = \"a plan\"",
+        "text = \"- a plan\\n\"\nrepeat_text = 40000",
+        1,
+    ));
     for form in ["--plain", "--json"] {
         let mut child = stage.tiller(&["run", "g", form, "--model", &model]).spawn().unwrap();
         let mut line = String::new();
@@ -94,7 +97,7 @@ fn a_reader_that_goes_away() {
 #[test]
 fn nobody_reads_a_list() {
     let stage = Stage::new();
-    stage.run(crate::SHORT).check(0, &[]);
+    stage.run(crate::program::scripts::SHORT).check(0, &[]);
     for words in [&["runs"][..], &["runs", "--json"], &["--help"], &["show", &stage.ids()[0]]] {
         let mut child = stage.tiller(words).spawn().unwrap();
         drop(child.stdout.take());
@@ -108,7 +111,7 @@ fn a_level_of_the_log_that_is_none() {
     let stage = Stage::new();
     let level = std::os::unix::ffi::OsStrExt::from_bytes(b"\xff".as_slice());
     for level in [std::ffi::OsStr::new("bogus"), level] {
-        let model = stage.model(crate::SHORT);
+        let model = stage.model(crate::program::scripts::SHORT);
         let mut command = stage.tiller(&["run", "g", "--plain", "--model", &model]);
         let told = said(command.env("TILLER_LOG", level).spawn().unwrap());
         told.check(0, &["TILLER_LOG is none of off, error", "nothing is logged; set one of them", "[completed]"]);
@@ -140,7 +143,11 @@ fn check_chain(stage: &Stage, code: i32, told: &crate::real::Said, chain: &[&str
 #[test]
 fn s_60_the_end_is_told_by_whoever_made_it() {
     let broken = "{ class = \"stream_broken\", text = \"gone\" }, ".repeat(3);
-    let script = crate::SHORT.replacen("name = \"plan\"", &format!("name = \"plan\"\nerrors = [ {broken} ]"), 1);
+    let script = crate::program::scripts::SHORT.replacen(
+        "name = \"plan\"",
+        &format!("name = \"plan\"\nerrors = [ {broken} ]"),
+        1,
+    );
     let stage = Stage::new();
     let child = stage.tiller(&["run", "g", "--plain", "--model", &stage.model(&script)]).spawn().unwrap();
     // It stays to try again later; so it is ended, which is not why the run is parked.

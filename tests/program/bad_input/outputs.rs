@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use crate::SHORT;
-use crate::contents::files;
+use crate::program::scripts::SHORT;
+use crate::program::scripts::shell;
+use crate::program::stage::files;
 use crate::real::Said;
 use crate::real::Stage;
-use crate::shell;
 
 /// A script that plans and then asks for these calls, step by step, and claims.
 fn asking(steps: &[&str]) -> String {

@@ -5,14 +5,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::SHORT;
-use crate::alive::is_alive;
-use crate::contents::files;
+use crate::program::scripts::SHORT;
+use crate::program::scripts::shell;
+use crate::program::stage::files;
+use crate::program::stage::is_alive;
 use crate::real::Said;
 use crate::real::Stage;
 use crate::real::ends;
 use crate::real::until;
-use crate::shell;
 
 /// Two runs that ended, the one to be spoiled first.
 fn two_runs() -> (Stage, String, String) {

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use crate::SHORT;
+use crate::program::scripts::SHORT;
 use crate::real::Said;
 use crate::real::Stage;
 use crate::real::said;

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use crate::ARMED;
-use crate::CTRL_C;
-use crate::CTRL_G;
-use crate::CTRL_Z;
-use crate::ENTER;
-use crate::ESC;
-use crate::alive::is_alive;
-use crate::armed;
-use crate::decide;
-use crate::leave;
-use crate::pty::Pty;
+use crate::program::scripts::shell;
+use crate::program::stage::is_alive;
+use crate::program::terminal::ARMED;
+use crate::program::terminal::CTRL_C;
+use crate::program::terminal::CTRL_G;
+use crate::program::terminal::CTRL_Z;
+use crate::program::terminal::ENTER;
+use crate::program::terminal::ESC;
+use crate::program::terminal::armed;
+use crate::program::terminal::decide;
+use crate::program::terminal::leave;
+use crate::program::terminal::pty::Pty;
 use crate::real::Stage;
 use crate::real::until;
-use crate::shell;
 
 fn start(stage: &Stage, script: &str) -> Pty {
     Pty::tiller(stage, (120, 36), &["do it", "--model", &stage.model(script)])

@@ -1,33 +1,11 @@
 //! The real program in a real terminal, played by keys: a whole rehearsal, the ways out, and what no key may do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-mod real;
-
-#[path = "real/alive.rs"]
-mod alive;
-#[path = "real/commands.rs"]
-mod commands;
-#[path = "real/folders.rs"]
-mod folders;
-#[path = "real/rehearsing.rs"]
-mod rehearsing;
-#[path = "real/short.rs"]
-mod short;
-#[path = "real/showing.rs"]
-mod showing;
-#[path = "real/speaking.rs"]
-mod speaking;
-#[path = "terminal/keys.rs"]
 mod keys;
-#[path = "terminal/pty.rs"]
 mod pty;
-#[path = "terminal/rehearsal.rs"]
 mod rehearsal;
-#[path = "terminal/ways_out.rs"]
 mod ways_out;
 
-use commands::shell;
-use pty::Pty;
+use crate::program::terminal::pty::Pty;
 
 const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";

@@ -1,11 +1,11 @@
 //! A rehearsal from the first key to its verified end.
 
-use crate::CTRL_G;
-use crate::ENTER;
-use crate::armed;
-use crate::decide;
-use crate::leave;
-use crate::pty::Pty;
+use crate::program::terminal::CTRL_G;
+use crate::program::terminal::ENTER;
+use crate::program::terminal::armed;
+use crate::program::terminal::decide;
+use crate::program::terminal::leave;
+use crate::program::terminal::pty::Pty;
 use crate::real::Stage;
 
 /// Plays to the question: one allowed for the run, one denied with words, one denied, two allowed.

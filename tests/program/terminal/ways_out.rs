@@ -8,18 +8,18 @@ use nix::sys::signal::Signal;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
-use crate::CTRL_D;
-use crate::CTRL_G;
-use crate::ENTER;
-use crate::ESC;
-use crate::F6;
-use crate::alive::is_alive;
-use crate::decide;
-use crate::leave;
-use crate::pty::Pty;
+use crate::program::scripts::shell;
+use crate::program::stage::is_alive;
+use crate::program::terminal::CTRL_D;
+use crate::program::terminal::CTRL_G;
+use crate::program::terminal::ENTER;
+use crate::program::terminal::ESC;
+use crate::program::terminal::F6;
+use crate::program::terminal::decide;
+use crate::program::terminal::leave;
+use crate::program::terminal::pty::Pty;
 use crate::real::Stage;
 use crate::real::until;
-use crate::shell;
 
 /// A run whose call is running, on the screen.
 fn running(stage: &Stage, number: u32) -> (Pty, String) {
