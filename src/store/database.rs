@@ -390,7 +390,8 @@ impl Database {
             values.push(entry?.1.to_vec());
         }
         let snapshot = snaps::decode(&values, at).map_err(unfit)?;
-        let event = |seq| self.json(seq).ok().flatten().and_then(|json| codec::event(&json).ok());
+        let mut walk = Walk { database: self, values: self.journal.iter(), held: None };
+        let event = |seq| walk.json(seq).ok().flatten().and_then(|json| codec::event(&json).ok());
         let restored = snapshot.restore(run, event).map_err(unfit)?;
         restored.check().map_err(|broken| unfit(broken.to_string()))?;
         Ok((restored, at, values.iter().map(Vec::len).sum()))
@@ -460,6 +461,38 @@ impl Database {
             }
         }
         Ok(())
+    }
+}
+
+/// Reads records one by one whose positions mostly ascend, as those that a snapshot names. To go on from the last one is
+/// far cheaper than to look each of them up.
+struct Walk<'a> {
+    database: &'a Database,
+    /// The values behind the held one.
+    values: sled::Iter,
+    /// The value that was read last, with the position of its first record.
+    held: Option<(Seq, IVec)>,
+}
+
+impl Walk<'_> {
+    /// So many values are passed over before a record is looked up.
+    const STEPS_MAX: usize = 16;
+
+    /// The JSON of the record at a position; nothing when there is none. Not guarded.
+    fn json(&mut self, seq: Seq) -> Result<Option<Vec<u8>>, Fault> {
+        for _ in 0..Walk::STEPS_MAX {
+            let Some((first, value)) = self.held.as_ref().filter(|(first, _)| *first <= seq) else { break };
+            let number = usize::try_from(seq.0 - first.0).unwrap_or(usize::MAX);
+            if let Some(line) = values::lines(value).nth(number) {
+                return self.database.whole(line, seq).map(Some);
+            }
+            let Some((key, value)) = self.values.next().transpose()? else { return Ok(None) };
+            self.held = Some((position(&key)?, value));
+        }
+        let Some((first, value)) = self.database.holding(seq)? else { return Ok(None) };
+        self.values = self.database.journal.range(first.next().0.to_be_bytes()..);
+        self.held = Some((first, value));
+        self.json(seq)
     }
 }
 
