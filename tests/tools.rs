@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod tools {
+    mod checks;
     mod files;
     mod running;
     mod shell;
