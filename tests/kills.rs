@@ -5,6 +5,7 @@
 
 mod chance;
 mod real;
+mod skip;
 mod wire;
 
 mod kills {

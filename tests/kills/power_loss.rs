@@ -25,6 +25,7 @@ use crate::kills::power::trace::Seen;
 use crate::kills::script;
 use crate::real;
 use crate::real::Stage;
+use crate::skip::skip;
 use serde_json::Value;
 use tiller::domain::event::Record;
 use tiller::domain::run::Run;
@@ -45,7 +46,7 @@ fn seed() -> u64 {
 fn can_watch() -> bool {
     let why = trace::unavailable();
     if let Some(why) = &why {
-        println!("skipped: {why}");
+        skip(why);
     }
     why.is_none()
 }

@@ -12,6 +12,7 @@ use std::process::Stdio;
 
 use crate::homes::home;
 use crate::homes::run_id;
+use crate::skip::skip;
 use crate::store::beginning::created;
 use crate::store::records::noise;
 use crate::store::records::said;
@@ -120,8 +121,7 @@ impl Drop for SmallDisk {
 async fn a_full_disk_stops_a_run_and_a_freed_one_lets_it_go_on() {
     let dir = tempfile::tempdir().unwrap();
     let Some(_disk) = SmallDisk::mount(dir.path()) else {
-        println!("skipped: a small file system can't be mounted here (it takes root)");
-        return;
+        return skip("a small file system can't be mounted here (it takes root)");
     };
     let ballast = dir.path().join("ballast");
     std::fs::write(&ballast, vec![1; 72 << 20]).unwrap();

@@ -10,32 +10,25 @@ use crate::program::scripts::SHORT;
 use crate::program::scripts::shell;
 use crate::program::stage::files;
 use crate::real::Stage;
+use crate::skip::skip;
 
-/// A small file system of its own, or the reason why there is none.
+/// A small file system of its own.
 struct Disk {
     dir: tempfile::TempDir,
 }
 
 impl Disk {
     fn mount() -> Option<Disk> {
-        if !nix::unistd::geteuid().is_root() {
-            println!("skipped: only root can mount a small disk");
-            return None;
-        }
         let dir = tempfile::tempdir().unwrap();
         let mounted =
             Command::new("mount").args(["-t", "tmpfs", "-o", "size=24m,mode=700", "tmpfs"]).arg(dir.path()).output();
-        match mounted {
-            Ok(output) if output.status.success() => Some(Disk { dir }),
-            Ok(output) => {
-                println!("skipped: a small disk can't be mounted here: {}", String::from_utf8_lossy(&output.stderr));
-                None
-            }
-            Err(error) => {
-                println!("skipped: mount can't be run: {error}");
-                None
-            }
-        }
+        let why = match mounted {
+            Ok(output) if output.status.success() => return Some(Disk { dir }),
+            Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+            Err(error) => error.to_string(),
+        };
+        skip(&format!("a small disk can't be mounted (it takes root): {why}"));
+        None
     }
 
     fn stage(&self) -> Stage {
