@@ -1,5 +1,8 @@
 //! An iteration costs what is new in it, however long the run has been: bytes, commits and memory are
-//! counted, not timed.
+//! counted, not timed. What snapshots write is not: how often there is one and what it holds is the store's
+//! (`tests/simulation/snapshots.rs`), and what an open run holds is counted here.
+//!
+//! A program of its own, because it counts what its whole process asks the allocator for.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
 mod steady;
@@ -21,7 +24,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// What is allocated is counted for the whole program, so one test at a time counts.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
-/// Iterations that are looked at around each place, so that a snapshot now and then counts in both.
+/// Iterations that are looked at around each place, so that a long one, in which much is pruned, counts in both.
 const AROUND: usize = 16;
 
 /// Bytes and commits of so many iterations.
