@@ -4,6 +4,7 @@
 
 mod homes;
 mod real;
+mod skip;
 mod wire;
 
 mod program {
@@ -12,6 +13,7 @@ mod program {
     mod bad_input;
     mod branch;
     mod cli;
+    mod commands;
     mod config;
     mod headless;
     mod keeping;

@@ -19,6 +19,7 @@ use tiller::machine;
 use tiller::store::Journal;
 use tiller::store::place::Home;
 
+use crate::real::until;
 use crate::simulation::golden::golden;
 use crate::simulation::golden::home;
 use crate::simulation::golden::names;
@@ -234,7 +235,8 @@ impl Scene {
     }
 
     fn edit(&self, change: impl FnOnce(&sled::Tree)) {
-        let db = sled::open(self.home.run_dir(&self.id).join("store")).unwrap();
+        // A database that was just closed may be locked for a moment, until its last thread has ended.
+        let db = until("the lock of the store", || sled::open(self.home.run_dir(&self.id).join("store")).ok());
         change(&db.open_tree("snap").unwrap());
         db.flush().unwrap();
     }

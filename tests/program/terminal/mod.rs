@@ -1,6 +1,7 @@
 //! The real program in a real terminal, played by keys: a whole rehearsal, the ways out, and what no key may do.
 
 mod keys;
+mod opening;
 mod pty;
 mod rehearsal;
 mod ways_out;
