@@ -19,4 +19,7 @@ mod simulation {
     mod snapshots;
     mod speaker;
     mod world;
+    mod client;
+    mod flying;
+    mod making;
 }

@@ -42,7 +42,7 @@ impl Output {
                 self.take(*first, &mut fresh);
                 rest = others;
             } else {
-                self.line.extend_from_slice(plain);
+                self.add(plain, &mut fresh);
                 rest = special;
             }
             self.cut(&mut fresh);
@@ -71,14 +71,27 @@ impl Output {
         format!("{first}\n[… {missing} bytes left out …]\n{last}")
     }
 
-    /// How many bytes at the start need no thought: they go on with the line as it is.
+    /// How many bytes at the start need no thought: they go on with the line as it is, or end it and begin others. No
+    /// more than one unfinished line may hold.
     fn plain(&self, bytes: &[u8]) -> usize {
         if self.returned || !self.sequence.is_empty() {
             return 0;
         }
         let room = limits::SCRAP_MAX_BYTES.saturating_sub(self.line.len()).min(bytes.len());
-        let special = bytes.iter().take(room).position(|byte| matches!(*byte, b'\n' | b'\r' | ESCAPE));
+        let special = bytes.iter().take(room).position(|byte| matches!(*byte, b'\r' | ESCAPE));
         special.unwrap_or(room)
+    }
+
+    /// Takes bytes that need no thought. All lines that they end are kept at once: output is often nothing but short
+    /// lines.
+    fn add(&mut self, plain: &[u8], fresh: &mut String) {
+        self.line.extend_from_slice(plain);
+        if let Some(last) = plain.iter().rposition(|byte| *byte == b'\n') {
+            let unfinished = plain.len() - last - 1;
+            let rest = self.line.split_off(self.line.len() - unfinished);
+            let lines = mem::replace(&mut self.line, rest);
+            self.keep(&lines, fresh);
+        }
     }
 
     fn take(&mut self, byte: u8, fresh: &mut String) {
@@ -172,6 +185,7 @@ mod tests {
         check(b"", "");
         check(b"one\ntwo", "one\ntwo");
         check(b"one\r\ntwo\r\r\n", "one\ntwo\n");
+        check(b"a\n\nb\nc\rd\ne\x1b[K\nf\ng", "a\n\nb\nd\ne\nf\ng");
         check("aé漢🙂".as_bytes(), "aé漢🙂");
         check(b"caf\xe9 \xff\0!", "caf\u{fffd} \u{fffd}\u{fffd}!");
         check(b"\x1b[1;31mred\x1b[0m \x1b[Kx", "red x");
@@ -197,6 +211,15 @@ mod tests {
         let mut output = Output::default();
         output.feed(b"\x1b[");
         assert_eq!(output.feed(&[b'1'; 100_000]).len() + output.finish().len(), 100_002);
+    }
+
+    #[test]
+    fn many_short_lines_and_a_long_one_are_the_same_however_they_come() {
+        let short = "y\n".repeat(20_000);
+        check(short.as_bytes(), &short);
+        // What was given of a long line is not taken back when the line is written over.
+        let long = format!("{}\n{}\rz\n", "y\n".repeat(3_000), "x".repeat(limits::SCRAP_MAX_BYTES + 10));
+        check(long.as_bytes(), &format!("{}\n{}z\n", "y\n".repeat(3_000), "x".repeat(limits::SCRAP_MAX_BYTES)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What the operator says while the run works.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use tiller::domain::message::Message;
 use tiller::domain::run::Run;
 use tiller::domain::status::ParkReason;
 
+use crate::chance::Chance;
 use crate::engine::stage::Lines;
 use crate::engine::stage::Manner;
 use crate::engine::stage::done;
@@ -29,19 +31,24 @@ use crate::engine::stage::staged;
 
 #[tokio::test(start_paused = true)]
 async fn s_39_a_word_around_the_close_of_an_iteration_starts_one_next_iteration_and_is_told_once() {
-    for turn in 0..1_000_u64 {
+    let mut orders = BTreeSet::new();
+    for seed in 0..1_000 {
+        let mut chance = Chance::new(seed);
         let lines = vec![
             says("plan", &[plan()]),
             says("", &[("note", json!({"text": "on the way"}))]),
             says("", &[done(), finish()]),
             says("", &[finish()]),
         ];
-        let model = Lines { lines: Mutex::new(lines.into()), takes_ms: 10 };
+        let takes_ms = 2 + chance.below(30);
+        let model = Lines { lines: Mutex::new(lines.into()), takes_ms };
         let stage = staged(model, Manner::Ends, |_| {}, |_| {}, |world| world);
-        // A millisecond before the reply that closes the first iteration, in the same one, and after it; and in each
-        // of them at another point of the driver's turn.
-        tokio::time::sleep(Duration::from_millis(9 + turn % 3)).await;
-        for _ in 0..turn / 3 % 12 {
+        // A millisecond before the reply that closes the first iteration or the second, in the same one, and after it;
+        // and in each of them at another point of the driver's turn.
+        let close_ms = takes_ms * chance.pick(&[1, 2]);
+        tokio::time::sleep(Duration::from_millis(close_ms - 1 + chance.below(3))).await;
+        let yields = if chance.percent(70) { chance.below(12) } else { chance.below(100) };
+        for _ in 0..yields {
             tokio::task::yield_now().await;
         }
         let word = Command::Interject { text: "mind the gap".to_string(), policy: Policy::Next };
@@ -56,7 +63,10 @@ async fn s_39_a_word_around_the_close_of_an_iteration_starts_one_next_iteration_
         let place = names.iter().position(|name| *name == "interjection_delivered").unwrap();
         assert_eq!(names[place - 1], "iteration_started", "it comes with the start of an iteration");
         assert_eq!(run.transcript.entries().filter(|entry| is_word(&entry.message)).count(), 1);
+        orders.insert(names.join(" "));
     }
+    // A close and the next start are one turn: the word comes before both closes, between them, or after both.
+    assert_eq!(orders.len(), 3, "{orders:#?}");
 }
 
 fn is_word(message: &Message) -> bool {

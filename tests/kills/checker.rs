@@ -1,18 +1,23 @@
 //! What must be so whenever a run is opened again: what was acknowledged is there, no effect came more often than the
-//! operator allowed, no bill is missing, and each call has one result at most.
+//! operator allowed, no bill is missing in the run or in the ledger of all runs, and each call has one result at most.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 use tiller::domain::approval::By;
 use tiller::domain::approval::Decision;
 use tiller::domain::approval::Resolution;
+use tiller::domain::daily::Daily;
+use tiller::domain::daily::Line;
 use tiller::domain::event::Event;
 use tiller::domain::event::Record;
 use tiller::domain::id::CallId;
 use tiller::domain::message::Message;
 use tiller::domain::run::Run;
+use tiller::domain::time::Timestamp;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::Probe;
 
@@ -27,6 +32,17 @@ pub struct World {
     pub marks: BTreeMap<String, u64>,
     /// What the provider is owed.
     pub owed: u64,
+    /// What the ledger of all runs counts, where the run spends real money.
+    pub ledger: Option<Counted>,
+}
+
+/// What the ledger of all runs counts, and how that compares with the only run there is.
+#[derive(Clone, Copy, Debug)]
+pub enum Counted {
+    /// As much as the run knows of, or more: what its last process could not tell counts at its worst case.
+    AtLeast(u64),
+    /// Just as much: its last process ended by itself.
+    Exactly(u64),
 }
 
 /// What the journal has about one call.
@@ -57,6 +73,14 @@ pub fn check(records: &[Record], run: &Run, world: &World) -> Result<(), String>
     let known = run.pool.spent().0 + run.pool.reserved().map_or(0, |held| held.amount.0);
     if world.owed > known {
         return Err(format!("the provider is owed {} and the run knows of {known}", world.owed));
+    }
+    let fits = match world.ledger {
+        Some(Counted::AtLeast(counted)) => counted >= known,
+        Some(Counted::Exactly(counted)) => counted == known,
+        None => true,
+    };
+    if !fits {
+        return Err(format!("the ledger of all runs counts {:?} and the run knows of {known}", world.ledger));
     }
     let calls = calls(records);
     effects(&calls, &world.marks)?;
@@ -125,6 +149,19 @@ fn calls(records: &[Record]) -> BTreeMap<CallId, Told> {
         }
     }
     calls
+}
+
+/// What the ledger in this state directory counts: every whole line of it as it lies there, mended by nobody.
+pub fn ledger(state: &Path) -> u64 {
+    let bytes = fs::read(state.join("tiller/ledger.jsonl")).unwrap_or_default();
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+    let (mut daily, mut latest) = (Daily::default(), Timestamp(0));
+    for line in lines {
+        let line: Line = line;
+        latest = latest.max(line.at);
+        daily.take(&line);
+    }
+    daily.spent(latest).0
 }
 
 /// The mark in a text: `m1-2m`.

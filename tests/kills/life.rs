@@ -19,6 +19,7 @@ use tiller::store::place::Home;
 
 use crate::chance::Chance;
 use crate::kills::checker;
+use crate::kills::checker::Counted;
 use crate::kills::checker::World;
 use crate::kills::process;
 use crate::kills::process::Kill;
@@ -126,6 +127,15 @@ enum Mood {
     Plain(Option<String>),
 }
 
+/// What the model of a plain life says.
+#[derive(Clone, Copy, Debug)]
+pub enum Script {
+    /// Something of everything.
+    Fixed,
+    /// By chance, from this seed.
+    Drawn(u64),
+}
+
 pub struct Life {
     mood: Mood,
     chance: Chance,
@@ -136,6 +146,8 @@ pub struct Life {
     orders: (u64, u64),
     tally: Tally,
     told: Vec<String>,
+    /// Whether the last process that turned the loop ended by itself.
+    ended: bool,
     /// The journal when it was looked at last.
     last: Option<(Vec<Record>, Run)>,
 }
@@ -148,9 +160,13 @@ impl Life {
         Life::of(chance, steps, has_provider, Mood::Whims)
     }
 
-    /// The same life each time, but for one kill at this fault.
-    pub fn plain(fault: Option<String>) -> Life {
-        Life::of(Chance::new(0), script::fixed(), false, Mood::Plain(fault))
+    /// The same life each time, by this script, but for one kill at this fault.
+    pub fn plain(script: Script, fault: Option<String>) -> Life {
+        let steps = match script {
+            Script::Fixed => script::fixed(),
+            Script::Drawn(seed) => script::steps(&mut Chance::new(seed)),
+        };
+        Life::of(Chance::new(0), steps, false, Mood::Plain(fault))
     }
 
     fn of(chance: Chance, steps: Vec<Step>, has_provider: bool, mood: Mood) -> Life {
@@ -168,8 +184,8 @@ impl Life {
             None
         };
         let (acknowledged, orders, told) = (BTreeMap::new(), (0, 0), Vec::new());
-        let (tally, last) = (Tally::default(), None);
-        Life { mood, chance, stage, provider, start, acknowledged, orders, tally, told, last }
+        let (tally, ended, last) = (Tally::default(), false, None);
+        Life { mood, chance, stage, provider, start, acknowledged, orders, tally, told, ended, last }
     }
 
     /// Plays it to its end. The error says what did not hold, and how the life went until then.
@@ -219,6 +235,7 @@ impl Life {
         let ended = process::run(self.stage.tiller(&words), &kill)?;
         self.told.push(format!("{} {kill:?}: {:?}, {} lines", words[0], ended.code, ended.lines.len()));
         self.count(&kill, ended.was_killed());
+        self.ended = !ended.was_killed();
         for line in &ended.lines {
             let record: Value = serde_json::from_str(line).map_err(|error| format!("{error}: {line}"))?;
             let seq = record["seq"].as_u64().ok_or_else(|| format!("a line without a number: {line}"))?;
@@ -271,7 +288,10 @@ impl Life {
 
     fn world(&self) -> World {
         let owed = self.provider.as_ref().map_or(0, Provider::owed);
-        World { acknowledged: self.acknowledged.clone(), orders: self.orders, marks: self.marks(), owed }
+        let counted = checker::ledger(&self.stage.path("state"));
+        let counted = if self.ended { Counted::Exactly(counted) } else { Counted::AtLeast(counted) };
+        let ledger = self.provider.as_ref().map(|_| counted);
+        World { acknowledged: self.acknowledged.clone(), orders: self.orders, marks: self.marks(), owed, ledger }
     }
 
     /// How often each mark is in the world.

@@ -14,6 +14,7 @@ use std::process::Stdio;
 
 use crate::chance::Chance;
 use crate::kills::checker;
+use crate::kills::checker::Counted;
 use crate::kills::checker::World;
 use crate::kills::life::records;
 use crate::kills::life::run_id;
@@ -22,6 +23,7 @@ use crate::kills::power::disk::Unsynced;
 use crate::kills::power::trace;
 use crate::kills::power::trace::Asked;
 use crate::kills::power::trace::Seen;
+use crate::kills::provider::Provider;
 use crate::kills::script;
 use crate::real;
 use crate::real::Stage;
@@ -106,6 +108,9 @@ struct Watched {
     acknowledged: BTreeMap<u64, Value>,
     marks: BTreeMap<String, u64>,
     orders: u64,
+    /// Who sends bills, where the run spends real money; and what was owed before the process that is played.
+    provider: Option<Provider>,
+    owed: u64,
     chance: Chance,
     cuts: u64,
     /// Cuts at which bytes that were written are not on the disk.
@@ -113,20 +118,26 @@ struct Watched {
 }
 
 impl Watched {
-    fn new(seed: u64) -> Watched {
+    fn new(seed: u64, spends: bool) -> Watched {
         let mut chance = Chance::new(seed);
         let stage = Stage::new();
         stage.write(&format!("work/{}", script::EDITED), "marks:\n");
-        stage.write("script.toml", &script::toml(&script::steps(&mut chance)));
+        let steps = script::steps(&mut chance);
+        stage.write("script.toml", &script::toml(&steps));
+        let provider = spends.then(|| Provider::start(steps));
+        if let Some(provider) = &provider {
+            stage.write("config/tiller/tiller.toml", &provider.configuration());
+        }
         let out = stage.path("out");
         let (acknowledged, marks) = (BTreeMap::new(), BTreeMap::new());
-        Watched { stage, out, acknowledged, marks, orders: 0, chance, cuts: 0, losing: 0 }
+        Watched { stage, out, acknowledged, marks, orders: 0, provider, owed: 0, chance, cuts: 0, losing: 0 }
     }
 
     /// Plays the run to its end; after each process, the power is cut at moments of it.
     fn play(&mut self) {
-        let model = format!("scripted/{}", self.stage.path("script.toml").display());
-        self.process(&["run", "leave marks", "--json", "--budget", "40", "--check", "true", "--model", &model], false);
+        let scripted = format!("scripted/{}", self.stage.path("script.toml").display());
+        let model = if self.provider.is_some() { "near/m" } else { &scripted };
+        self.process(&["run", "leave marks", "--json", "--budget", "40", "--check", "true", "--model", model], false);
         let id = self.stage.ids()[0].clone();
         for _ in 0..30 {
             let shown = self.stage.show();
@@ -179,7 +190,7 @@ impl Watched {
             }
         }
         let orders = (self.orders + answered, self.orders + u64::from(is_order));
-        World { acknowledged, orders, marks, owed: 0 }
+        World { acknowledged, orders, marks, owed: self.owed, ledger: None }
     }
 
     fn take(&mut self, seen: &[Seen], is_order: bool) {
@@ -187,6 +198,7 @@ impl Watched {
         self.acknowledged = world.acknowledged;
         self.marks = world.marks;
         self.orders = world.orders.0;
+        self.owed = self.provider.as_ref().map_or(0, Provider::owed);
     }
 
     /// The power is cut after these calls.
@@ -196,7 +208,7 @@ impl Watched {
             disk.play(one).unwrap();
         }
         self.cuts += 1;
-        let world = self.world(seen, is_order);
+        let mut world = self.world(seen, is_order);
         let share = self.chance.below(100);
         // Where time is short, one of the two in turn.
         let ways: Vec<bool> = if is_slow() { vec![true, false] } else { vec![self.cuts % 2 == 1] };
@@ -209,6 +221,7 @@ impl Watched {
                 disk.leave(&state, Unsynced::Chance(&mut || self.chance.percent(share)));
             }
             self.losing += u64::from(loses_all && disk.has_unsynced());
+            world.ledger = self.provider.as_ref().map(|_| Counted::AtLeast(checker::ledger(&state)));
             let held = self.opens(&state, &world);
             let what = format!("seed {}, {words:?}, cut after {} calls, all lost: {loses_all}", seed(), seen.len());
             assert!(held.is_ok(), "{what}: {}", held.unwrap_err());
@@ -250,20 +263,32 @@ fn records_follow(before: &[Record], after: &[Record]) -> Result<(), ()> {
     if after.starts_with(before) && after.len() > before.len() { Ok(()) } else { Err(()) }
 }
 
-#[test]
-fn a_power_cut_at_any_moment_loses_nothing_that_was_acknowledged() {
+/// Plays runs and cuts the power at moments of them.
+fn check(spends: bool, seeds: u64) {
     if !can_watch() {
         return;
     }
     let (mut cuts, mut losing) = (0, 0);
-    for seed in seed()..seed() + if is_slow() { 3 } else { 1 } {
-        let mut watched = Watched::new(seed);
+    for seed in seed()..seed() + seeds {
+        let mut watched = Watched::new(seed, spends);
         watched.play();
         cuts += watched.cuts;
         losing += watched.losing;
+        assert_eq!(spends, watched.owed > 0, "seed {seed}");
     }
     println!("{cuts} cuts, at {losing} of them written bytes were lost");
     assert!(cuts > 15 && losing > 5, "{cuts} cuts and {losing}");
+}
+
+#[test]
+fn a_power_cut_at_any_moment_loses_nothing_that_was_acknowledged() {
+    check(false, if is_slow() { 3 } else { 1 });
+}
+
+/// What is set aside is in the ledger of all runs, durably, before it is in the run's journal.
+#[test]
+fn a_power_cut_at_any_moment_takes_no_bill_out_of_the_ledger() {
+    check(true, 1);
 }
 
 /// Not a test by itself, and nothing without the variable: a store as a careless program has one.

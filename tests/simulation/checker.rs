@@ -14,10 +14,13 @@ use tiller::domain::id::RunId;
 use tiller::domain::message::Message;
 use tiller::domain::message::Transcript;
 use tiller::domain::run::Run;
+use tiller::domain::terms::Check;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Probe;
 use tiller::domain::trust::Trust;
 
+use crate::simulation::flying::Flying;
+use crate::simulation::flying::Work;
 use crate::simulation::world::World;
 
 /// A second reader of the journal: it folds what is new, and knows nothing of the run that lives.
@@ -37,16 +40,14 @@ impl Checker {
         Ok(Checker { folded, read: 1, allowances })
     }
 
-    /// Reads on and compares; the error says what does not hold.
-    pub fn check(&mut self, journal: &[Record], run: &Run, world: &World) -> Result<(), String> {
+    /// Reads on, and compares what the world knows with what the journal says. After every turn: a bill that was above
+    /// what the run knew is forgotten as soon as the next call is settled.
+    pub fn look(&mut self, journal: &[Record], run: &Run, world: &World) -> Result<(), String> {
         for record in journal.get(self.read..).unwrap_or_default() {
             self.folded.apply(record).map_err(|broken| broken.to_string())?;
             self.allowances.read(record);
         }
         self.read = journal.len();
-        if self.folded != *run {
-            return Err(format!("the fold of the journal differs from the live run at {}", run.seq));
-        }
         let known = run.pool.spent().0 + run.pool.reserved().map_or(0, |held| held.amount.0);
         // Where the operator goes on without counting money, there is nothing to compare.
         if world.bill > known && run.terms.model.price.is_some() {
@@ -68,6 +69,15 @@ impl Checker {
                 return Err(format!("{call} ran with arguments that are not what the operator made of them"));
             }
         }
+        Ok(())
+    }
+
+    /// Compares the whole run with what the journal folds to.
+    pub fn compare(&self, run: &Run) -> Result<(), String> {
+        if self.folded != *run {
+            let parts = differences(&self.folded, run).join(", ");
+            return Err(format!("the fold of the journal differs from the live run at {}: {parts}", run.seq));
+        }
         every_use_has_its_result(run)?;
         // Now and then, because it looks at the whole talk.
         if run.is_ended() || run.transcript.len().is_multiple_of(16) {
@@ -75,6 +85,20 @@ impl Checker {
         }
         delivered_once(run)
     }
+}
+
+/// What the run says is in flight is what is in flight.
+pub fn is_in_flight(run: &Run, flying: &[Flying]) -> Result<(), String> {
+    let model = run.model_call.map(|call| Work::Model(call.id.call));
+    // A judge is a model call, and the operator is asked: neither is work of a check.
+    let is_work =
+        |index: &usize| !matches!(run.terms.checks.get(*index), Some(Check::ModelJudge(_) | Check::OperatorConfirm(_)));
+    let check = run.running_check().filter(is_work).map(Work::Check);
+    let tools = run.running_calls().map(|call| Work::Tool(call.id));
+    let said: Vec<Work> = model.into_iter().chain(tools).chain(check).collect();
+    let mut is: Vec<Work> = flying.iter().filter_map(Flying::work).collect();
+    is.sort();
+    if said == is { Ok(()) } else { Err(format!("the run says that {said:?} is in flight, and {is:?} is")) }
 }
 
 /// How often each call may have run: once for each allow, for each operator's "run it again", and for each proof that
@@ -129,6 +153,32 @@ impl Allowances {
             _ => {}
         }
     }
+}
+
+/// The parts of two runs that differ, by name.
+fn differences(one: &Run, other: &Run) -> Vec<String> {
+    let mut names = Vec::new();
+    // The talk is stored beside the rest.
+    if one.transcript != other.transcript {
+        names.push("the talk".to_string());
+    }
+    let (one_seen, other_seen) = (&one.progress.seen, &other.progress.seen);
+    let [one, other] = [one, other].map(|run| serde_json::to_value(run).unwrap());
+    for (name, value) in one.as_object().unwrap() {
+        match value.as_object() {
+            Some(parts) => {
+                let differ = parts.iter().filter(|(part, value)| other[name].get(part) != Some(*value));
+                names.extend(differ.map(|(part, _)| format!("{name}.{part}")));
+            }
+            None if other[name] != *value => names.push(name.clone()),
+            None => {}
+        }
+    }
+    // It has no order, so it may be written in another one.
+    if one_seen == other_seen {
+        names.retain(|name| name != "progress.seen");
+    }
+    names
 }
 
 /// Between two replies every call of the first has exactly one result.

@@ -1,9 +1,8 @@
 //! Golden journals: what any version wrote must fold to the same run for ever.
 //!
-//! `tests/fixtures/journals/<format>-<name>.jsonl` are exports as `tiller export` writes them; beside each, a text says
-//! what it folds to. Neither is ever changed: a difference means that old runs are not understood any more. A new
-//! format gets new files: `TILLER_GOLDEN=<name> cargo test --test simulation write_them -- --ignored` makes those of
-//! today under another name.
+//! `tests/fixtures/journals/<format>-<name>.jsonl`, and those in the folder `second`, are exports as `tiller export` writes
+//! them; beside each, a text says what it folds to. Neither is ever changed: a difference means that old runs are not
+//! understood any more. `making.rs` makes those that are missing.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,25 +12,20 @@ use tiller::domain::budget::Limit;
 use tiller::domain::event::Event;
 use tiller::domain::event::Record;
 use tiller::domain::id::CallId;
-use tiller::domain::id::RunId;
 use tiller::domain::message::Message;
 use tiller::domain::run::Run;
 use tiller::domain::text::sha256_hex;
 use tiller::store::StoreError;
 use tiller::store::transfer;
 
-use crate::simulation::golden::folder;
+use crate::simulation::golden::all;
 use crate::simulation::golden::golden;
 use crate::simulation::golden::home;
 use crate::simulation::golden::names;
 use crate::simulation::golden::read;
-use crate::simulation::life::Crash;
-use crate::simulation::life::Length;
-use crate::simulation::life::Life;
-use crate::simulation::life::Sabotage;
 
 /// What must stay the same of a folded run, in words.
-fn tell(run: &Run, records: &[Record]) -> String {
+pub fn tell(run: &Run, records: &[Record]) -> String {
     let mut text = String::new();
     let mut line = |words: String| writeln!(text, "{words}").unwrap();
     line(format!("{} at record {}, created {}", run.status.phrase(), run.seq, run.created.0));
@@ -106,12 +100,12 @@ fn check(name: &str) {
 
 #[test]
 fn s_63_every_golden_journal_folds_to_the_same_run() {
-    names().iter().for_each(|name| check(name));
+    all().iter().for_each(|name| check(name));
 }
 
 #[test]
 fn golden_journals_come_back_byte_for_byte() {
-    for name in names() {
+    for name in all() {
         let text = read(&format!("{name}.jsonl"));
         let carried = transfer::read(&text).unwrap();
         let dir = tempfile::tempdir().unwrap();
@@ -122,6 +116,26 @@ fn golden_journals_come_back_byte_for_byte() {
         assert_eq!(transfer::write(&carried.run, &survey.lines).unwrap(), text, "{name}");
         assert!(matches!(home.import(&carried.run, &carried).unwrap_err(), StoreError::Taken(_)));
     }
+}
+
+/// The names of all events, as the source has them.
+pub fn every_event() -> BTreeSet<&'static str> {
+    let source = include_str!("../../src/domain/event.rs");
+    let named = source.lines().filter_map(|line| line.trim().strip_prefix("Event::")?.split_once(" => \""));
+    let names: BTreeSet<&str> = named.filter_map(|(_, name)| name.strip_suffix("\",")).collect();
+    assert!(names.len() >= 50, "{names:?}");
+    names
+}
+
+pub fn events(records: &[Record]) -> BTreeSet<&'static str> {
+    records.iter().map(|record| record.event.name()).collect()
+}
+
+#[test]
+fn every_event_is_in_a_golden_journal() {
+    let met: BTreeSet<&str> = all().iter().flat_map(|name| events(&golden(name).1)).collect();
+    let missing: Vec<&str> = every_event().difference(&met).copied().collect();
+    assert!(missing.is_empty(), "no golden journal has {missing:?}; see tests/simulation/making.rs");
 }
 
 /// What reading the first golden journal says after one change of its text.
@@ -144,75 +158,4 @@ fn lines_that_were_changed_are_not_imported() {
     let seen = "names in record 2 what this version does not know: either a newer version of tiller wrote it, or it was \
                 altered; nothing was imported; update tiller, or export the run again";
     assert!(event.contains(seen), "{event}");
-}
-
-/// Writes a golden journal of records, and what it folds to.
-async fn keep(name: &str, number: u8, records: &[Record]) {
-    let id = RunId::from_entropy([number; 12]);
-    let dir = tempfile::tempdir().unwrap();
-    let home = home(dir.path());
-    let made = home.create(&id, records).await.unwrap();
-    made.close().await;
-    let lines = home.survey(&id).unwrap().lines;
-    std::fs::create_dir_all(folder()).unwrap();
-    std::fs::write(folder().join(format!("{name}.jsonl")), transfer::write(&id, &lines).unwrap()).unwrap();
-    let run = Run::fold(&id, records).unwrap();
-    std::fs::write(folder().join(format!("{name}.txt")), tell(&run, records)).unwrap();
-    println!("{name}: {} records, {} bytes", records.len(), lines.iter().map(String::len).sum::<usize>());
-}
-
-/// A rehearsal played by the real program until it stops in this way, without the name of this machine.
-fn rehearsed(until: impl Fn(&serde_json::Value) -> bool) -> Vec<Record> {
-    let stage = crate::real::Stage::new();
-    stage.ask(&["rehearse", "--plain", "--script", &stage.fast_rehearsal()]);
-    for _ in 0..40 {
-        let shown = stage.show();
-        if until(&shown) {
-            break;
-        }
-        match shown.pointer("/waiting/0/digest").and_then(|digest| digest.as_str()) {
-            Some(digest) => {
-                let call = shown["waiting"][0]["call"].as_str().unwrap();
-                stage.ask(&["approve", &stage.ids()[0], call, digest]).check(0, &["recorded"]);
-            }
-            None => drop(stage.ask(&["answer", &stage.ids()[0], "as you think best"])),
-        }
-        stage.ask(&["resume", "--last", "--plain"]);
-    }
-    let exported = stage.ask(&["export", &stage.ids()[0]]);
-    exported.check(0, &[]);
-    let host = nix::unistd::gethostname().unwrap().into_string().unwrap();
-    let records = transfer::read(&exported.out).unwrap().records;
-    let neutral = |record: &Record| {
-        let text = serde_json::to_string(record).unwrap();
-        serde_json::from_str(&text.replace(&host, "box")).unwrap()
-    };
-    records.iter().map(neutral).collect()
-}
-
-fn events(records: &[Record]) -> BTreeSet<&'static str> {
-    records.iter().map(|record| record.event.name()).collect()
-}
-
-#[tokio::test]
-#[ignore = "writes golden journals of today's format"]
-async fn write_them() {
-    let name = std::env::var("TILLER_GOLDEN").unwrap();
-    keep(&format!("1-{name}-parked"), 1, &rehearsed(|shown| shown.pointer("/waiting/0").is_some())).await;
-    keep(&format!("1-{name}-rehearsal"), 2, &rehearsed(|shown| shown.pointer("/summary/status/completed").is_some()))
-        .await;
-    // Lives in which most goes wrong, until every event was met that they can lead to.
-    let mut met = BTreeSet::new();
-    let mut number = 3;
-    for seed in 0..200 {
-        let records = Life::new(seed, Length::Full, Crash::Often, Sabotage::None).chronicle().unwrap();
-        let new: Vec<&str> = events(&records).difference(&met).copied().collect();
-        let enough = if number == 3 { new.len() > 26 } else { !new.is_empty() };
-        if enough && records.len() < 900 {
-            met.extend(events(&records));
-            keep(&format!("1-{name}-life-{seed}"), number, &records).await;
-            number += 1;
-        }
-    }
-    println!("{} events: {met:?}", met.len());
 }

@@ -9,9 +9,6 @@ use tiller::domain::event::Record;
 use tiller::domain::id::ClientId;
 use tiller::domain::id::RunId;
 use tiller::domain::id::Seq;
-use tiller::domain::model::FailureClass;
-use tiller::domain::model::ModelFailure;
-use tiller::domain::model::Received;
 use tiller::domain::run::Run;
 use tiller::domain::run::Waits;
 use tiller::domain::snapshot::Snapshot;
@@ -21,8 +18,6 @@ use tiller::domain::status::Status;
 use tiller::domain::time::Now;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
-use tiller::domain::tool::OutcomeKind;
-use tiller::domain::tool::ToolOutcome;
 use tiller::machine::Input;
 use tiller::machine::Outcome;
 use tiller::machine::create;
@@ -30,11 +25,16 @@ use tiller::machine::effect::Effect;
 use tiller::machine::turn;
 
 use crate::chance::Chance;
+use crate::simulation::checker;
 use crate::simulation::checker::Checker;
+use crate::simulation::client::Client;
+use crate::simulation::flying::Flying;
+use crate::simulation::flying::ended;
 use crate::simulation::kind::Kind;
 use crate::simulation::kind::terms;
 use crate::simulation::operator::Operator;
 use crate::simulation::sabotage;
+use crate::simulation::sabotage::Sabotage;
 use crate::simulation::speaker;
 use crate::simulation::world::World;
 
@@ -107,7 +107,7 @@ pub struct Shape {
     pub patience: u32,
     /// Boundaries at which no kill happens, whatever chance says.
     pub spared: Vec<u32>,
-    /// Turns between two looks of the checker.
+    /// Turns between two times at which the whole run is compared.
     pub check_every: u32,
     /// What sort of life it is cut from.
     pub length: Length,
@@ -140,68 +140,10 @@ pub struct Failure {
     pub inputs: u32,
 }
 
-/// What the harness does wrong on purpose, to see the checker bite.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Sabotage {
-    None,
-    /// Work is started before its records are durable.
-    StartBeforeAppend,
-    /// After a crash, lost calls are run again as if that were nothing.
-    RepeatDoubtfulByRule,
-    /// After a crash, what was in flight is forgotten.
-    ForgetRecovered,
-    /// A batch is acknowledged and lost.
-    DropBatch,
-    /// After a crash, the call in flight is charged as nothing.
-    FreeInterruptedCalls,
-    /// An interjection is delivered once more.
-    DeliverTwice,
-    /// A reservation is settled twice, the second time under another name. Under its own it counts once.
-    SettleTwice,
-    /// A reservation is not settled.
-    NeverSettle,
-    /// A call gets two results.
-    EndTwice,
-    /// Less is charged than is owed.
-    Undercharge,
-    /// After a crash, denials are forgotten.
-    ForgetDenials,
-    /// After a crash, replans are counted from zero.
-    ResetReplans,
-    /// After a crash, an older snapshot of the run is believed rather than the journal.
-    PreferSnapshot,
-    /// A call runs although what it would touch is not what was decided about.
-    HonourStale,
-    /// A call that waits for a decision runs.
-    RunUnasked,
-    /// A call whose arguments the operator changed runs as the model asked for it.
-    IgnoreEdits,
-}
-
-impl Sabotage {
-    pub const ALL: [Sabotage; 16] = [
-        Sabotage::StartBeforeAppend,
-        Sabotage::RepeatDoubtfulByRule,
-        Sabotage::ForgetRecovered,
-        Sabotage::DropBatch,
-        Sabotage::FreeInterruptedCalls,
-        Sabotage::DeliverTwice,
-        Sabotage::SettleTwice,
-        Sabotage::NeverSettle,
-        Sabotage::EndTwice,
-        Sabotage::Undercharge,
-        Sabotage::ForgetDenials,
-        Sabotage::ResetReplans,
-        Sabotage::PreferSnapshot,
-        Sabotage::HonourStale,
-        Sabotage::RunUnasked,
-        Sabotage::IgnoreEdits,
-    ];
-}
-
 /// A run that never comes to its end within this many inputs is a loop.
 const INPUTS_MAX: u32 = 4_000;
-/// Turns between two looks of the checker, besides those after each kill and at the end.
+/// Turns between two times at which the whole run is compared, besides those after each kill and at the end: it costs
+/// as much as the whole talk is long, and a run that differs once goes on to differ.
 const CHECK_EVERY: u32 = 24;
 /// Kills of one life, so that faults stop and it can end.
 const KILLS_MAX: u32 = 12;
@@ -226,6 +168,7 @@ pub struct Life {
     /// What the newest snapshot was made of, and the record that it was made at.
     kept: Option<(Run, Record)>,
     in_flight: Vec<Flying>,
+    client: Client,
     boundary: u32,
     kills: u32,
     shape: Shape,
@@ -235,12 +178,6 @@ pub struct Life {
     inputs: u32,
     at: u64,
     active: u64,
-}
-
-/// Something under way: what was asked for, and, once the world has changed, what comes of it.
-enum Flying {
-    Asked(Effect),
-    Happened(Box<Outcome>),
 }
 
 /// The process was killed.
@@ -273,6 +210,7 @@ impl Life {
             snapshot: run.clone(),
             kept: None,
             in_flight: Vec::new(),
+            client: Client::new(run.clone(), seed, sabotage == Sabotage::MissWhileAway),
             boundary: 0,
             kills: 0,
             shape,
@@ -319,7 +257,9 @@ impl Life {
                 Some(input) => input,
                 None if self.is_taken_up_again() => command(Command::Retry),
                 None if self.run.is_ended() => {
-                    checker.check(&self.journal, &self.run, &self.world)?;
+                    checker.look(&self.journal, &self.run, &self.world)?;
+                    checker.compare(&self.run)?;
+                    self.client.compare(&self.journal, &self.run)?;
                     return self.fold().map(|_| self.boundary);
                 }
                 None if self.hangs() => {
@@ -341,9 +281,14 @@ impl Life {
             if killed {
                 checker = Checker::new(&self.run.id, &self.journal)?;
             }
-            // The whole run is compared, so not after every turn; what was wrong once stays wrong.
+            checker.look(&self.journal, &self.run, &self.world)?;
+            // What a killed process had under way is under way for its journal until the next one has taken the run.
+            if !killed {
+                checker::is_in_flight(&self.run, &self.in_flight)?;
+            }
             if killed || turn % self.shape.check_every == 0 {
-                checker.check(&self.journal, &self.run, &self.world)?;
+                checker.compare(&self.run)?;
+                self.client.compare(&self.journal, &self.run)?;
             }
         }
         Err(format!("no end after {INPUTS_MAX} inputs: {}", self.run.status.phrase()))
@@ -381,6 +326,9 @@ impl Life {
             self.in_flight.extend(turned.effects.iter().cloned().map(Flying::Asked));
             self.happen_all();
         }
+        if self.sabotage == Sabotage::PublishBeforeAppend {
+            self.client.hear(&turned.records)?;
+        }
         let makes_room = turned.records.iter().any(|record| MAKES_ROOM.contains(&record.event.name()));
         if self.is_killed(makes_room) {
             return Ok(Err(Killed));
@@ -400,6 +348,10 @@ impl Life {
         if self.is_killed(makes_room) {
             return Ok(Err(Killed));
         }
+        if self.sabotage != Sabotage::PublishBeforeAppend {
+            self.client.hear(&turned.records)?;
+        }
+        self.client.come_or_go(&self.journal)?;
         if self.sabotage != Sabotage::StartBeforeAppend {
             for effect in turned.effects {
                 self.start(effect);
@@ -443,7 +395,7 @@ impl Life {
     fn start(&mut self, effect: Effect) {
         if let Effect::EndWork { .. } = effect {
             self.in_flight = std::mem::take(&mut self.in_flight).into_iter().map(ended).collect();
-        } else {
+        } else if self.sabotage != Sabotage::ForgetWork || !self.chance.percent(5) {
             self.in_flight.push(Flying::Asked(effect));
         }
     }
@@ -550,6 +502,7 @@ impl Life {
     /// A new process: it has the journal and the world, and nothing else.
     fn resurrect(&mut self) -> Result<Input, String> {
         let lost: Vec<Flying> = std::mem::take(&mut self.in_flight);
+        self.client.lose();
         // What was asked for may have happened before the end, or not.
         for flying in lost {
             if let Flying::Asked(effect @ (Effect::RunTool(_) | Effect::CallModel(_))) = flying
@@ -601,6 +554,7 @@ impl Life {
             }
         }
         self.run = Run::fold(&self.run.id, &self.journal).unwrap();
+        self.client.begin_anew(&self.run);
     }
 
     fn deliver_twice(&mut self, now: Now) {
@@ -618,35 +572,6 @@ impl Life {
             }
         }
     }
-}
-
-/// What is under way is told to end: what has not happened yet does not happen.
-fn ended(flying: Flying) -> Flying {
-    let effect = match flying {
-        Flying::Happened(outcome) => return Flying::Happened(outcome),
-        Flying::Asked(effect) => effect,
-    };
-    let outcome = match effect {
-        Effect::CallModel(request) => {
-            let message = "cancelled".to_string();
-            let failure = ModelFailure {
-                class: FailureClass::Cancelled,
-                message,
-                retry_after: None,
-                received: Received::default(),
-            };
-            Outcome::Model { call: request.call, result: Err(Box::new(failure)) }
-        }
-        Effect::RunTool(permit) => {
-            let outcome = ToolOutcome::not_run(OutcomeKind::Cancelled, "cancelled by operator while running");
-            Outcome::Tool { call: permit.call().id, outcome }
-        }
-        Effect::RunCheck { index, .. } => Outcome::CheckEnded { index },
-        other @ (Effect::Prepare(_) | Effect::Probe { .. } | Effect::ReadBack { .. } | Effect::EndWork { .. }) => {
-            return Flying::Asked(other);
-        }
-    };
-    Flying::Happened(Box::new(outcome))
 }
 
 fn command(command: Command) -> Input {

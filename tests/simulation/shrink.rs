@@ -3,8 +3,8 @@
 use crate::simulation::life::Crash;
 use crate::simulation::life::Failure;
 use crate::simulation::life::Life;
-use crate::simulation::life::Sabotage;
 use crate::simulation::life::Shape;
+use crate::simulation::sabotage::Sabotage;
 
 /// Lives that are played in search of a smaller one.
 const TRIES: u32 = 60;

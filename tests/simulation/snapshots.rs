@@ -20,13 +20,14 @@ use tiller::store::Journal;
 use tiller::store::place::Home;
 
 use crate::real::until;
+use crate::simulation::golden::all;
 use crate::simulation::golden::golden;
 use crate::simulation::golden::home;
 use crate::simulation::golden::names;
 use crate::simulation::life::Crash;
 use crate::simulation::life::Length;
 use crate::simulation::life::Life;
-use crate::simulation::life::Sabotage;
+use crate::simulation::sabotage::Sabotage;
 
 /// The run that a snapshot as it is stored gives, with its texts from these records.
 fn restored(id: &RunId, stored: &str, records: &[Record]) -> Result<Run, String> {
@@ -138,7 +139,7 @@ const STATES: usize = 16;
 /// A line for each golden journal: a hash of what snapshots of it say, now and then and at its end.
 fn folds() -> String {
     let mut text = format!("fold {FOLD_VERSION}\n");
-    for name in names() {
+    for name in all() {
         let (id, records) = golden(&name);
         let mut all = String::new();
         Run::fold_each(&id, &records, |record, run, _| {
