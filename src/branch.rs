@@ -85,7 +85,7 @@ pub async fn rewind<'a>(
     let stored = records.len();
     let run = launch::fold(&id, &records)?;
     let mut held = Held::new(ground, run.clone(), opened.journal);
-    let taken = Input::Recovered { owner: owner(OwnerMode::Records), problems: Vec::new() };
+    let taken = Input::Recovered { owner: owner(OwnerMode::Records), lacks: Vec::new() };
     let turned = turn(&run, &taken, ground.still(&run))?;
     records.extend(turned.records);
     let now = ground.still(&turned.run);

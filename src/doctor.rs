@@ -68,6 +68,7 @@ pub async fn examine(places: &Places, settings: Result<&Settings, &ConfigError>)
     let mut all = vec![configuration(places, settings), state(places)];
     if let Ok(settings) = settings {
         all.extend(model(places, settings));
+        all.push(prices());
         all.push(checks(places, settings).await);
         all.push(daily(places, settings));
         all.push(kept(places, settings));
@@ -257,6 +258,19 @@ fn model(places: &Places, settings: &Settings) -> Vec<Finding> {
         Err(error) => finding("model", Standing::Missing, error.to_string()),
     };
     [ready].into_iter().chain(endpoint(&spec)).collect()
+}
+
+/// How old the built-in table of prices is. A price that the operator configured is theirs to look after.
+fn prices() -> Finding {
+    match model::prices::age(SystemClock::start().now()) {
+        None => finding("prices", Standing::Partial, "the clock stands before the day of the built-in table"),
+        Some((day, age)) if age > limits::PRICES_OLD => finding(
+            "prices",
+            Standing::Partial,
+            format!("the built-in table is of {day}; compare it, and set models.NAME.price where it is wrong"),
+        ),
+        Some((day, _)) => finding("prices", Standing::Ok, format!("the built-in table is of {day}")),
+    }
 }
 
 /// Whether a server on this machine answers. Servers elsewhere are not called.

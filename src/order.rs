@@ -26,7 +26,7 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
     let mut held = Held::new(ground, run.clone(), journal);
     let command = command(&run, order, ground.clock.now())?;
     let redactor = ground.redactor(run.terms.model.key_variable.as_deref())?;
-    let taken = Input::Recovered { owner: owner(OwnerMode::Records), problems: Vec::new() };
+    let taken = Input::Recovered { owner: owner(OwnerMode::Records), lacks: Vec::new() };
     let given = Input::Command(command, held::client());
     let mut records = Vec::new();
     for input in [taken, given].map(|input| redactor.input(input)) {

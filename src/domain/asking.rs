@@ -1,5 +1,5 @@
-//! The part of the fold that is about model calls: their start, their end, and what a reply teaches. `fold.rs` calls
-//! it; nothing else may.
+//! The part of the fold that is about model calls: their start, their end, and what a reply teaches. Only the
+//! fold calls it.
 
 use crate::domain::budget::ReservationId;
 use crate::domain::context::Demand;
@@ -140,15 +140,5 @@ impl Run {
     pub(crate) fn count_truncated(&mut self, reply: &ModelReply) {
         let is_cut = reply.stop == StopReason::Length;
         self.progress.truncated = if is_cut { self.progress.truncated.saturating_add(1) } else { 0 };
-    }
-
-    /// The output to ask for after a reply was cut off, once in an iteration: twice as much, as far as the model and
-    /// its window bear it. Nothing when there is no more to be had.
-    pub fn more_output(&self) -> Option<u64> {
-        let model = &self.terms.model;
-        let input = self.pool.reserved().map_or(0, |held| held.input);
-        let twice = model.max_output.saturating_mul(2);
-        let most = twice.min(model.most_output.unwrap_or(u64::MAX)).min(model.window.saturating_sub(input));
-        (self.iteration.max_output.is_none() && most > model.max_output).then_some(most)
     }
 }

@@ -1,4 +1,4 @@
-//! The part of the fold that is about tool calls: what their records change. `fold.rs` calls it; nothing else may.
+//! The part of the fold that is about tool calls: what their records change. Only the fold calls it.
 
 use crate::domain::approval::By;
 use crate::domain::approval::Decision;

@@ -1,4 +1,4 @@
-//! The part of the fold that is about claims of being finished. `fold.rs` calls it; nothing else may.
+//! The part of the fold that is about claims of being finished. Only the fold calls it.
 
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Record;
@@ -8,6 +8,25 @@ use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
 
 impl Run {
+    pub(crate) fn start_check(&mut self, index: usize) -> Result<(), String> {
+        let claim = self.claim()?;
+        if claim.stage != ClaimStage::Passed(index) {
+            return Err(format!("check {index} is not due"));
+        }
+        claim.stage = ClaimStage::Checking(index);
+        Ok(())
+    }
+
+    /// A check ended and told nothing: all are run again.
+    pub(crate) fn lose_check(&mut self, index: usize) -> Result<(), String> {
+        let claim = self.claim()?;
+        if claim.stage != ClaimStage::Checking(index) {
+            return Err(format!("check {index} does not run"));
+        }
+        claim.stage = ClaimStage::Passed(0);
+        Ok(())
+    }
+
     pub(crate) fn end_check(&mut self, index: usize, passed: bool, detail: &str) -> Result<(), String> {
         let claim = self.claim()?;
         if claim.stage != ClaimStage::Checking(index) {

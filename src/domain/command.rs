@@ -113,6 +113,78 @@ pub enum Command {
     Leave,
 }
 
+/// What a command says about one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnCall<'a> {
+    /// This decision.
+    Decided(&'a Decision),
+    /// That it may run once, with others of a list.
+    Listed,
+    /// What became of it.
+    Resolved,
+    /// The answer to its question.
+    Answered,
+}
+
+impl Command {
+    /// What it says about this call, if it says something about it.
+    pub fn about(&self, id: CallId) -> Option<OnCall<'_>> {
+        match self {
+            Command::Decide { call, digest: _, decision } => (*call == id).then_some(OnCall::Decided(decision)),
+            Command::AllowAll { calls } => calls.iter().any(|(call, _)| *call == id).then_some(OnCall::Listed),
+            Command::Resolve { call, resolution: _ } => (*call == id).then_some(OnCall::Resolved),
+            Command::Answer { call, text: _ } => (*call == id).then_some(OnCall::Answered),
+            Command::SetTrust(_)
+            | Command::Interject { .. }
+            | Command::Withdraw(_)
+            | Command::Pause(_)
+            | Command::Resume
+            | Command::GrantReplans
+            | Command::Confirm { .. }
+            | Command::Accept
+            | Command::Close
+            | Command::Cancel(_)
+            | Command::Retry
+            | Command::Raise { .. }
+            | Command::EditPlan(_)
+            | Command::Price { .. }
+            | Command::Correct { .. }
+            | Command::Leave => None,
+        }
+    }
+
+    /// The request to stop that it is, if it is one.
+    pub fn control(&self) -> Option<Control> {
+        match self {
+            Command::Pause(pause) => Some(Control::Pause(*pause)),
+            Command::Cancel(cancel) => Some(Control::Cancel(*cancel)),
+            Command::Leave => Some(Control::Leave),
+            Command::Decide { .. }
+            | Command::AllowAll { .. }
+            | Command::SetTrust(_)
+            | Command::Resolve { .. }
+            | Command::Answer { .. }
+            | Command::Interject { .. }
+            | Command::Withdraw(_)
+            | Command::Resume
+            | Command::GrantReplans
+            | Command::Confirm { .. }
+            | Command::Accept
+            | Command::Close
+            | Command::Retry
+            | Command::Raise { .. }
+            | Command::EditPlan(_)
+            | Command::Price { .. }
+            | Command::Correct { .. } => None,
+        }
+    }
+
+    /// What it says to the agent, if it says something.
+    pub fn said(&self) -> Option<&str> {
+        if let Command::Interject { text, policy: _ } = self { Some(text) } else { None }
+    }
+}
+
 /// What an operator changes in the plan (docs/ENGINE.md §6.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanEdit {
@@ -293,6 +365,10 @@ pub enum Refusal {
     Stale,
     /// The store could not be written; nothing was done.
     Storage(String),
+    /// The engine of the run has stopped in this process, and why.
+    Stopped(String),
+    /// The engine of the run broke down before it could answer. The command may be recorded.
+    Unanswered,
     /// The loop met a state that must not be. A bug, or a damaged journal.
     Broken(String),
 }
@@ -374,6 +450,15 @@ impl fmt::Display for Refusal {
             Refusal::Stale => write!(out, "that is not under way any more"),
             Refusal::Storage(why) => {
                 write!(out, "the journal could not be written ({why}); nothing was done; free space and resume")
+            }
+            Refusal::Stopped(why) => {
+                write!(out, "the engine of this run has stopped ({why}); nothing was done; open the run again")
+            }
+            Refusal::Unanswered => {
+                write!(
+                    out,
+                    "the engine of this run broke down before it answered; look at the run before you repeat it"
+                )
             }
             Refusal::Broken(why) => {
                 write!(out, "the journal and the loop disagree ({why}); the run was stopped before anything was done")

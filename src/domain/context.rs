@@ -19,7 +19,7 @@ use crate::domain::message::Message;
 use crate::domain::message::ToolUse;
 use crate::domain::message::Transcript;
 use crate::domain::text::head;
-use crate::domain::text::sha256_hex;
+use crate::domain::text::short_hash;
 use crate::domain::time::Timestamp;
 use crate::domain::tool::OutcomeKind;
 
@@ -126,7 +126,7 @@ pub enum Author {
 
 /// The name of a text, by which `read_ref` finds it: a shortened hash.
 pub fn reference(text: &str) -> String {
-    sha256_hex(text.as_bytes())[..16].to_string()
+    short_hash(text.as_bytes())
 }
 
 impl Context {

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 use serde_json::json;
 
 use crate::domain::limits;
+use crate::domain::plan::TodoId;
+use crate::domain::plan::TodoStatus;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Noise;
 use crate::domain::tool::ToolSpec;
@@ -36,9 +38,9 @@ fn written() -> Vec<ToolSpec> {
     let todo = json!({
         "type": "object", "additionalProperties": false, "required": ["title", "status"],
         "properties": {
-            "id": {"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,31}$"},
+            "id": {"type": "string", "pattern": TodoId::FORM},
             "title": {"type": "string", "minLength": 1, "maxLength": limits::TODO_TITLE_MAX_CHARS},
-            "status": {"enum": ["pending", "in_progress", "done", "blocked", "dropped"]},
+            "status": {"enum": TodoStatus::ALL.map(TodoStatus::word)},
             "acceptance": {"type": "string", "maxLength": limits::TODO_ACCEPTANCE_MAX_CHARS},
             "note": {"type": "string", "maxLength": limits::TODO_NOTE_MAX_CHARS},
             "parent": {"type": "string"},

@@ -1,5 +1,7 @@
 //! The one fold: what a record changes. A record that does not fit is `Broken`: a bug, or a damaged journal.
 
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,7 +31,6 @@ use crate::domain::model::Offer;
 use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
-use crate::domain::plan::PlanSource;
 use crate::domain::plan::TodoStatus;
 use crate::domain::pricing::Pricing;
 use crate::domain::progress::Progress;
@@ -41,6 +42,7 @@ use crate::domain::run::Interjection;
 use crate::domain::run::Iteration;
 use crate::domain::run::NextIds;
 use crate::domain::run::Run;
+use crate::domain::run::Stall;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
 use crate::domain::status::Warning;
@@ -69,6 +71,24 @@ impl Run {
     /// Folds a whole journal. Errors when it is empty or a record does not fit.
     pub fn fold(id: &RunId, records: &[Record]) -> Result<Run, Broken> {
         Run::fold_each(id, records, |_, _, _| {})
+    }
+
+    /// Folds a whole journal, and shows each record with the run that it led to and the length of the conversation
+    /// before it. Errors when the journal is empty or a record does not fit.
+    pub fn fold_each(id: &RunId, records: &[Record], each: impl FnMut(&Record, &Run, usize)) -> Result<Run, Broken> {
+        let Some((first, rest)) = records.split_first() else {
+            return Err(Broken { seq: Seq(1), why: "the journal is empty".to_string() });
+        };
+        Run::begin(id.clone(), first)?.fold_after(rest, each)
+    }
+
+    /// Goes on with the records after this state, and shows each as `fold_each` does. Errors when a record does not fit,
+    /// or goes back to before this state.
+    pub fn fold_after(self, rest: &[Record], mut each: impl FnMut(&Record, &Run, usize)) -> Result<Run, Broken> {
+        let wanted: BTreeSet<Seq> = rest.iter().filter_map(|record| gone_back_to(&record.event)).collect();
+        let mut folding = Folding::from(self, wanted);
+        rest.iter().try_for_each(|record| folding.take(record, &mut each))?;
+        Ok(folding.run)
     }
 
     /// The state after the first record, which must be `RunCreated`.
@@ -100,10 +120,10 @@ impl Run {
             decomposes: 0,
             history: VectorSync::new_sync(),
             model_call: None,
-            calls: std::collections::BTreeMap::new(),
+            calls: BTreeMap::new(),
             trust: terms.trust,
             trust_was_driven: false,
-            granted_tools: std::collections::BTreeSet::new(),
+            granted_tools: BTreeSet::new(),
             progress: Progress::default(),
             retry_at: None,
             trouble: None,
@@ -113,9 +133,9 @@ impl Run {
             control: None,
             interjections: Vec::new(),
             verdict: None,
-            diagnosis: None,
+            stall: None,
             plan_news: Vec::new(),
-            warnings: std::collections::BTreeMap::new(),
+            warnings: BTreeMap::new(),
             estimate: Estimate { input: 0, bytes: 0, factor_percent: limits::INPUT_FACTOR_PERCENT },
             next: NextIds { call: CallId(1), model_call: ModelCallId(1), interjection: InterjectionId(1) },
         })
@@ -284,23 +304,31 @@ impl Run {
             }
             Event::PlanUpdated { plan, by, told } => self.change_plan(plan, by.is_some(), told)?,
             Event::DoneClaimed { call, summary } => {
+                self.must_be_open("a claim")?;
                 let claim = Claim { call: *call, summary: summary.clone(), stage: ClaimStage::Passed(0) };
                 self.iteration.claim = Some(claim);
             }
-            Event::CheckStarted { index } => self.claim()?.stage = ClaimStage::Checking(*index),
-            Event::CheckInterrupted { index: _ } => self.claim()?.stage = ClaimStage::Passed(0),
+            Event::CheckStarted { index } => self.start_check(*index)?,
+            Event::CheckInterrupted { index } => self.lose_check(*index)?,
             Event::AcceptanceChecked { index, passed, detail } => self.end_check(*index, *passed, detail)?,
             Event::ClaimJudged { verdict, text } => self.judge_claim(*verdict, text, record)?,
             Event::ConfirmationRequested { index } => self.ask_to_confirm(*index)?,
             Event::ConfirmationGiven { index, confirmed, text, by: _ } => self.confirm(*index, *confirmed, text)?,
-            Event::ReplansGranted { by: _ } => self.progress.replans = 0,
+            Event::ReplansGranted { by: _ } => self.grant_replans()?,
             Event::ProgressObserved { observation } => {
+                self.must_be_open("an observation")?;
                 self.forget_stall_warnings();
                 self.progress.take(observation);
                 self.iteration.observation = Some(observation.as_ref().clone());
             }
-            Event::StallDetected { detector: _, diagnosis } => self.diagnosis = Some(diagnosis.clone()),
+            Event::StallDetected { detector, diagnosis } => {
+                self.must_be_open("a stall")?;
+                self.stall = Some(Stall { detector: *detector, diagnosis: diagnosis.clone() });
+            }
             Event::Warned { what, text } => {
+                if let Warning::Stall(_) = what {
+                    self.must_be_open("a warning about a stall")?;
+                }
                 self.warnings.insert(*what, text.clone());
             }
             Event::IterationClosed { n, verdict } => {
@@ -327,11 +355,16 @@ impl Run {
                     }
                     one.state = CallState::OutcomeUnknown { probed: false };
                 }
-                Finding::CheckLost(_) => self.claim()?.stage = ClaimStage::Passed(0),
+                Finding::CheckLost(index) => self.lose_check(*index)?,
             }
         }
         self.progress.recoveries += 1;
         Ok(())
+    }
+
+    /// Errors where what belongs to an iteration comes outside of one.
+    fn must_be_open(&self, what: &str) -> Result<(), String> {
+        if self.iteration.is_open { Ok(()) } else { Err(format!("{what}, and no iteration is open")) }
     }
 
     fn start_iteration(&mut self, n: u32, phase: Phase, record: &Record) -> Result<(), String> {
@@ -379,7 +412,7 @@ impl Run {
             self.progress.replans += 1;
             self.progress.ineffective = if seen.movement.is_structural() { 0 } else { self.progress.ineffective + 1 };
             self.reset_windows();
-            self.diagnosis = None;
+            self.stall = None;
         }
         self.history.push_back_mut(Closed {
             n: self.iteration.n,
@@ -403,6 +436,46 @@ impl Run {
         let entry = Arc::new(Entry { iteration: self.iteration.n, at: record.at, seq: record.seq, message });
         self.context.push(&entry);
         self.transcript.push(entry);
+    }
+}
+
+/// The record that a rewind goes back to.
+pub fn gone_back_to(event: &Event) -> Option<Seq> {
+    if let Event::Rewound { to_seq, .. } = event { Some(*to_seq) } else { None }
+}
+
+/// A fold that is given one record after the other, and keeps the states that later ones go back to.
+pub struct Folding {
+    run: Run,
+    wanted: BTreeSet<Seq>,
+    kept: BTreeMap<Seq, Run>,
+}
+
+impl Folding {
+    /// Goes on from this state. `wanted` are the records that later ones go back to.
+    pub fn from(run: Run, wanted: BTreeSet<Seq>) -> Folding {
+        let mut folding = Folding { run, wanted, kept: BTreeMap::new() };
+        folding.keep();
+        folding
+    }
+
+    /// Takes in the next record, and shows it with the run that it led to and the length of the conversation before
+    /// it. Errors when it does not fit, or goes back to a state that was not kept.
+    pub fn take(&mut self, record: &Record, each: &mut impl FnMut(&Record, &Run, usize)) -> Result<(), Broken> {
+        let talk = self.run.transcript.len();
+        match gone_back_to(&record.event) {
+            Some(to_seq) => self.run.rewind(self.kept.get(&to_seq), record)?,
+            None => self.run.apply(record)?,
+        }
+        self.keep();
+        each(record, &self.run, talk);
+        Ok(())
+    }
+
+    fn keep(&mut self) {
+        if self.wanted.contains(&self.run.seq) {
+            self.kept.insert(self.run.seq, self.run.clone());
+        }
     }
 }
 
@@ -436,9 +509,4 @@ impl Iteration {
 /// The tools of these terms and the control tools.
 pub(crate) fn offer(terms: &Terms) -> Arc<Offer> {
     Arc::new(Offer::new(control::specs().iter().chain(&terms.tools).cloned().collect()))
-}
-
-/// The plan when no plan could be had: the goal itself, marked so (docs/ENGINE.md §6.4).
-pub fn fallback(plan: &Plan) -> Plan {
-    Plan { revision: plan.revision + 1, source: PlanSource::Fallback, ..plan.clone() }
 }

@@ -81,6 +81,8 @@ pub const JUDGE_TIMEOUT: Span = Span::seconds(120);
 pub const JUDGE_TALK_BYTES: usize = 32 * 1024;
 /// Errors that the diagnosis of a stall repeats.
 pub const DIAGNOSIS_ERRORS: usize = 3;
+/// A table of prices that was not compared with what is charged for so long is said to be old: half a year.
+pub const PRICES_OLD: Span = Span::seconds(182 * 24 * 60 * 60);
 /// Context window assumed of a model that nobody described, in tokens.
 pub const WINDOW_TOKENS: u64 = 32_768;
 /// Safety factor on an estimated input, in percent.
@@ -334,7 +336,7 @@ pub const SINK_FAILURES: u32 = 11;
 pub const SINK_PATIENCE: Span = Span::seconds(3);
 /// Longest file that is imported, in bytes: some thousand iterations of the longest results.
 pub const IMPORT_MAX_BYTES: u64 = 1024 * 1024 * 1024;
-/// Commits that fail are tried so often before the run parks for storage.
+/// Commits that fail are tried so often before the engine of the run stops.
 pub const STORE_RETRIES: u32 = 3;
 /// Free space a run needs to start, in bytes.
 pub const FREE_SPACE_MIN_BYTES: u64 = 16 * 1024 * 1024;

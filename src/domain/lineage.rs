@@ -4,7 +4,6 @@
 //! into it what can't be undone: money and counters, denials, ids that were given, what the operator said since.
 
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -181,65 +180,7 @@ pub fn behind(records: &[Record], seq: Seq) -> Behind {
     behind
 }
 
-/// The record that a rewind goes back to.
-pub fn gone_back_to(event: &Event) -> Option<Seq> {
-    if let Event::Rewound { to_seq, .. } = event { Some(*to_seq) } else { None }
-}
-
-/// A fold that is given one record after the other, and keeps the states that later ones go back to.
-pub struct Folding {
-    run: Run,
-    wanted: BTreeSet<Seq>,
-    kept: BTreeMap<Seq, Run>,
-}
-
-impl Folding {
-    /// Goes on from this state. `wanted` are the records that later ones go back to.
-    pub fn from(run: Run, wanted: BTreeSet<Seq>) -> Folding {
-        let mut folding = Folding { run, wanted, kept: BTreeMap::new() };
-        folding.keep();
-        folding
-    }
-
-    /// Takes in the next record, and shows it with the run that it led to and the length of the conversation before
-    /// it. Errors when it does not fit, or goes back to a state that was not kept.
-    pub fn take(&mut self, record: &Record, each: &mut impl FnMut(&Record, &Run, usize)) -> Result<(), Broken> {
-        let talk = self.run.transcript.len();
-        match gone_back_to(&record.event) {
-            Some(to_seq) => self.run.rewind(self.kept.get(&to_seq), record)?,
-            None => self.run.apply(record)?,
-        }
-        self.keep();
-        each(record, &self.run, talk);
-        Ok(())
-    }
-
-    fn keep(&mut self) {
-        if self.wanted.contains(&self.run.seq) {
-            self.kept.insert(self.run.seq, self.run.clone());
-        }
-    }
-}
-
 impl Run {
-    /// Folds a whole journal, and shows each record with the run that it led to and the length of the conversation
-    /// before it. Errors when the journal is empty or a record does not fit.
-    pub fn fold_each(id: &RunId, records: &[Record], each: impl FnMut(&Record, &Run, usize)) -> Result<Run, Broken> {
-        let Some((first, rest)) = records.split_first() else {
-            return Err(Broken { seq: Seq(1), why: "the journal is empty".to_string() });
-        };
-        Run::begin(id.clone(), first)?.fold_after(rest, each)
-    }
-
-    /// Goes on with the records after this state, and shows each as `fold_each` does. Errors when a record does not fit,
-    /// or goes back to before this state.
-    pub fn fold_after(self, rest: &[Record], mut each: impl FnMut(&Record, &Run, usize)) -> Result<Run, Broken> {
-        let wanted: BTreeSet<Seq> = rest.iter().filter_map(|record| gone_back_to(&record.event)).collect();
-        let mut folding = Folding::from(self, wanted);
-        rest.iter().try_for_each(|record| folding.take(record, &mut each))?;
-        Ok(folding.run)
-    }
-
     /// Takes in a rewind. `past` is what the journal folds to up to the record that it goes back to. Errors when that
     /// is not the end of the iteration that the record names, or the run may not be rewound.
     pub fn rewind(&mut self, past: Option<&Run>, record: &Record) -> Result<(), Broken> {
@@ -279,6 +220,8 @@ impl Run {
                 denials: now.progress.denials,
                 denied: now.progress.denied,
                 recoveries: now.progress.recoveries,
+                // Only the operator's grant takes this count back (docs/ENGINE.md §7.5).
+                replans: now.progress.replans,
                 granted: past.progress.granted.intersection(&now.progress.granted).cloned().collect(),
                 ..past.progress
             },
@@ -335,7 +278,7 @@ impl Run {
         self.trouble = None;
         self.provider_waits = 0;
         self.verdict = None;
-        self.diagnosis = None;
+        self.stall = None;
         self.warnings.clear();
         if self.plan.source == PlanSource::Seed {
             self.plan = Plan { revision: self.plan.revision, ..Plan::seed(terms.goal.as_str()) };
@@ -369,13 +312,15 @@ impl Run {
     }
 
     /// Whether a record may follow the end of the run: a new owner, the operator's retry of a run that did not
-    /// complete, a rewind of it, or that it was brought here.
+    /// complete, a rewind of it, what a charge in doubt really was, or that it was brought here.
     pub(crate) fn may_follow_end(&self, event: &Event) -> bool {
         let is_reopened = matches!(self.status, Status::Failed(_) | Status::Cancelled);
         let takes_up = matches!(
             event,
             Event::StatusChanged { status: Status::Running | Status::Parked(ParkReason::Paused), by: Some(_) }
         );
-        matches!(event, Event::OwnerAcquired { .. } | Event::Imported { .. }) || (takes_up && is_reopened)
+        let changes_no_end =
+            matches!(event, Event::OwnerAcquired { .. } | Event::Imported { .. } | Event::BudgetCorrected { .. });
+        changes_no_end || (takes_up && is_reopened)
     }
 }

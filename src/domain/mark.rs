@@ -1,7 +1,8 @@
 //! The mark that stands in the place of a secret: `[redacted:<kind>:<8 hex>]` (docs/ENGINE.md §11.4).
 
 const OPENING: &str = "[redacted:";
-const HASH_CHARS: usize = 8;
+/// Digits of the hash in a mark.
+pub const HASH_CHARS: usize = 8;
 
 /// The mark of a secret of this kind. `hash` is a keyed hash, so that equal secrets have equal marks and nothing can be
 /// told from them.

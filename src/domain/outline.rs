@@ -11,11 +11,11 @@ use serde::Serialize;
 use crate::domain::context::reference;
 use crate::domain::event::Event;
 use crate::domain::id::Seq;
-use crate::domain::leave;
 use crate::domain::limits;
 use crate::domain::message::Entry;
 use crate::domain::message::Message;
 use crate::domain::tool::OutcomeKind;
+use crate::domain::tool::tells_changes;
 
 /// Shorter texts stay: their place would be as long.
 const TEXT_MIN_BYTES: usize = 64;
@@ -87,7 +87,7 @@ impl Outline {
             .enumerate()
             .filter(|(slot, text)| text.len() >= TEXT_MIN_BYTES && leaves(*slot, text))
             // What the operator changed stands in front of such a result, and in no record.
-            .filter(|(_, text)| !leave::tells_changes(text))
+            .filter(|(_, text)| !tells_changes(text))
             .filter_map(|(slot, text)| Some(LeftOut(slot.try_into().ok()?, text.len().try_into().ok()?, None)))
             .collect();
         let mut entry = entry.clone();

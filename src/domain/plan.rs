@@ -10,6 +10,18 @@ use crate::domain::text::one_line;
 #[serde(transparent)]
 pub struct TodoId(pub String);
 
+impl TodoId {
+    /// The form of a name that the model may give, as a regular expression.
+    pub const FORM: &str = "^[a-z0-9][a-z0-9_-]{0,31}$";
+
+    /// Whether a name has that form.
+    pub fn is_valid(text: &str) -> bool {
+        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let first = text.bytes().next().is_some_and(is_plain);
+        first && text.len() <= 32 && text.bytes().all(|byte| is_plain(byte) || byte == b'_' || byte == b'-')
+    }
+}
+
 /// Where a todo stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -27,6 +39,10 @@ pub enum TodoStatus {
 }
 
 impl TodoStatus {
+    /// All of them, in the order in which the plan contract names them.
+    pub const ALL: [TodoStatus; 5] =
+        [TodoStatus::Pending, TodoStatus::InProgress, TodoStatus::Done, TodoStatus::Blocked, TodoStatus::Dropped];
+
     /// Whether nothing is left to do.
     pub fn is_settled(self) -> bool {
         match self {
@@ -79,6 +95,21 @@ pub struct Todo {
     pub depends_on: Vec<TodoId>,
 }
 
+impl Todo {
+    /// A todo that was not begun, and of which nothing else is known.
+    pub fn new(id: TodoId, title: String) -> Todo {
+        Todo {
+            id,
+            title,
+            status: TodoStatus::Pending,
+            acceptance: String::new(),
+            note: String::new(),
+            parent: None,
+            depends_on: Vec::new(),
+        }
+    }
+}
+
 /// Where a plan came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -109,16 +140,24 @@ pub struct Plan {
 impl Plan {
     /// The plan before there is one: the goal as its only todo.
     pub fn seed(goal: &str) -> Plan {
-        let todo = Todo {
-            id: TodoId("t1".to_string()),
-            title: one_line(goal, crate::domain::limits::TODO_TITLE_MAX_CHARS),
-            status: TodoStatus::Pending,
-            acceptance: String::new(),
-            note: String::new(),
-            parent: None,
-            depends_on: Vec::new(),
-        };
+        let todo = Todo::new(TodoId("t1".to_string()), one_line(goal, crate::domain::limits::TODO_TITLE_MAX_CHARS));
         Plan { revision: 0, source: PlanSource::Seed, todos: vec![todo], next_number: 2 }
+    }
+
+    /// The plan when no plan could be had: the goal itself, marked so (docs/ENGINE.md §6.4).
+    pub fn fallback(&self) -> Plan {
+        Plan { revision: self.revision + 1, source: PlanSource::Fallback, ..self.clone() }
+    }
+
+    /// The next name that was never given and is not taken elsewhere.
+    pub fn fresh_id(&mut self, is_taken: impl Fn(&TodoId) -> bool) -> TodoId {
+        loop {
+            let id = TodoId(format!("t{}", self.next_number));
+            self.next_number += 1;
+            if !is_taken(&id) && self.find(&id).is_none() {
+                return id;
+            }
+        }
     }
 
     /// The todo of this name.

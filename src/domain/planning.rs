@@ -1,5 +1,5 @@
 //! The part of the fold that is about the plan: what a change of it does to the open iteration, and what the model is
-//! told of it. `fold.rs` calls it; nothing else may.
+//! told of it. Only the fold calls it.
 
 use crate::domain::event::Record;
 use crate::domain::limits;

@@ -59,6 +59,13 @@ pub struct CallResult {
     pub class: Option<ErrorClass>,
 }
 
+impl CallResult {
+    /// What two calls that did the same with the same result share.
+    pub fn pair(&self) -> String {
+        format!("{}:{}", self.call, self.result)
+    }
+}
+
 /// The detector windows and counters of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
@@ -119,7 +126,7 @@ impl Progress {
             self.repeat = Some(windows::repeat(self.repeat.take(), outcome));
             self.poll = Some(windows::poll(self.poll.take(), outcome));
             self.errors = windows::errors(self.errors, outcome);
-            self.seen.insert_mut(pair(outcome));
+            self.seen.insert_mut(outcome.pair());
         }
         for effect in &seen.effects {
             self.written.insert_mut(effect.clone());
@@ -144,7 +151,7 @@ impl Progress {
 
     /// Whether this call and result were seen before.
     pub fn has_seen(&self, outcome: &CallResult) -> bool {
-        self.seen.contains(&pair(outcome))
+        self.seen.contains(&outcome.pair())
     }
 
     /// Whether novelty alone still counts.
@@ -174,8 +181,4 @@ impl Progress {
 /// Whether a switch is off, which its record does not mention.
 fn is_false(switch: &bool) -> bool {
     !switch
-}
-
-fn pair(outcome: &CallResult) -> String {
-    format!("{}:{}", outcome.call, outcome.result)
 }

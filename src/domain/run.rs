@@ -39,6 +39,7 @@ use crate::domain::plan::Plan;
 use crate::domain::pricing::Pricing;
 use crate::domain::progress::Observation;
 use crate::domain::progress::Progress;
+use crate::domain::status::Detector;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
@@ -123,8 +124,8 @@ pub struct Run {
     pub interjections: Vec<Interjection>,
     /// The judgement on the last closed iteration.
     pub verdict: Option<Verdict>,
-    /// The diagnosis of the last stall, until a replan has answered it.
-    pub diagnosis: Option<String>,
+    /// The last stall, until a replan has answered it.
+    pub stall: Option<Stall>,
     /// Changes of the plan that the model is told of at the start of the next iteration.
     pub plan_news: Vec<String>,
     /// Warnings that stand, each with its sentence; one about a stall until the next iteration is closed.
@@ -245,6 +246,15 @@ pub struct Trouble {
     pub message: String,
     /// How long the provider asked to wait.
     pub retry_after: Option<Span>,
+}
+
+/// A stall that was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stall {
+    /// By what.
+    pub detector: Detector,
+    /// The diagnosis, for the model and for the operator.
+    pub diagnosis: String,
 }
 
 /// Something that the operator said and the model was not told yet.
@@ -498,24 +508,13 @@ impl Run {
         }
     }
 
-    /// Whether a failed model call is tried again, given how often it failed in a row: the limits count attempts.
-    pub fn retries_left(&self, class: FailureClass) -> bool {
-        let most = match class {
-            FailureClass::RateLimited => limits::RETRIES_RATE,
-            FailureClass::Overloaded | FailureClass::Network => limits::RETRIES_OVERLOADED,
-            FailureClass::StreamStalled | FailureClass::StreamBroken => limits::RETRIES_STREAM,
-            FailureClass::Unknown | FailureClass::BadRequest => limits::RETRIES_ONCE,
-            FailureClass::Degenerate => return self.iteration.degenerate <= limits::DEGENERATE_RETRIES,
-            FailureClass::MissingCredentials
-            | FailureClass::Auth
-            | FailureClass::Billing
-            | FailureClass::Permission
-            | FailureClass::ModelConfig
-            | FailureClass::ContextLength
-            | FailureClass::TooLarge
-            | FailureClass::Endless
-            | FailureClass::Cancelled => 0,
-        };
-        self.iteration.failures < most
+    /// The output to ask for after a reply was cut off, once in an iteration: twice as much, as far as the model and
+    /// its window bear it. Nothing when there is no more to be had.
+    pub fn more_output(&self) -> Option<u64> {
+        let model = &self.terms.model;
+        let input = self.pool.reserved().map_or(0, |held| held.input);
+        let twice = model.max_output.saturating_mul(2);
+        let most = twice.min(model.most_output.unwrap_or(u64::MAX)).min(model.window.saturating_sub(input));
+        (self.iteration.max_output.is_none() && most > model.max_output).then_some(most)
     }
 }

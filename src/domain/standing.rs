@@ -1,5 +1,4 @@
-//! The part of the fold that is about the status: what a change of it grants anew. `fold.rs` calls it; nothing else
-//! may.
+//! The part of the fold that is about the status: what a change of it grants anew. Only the fold calls it.
 
 use crate::domain::event::Record;
 use crate::domain::limits;
@@ -21,6 +20,14 @@ impl Run {
             Warning::Stall(_) => false,
             Warning::Budget(_) => true,
         });
+    }
+
+    pub(crate) fn grant_replans(&mut self) -> Result<(), String> {
+        if !matches!(self.status, Status::Parked(ParkReason::Stalled(_))) {
+            return Err("replans are granted to a run that is not stalled".to_string());
+        }
+        self.progress.replans = 0;
+        Ok(())
     }
 
     pub(crate) fn change_status(&mut self, status: &Status, record: &Record) {

@@ -398,7 +398,7 @@ impl Fired {
 /// What follows from an iteration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum Course {
     /// The next iteration.
     Continue,
     /// The next iteration, to change the plan.
@@ -414,15 +414,8 @@ pub enum Action {
 /// The judgement on an iteration: what follows, and every axis that was true, first by precedence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// What follows.
-    pub action: Action,
+    /// What follows; records call it `action`.
+    pub action: Course,
     /// Every axis that was true.
     pub fired: Vec<Fired>,
-}
-
-impl Verdict {
-    /// The detector of a stall that was found, whether or not it decided.
-    pub fn stalled(&self) -> Option<Detector> {
-        self.fired.iter().find_map(|fired| if let Fired::Stalled(detector) = fired { Some(*detector) } else { None })
-    }
 }

@@ -3,15 +3,25 @@
 use sha2::Digest;
 use sha2::Sha256;
 
+/// How the line begins that says how much of a text is missing.
+pub const CUT_BEGINS: &str = "\n[… ";
+/// How it ends.
+pub const CUT_ENDS: &str = " …]\n";
+
 /// SHA-256 of bytes, in lower-case hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
-        for digit in [byte >> 4, byte & 15] {
-            text.push(char::from(if digit < 10 { b'0' + digit } else { b'a' - 10 + digit }));
-        }
-    }
-    text
+    hex(&Sha256::digest(bytes))
+}
+
+/// The first 16 digits of it, where equal things are told from others and nobody would make two look equal.
+pub fn short_hash(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes)[..8])
+}
+
+/// Bytes in lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
 }
 
 /// The longest start of `text` that is at most `max` bytes and ends between characters.
@@ -31,7 +41,12 @@ pub fn excerpt(text: &str, max: usize) -> String {
     }
     let (first, last) = (head(text, max / 2), tail(text, max / 2));
     let missing = text.len() - first.len() - last.len();
-    format!("{first}\n[… {missing} bytes left out …]\n{last}")
+    around(first, missing, last)
+}
+
+/// A head and a tail, with the line between them that says how many bytes are missing.
+pub fn around(first: &str, missing: usize, last: &str) -> String {
+    format!("{first}{CUT_BEGINS}{missing} bytes left out{CUT_ENDS}{last}")
 }
 
 /// One line of at most `max` characters, for titles; whitespace collapsed, an ellipsis where it was cut.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::domain::limits;
 use crate::domain::progress::CallResult;
 use crate::domain::text::one_line;
-use crate::domain::text::sha256_hex;
+use crate::domain::text::short_hash;
 use crate::domain::tool::ErrorClass;
 
 /// Longest name of an iteration in a cycle, in characters.
@@ -96,9 +96,9 @@ pub fn step(steps: &mut Vec<Step>, outcomes: &[CallResult]) {
     if outcomes.is_empty() {
         return;
     }
-    let pairs: Vec<String> = outcomes.iter().map(|one| format!("{}:{}", one.call, one.result)).collect();
+    let pairs: Vec<String> = outcomes.iter().map(CallResult::pair).collect();
     let titles: Vec<&str> = outcomes.iter().map(|one| one.title.as_str()).collect();
-    let signature = sha256_hex(pairs.join("\0").as_bytes())[..16].to_string();
+    let signature = short_hash(pairs.join("\0").as_bytes());
     steps.push(Step { signature, title: one_line(&titles.join(" + "), STEP_MAX_CHARS) });
     let most = limits::CYCLE_PERIODS * limits::CYCLE_PERIOD_MAX;
     if steps.len() > most {

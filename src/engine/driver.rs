@@ -87,7 +87,7 @@ pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -
     let halted = Arc::new(OnceLock::new());
     let reader = journal.reader();
     let handle = Handle { inbox, head, run: seen, today, deltas: deltas.clone(), reader, halted: halted.clone() };
-    let problems = (world.preflight)(&run);
+    let lacks = (world.preflight)(&run);
     let driver = Driver {
         active: ActiveTime { base: Span(run.pool.used(Axis::Active)), since: None },
         tasks: Tasks::new(world.model, world.tools, deltas, &world.redactor, journal.reader()),
@@ -102,7 +102,7 @@ pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -
         shown,
         today: today_sender,
     };
-    let task = tokio::spawn(async move { driver.live(asked, owner, problems, &halted).await });
+    let task = tokio::spawn(async move { driver.live(asked, owner, lacks, &halted).await });
     Driven { handle, task }
 }
 
@@ -144,17 +144,17 @@ type Answer = oneshot::Sender<Result<Seq, Refusal>>;
 
 impl<J: Journal> Driver<J> {
     /// Drives until the last hold is dropped. A panic of the loop, which is a bug, starts it anew from the journal;
-    /// the first time it goes on by itself, then the run is parked (docs/ENGINE.md §14.1). The error says why it
-    /// stopped before.
+    /// the first time it goes on by itself, then the run is parked (docs/ENGINE.md §14.1). `halted` is told why it
+    /// stopped before. Gives back the journal.
     async fn live(
         mut self,
         mut inbox: mpsc::Receiver<Asked>,
         owner: Owner,
-        problems: Vec<Lack>,
+        lacks: Vec<Lack>,
         halted: &OnceLock<String>,
     ) -> J {
         self.purse.settle_lost(&self.run, self.clock.now()).await;
-        let mut first = Input::Recovered { owner: owner.clone(), problems };
+        let mut first = Input::Recovered { owner: owner.clone(), lacks };
         let mut goes_on = GoesOn::WhenTold;
         let mut panics = 0;
         let result = loop {
@@ -177,8 +177,8 @@ impl<J: Journal> Driver<J> {
             let reason = ParkReason::EnginePanic;
             let again =
                 Lack { reason, sentence: "the loop of the run broke down twice; this is a bug of tiller".to_string() };
-            let problems = if goes_on == GoesOn::ByItself { Vec::new() } else { vec![again] };
-            first = Input::Recovered { owner: owner.clone(), problems };
+            let lacks = if goes_on == GoesOn::ByItself { Vec::new() } else { vec![again] };
+            first = Input::Recovered { owner: owner.clone(), lacks };
         };
         self.tasks.clear(limits::LEAVE_PATIENCE).await;
         if let Err(why) = result {
@@ -208,7 +208,8 @@ impl<J: Journal> Driver<J> {
         Ok(())
     }
 
-    /// Turns until the last hold is dropped. `goes_on` says that a run which was cut off by a panic goes on by itself.
+    /// Turns until the last hold is dropped; the error says why it stopped before. `goes_on` says whether a run that a
+    /// panic cut off waits for a resume.
     async fn drive(&mut self, inbox: &mut mpsc::Receiver<Asked>, first: Input, goes_on: GoesOn) -> Result<(), String> {
         self.take(first, None).await?;
         if goes_on == GoesOn::ByItself && self.run.status == Status::Parked(ParkReason::Interrupted) {

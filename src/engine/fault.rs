@@ -101,46 +101,72 @@ pub fn during_tool(deltas: &broadcast::Sender<Delta>) {
 
 /// The groups of records that a batch holds (docs/JOURNAL.md), each once, in the order in which they come.
 fn groups(records: &[Record]) -> Vec<&'static str> {
+    // What becomes void with a change of trust, or by a rewind, is part of their group.
+    let voids = |record: &Record| matches!(record.event, Event::TrustChanged { .. } | Event::Rewound { .. });
+    let is_void_by_another = records.iter().any(voids);
     let mut found = Vec::new();
-    for group in records.iter().filter_map(|record| group(&record.event)) {
-        if !found.contains(&group) {
+    for event in records.iter().map(|record| &record.event) {
+        if is_void_by_another && matches!(event, Event::ApprovalInvalidated { .. }) {
+            continue;
+        }
+        if let Some(group) = group(event).filter(|group| !found.contains(group)) {
             found.push(group);
         }
     }
     found
 }
 
-/// The group that an event gives its name to; events that only travel with others have none.
+/// The group that an event tells. Those that travel with others, or are alone in a group without a name, tell none.
 fn group(event: &Event) -> Option<&'static str> {
-    if let Event::ApprovalDecided { by, .. } = event {
-        return Some(match by {
-            By::Operator(_) => "C5",
-            By::Rule(_) => "C4b",
-        });
-    }
-    match event.name() {
-        "owner_acquired" => Some("C1"),
-        "iteration_started" => Some("C2"),
-        "model_call_started" => Some("C3"),
-        "model_call_finished" | "model_call_failed" => Some("C4"),
-        "tool_call_prepared" | "approval_requested" => Some("C4b"),
-        "tool_call_started" => Some("C6"),
-        "tool_call_finished" => Some("C7"),
-        "done_claimed" | "check_started" | "acceptance_checked" => Some("C7b"),
-        "iteration_closed" => Some("C8"),
-        "control_requested"
-        | "interjection_queued"
-        | "interjection_withdrawn"
-        | "budget_raised"
-        | "budget_corrected"
-        | "trust_changed"
-        | "question_answered"
-        | "tool_outcome_resolved"
-        | "rewound"
-        | "forked"
-        | "restore_started"
-        | "restore_finished" => Some("C9"),
-        _ => None,
+    match event {
+        Event::OwnerAcquired { .. } | Event::TrustChanged { by: By::Rule(_), .. } => Some("C1"),
+        Event::IterationStarted { .. } => Some("C2"),
+        Event::ModelCallStarted { .. } => Some("C3"),
+        Event::ModelCallFinished { .. } | Event::ModelCallFailed { .. } => Some("C4"),
+        Event::ToolCallPrepared { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::ApprovalDecided { by: By::Rule(_), .. } => Some("C4b"),
+        Event::ApprovalDecided { by: By::Operator(_), .. } => Some("C5"),
+        Event::ToolCallStarted { .. } | Event::CheckStarted { .. } | Event::ConfirmationRequested { .. } => Some("C6"),
+        Event::ToolCallFinished { .. }
+        | Event::ApprovalInvalidated { .. }
+        | Event::ToolCallProbed { .. }
+        | Event::AcceptanceChecked { .. }
+        | Event::CheckInterrupted { .. } => Some("C7"),
+        Event::DoneClaimed { .. } | Event::ClaimJudged { .. } => Some("C7b"),
+        Event::IterationClosed { .. } => Some("C8"),
+        Event::ControlRequested { .. }
+        | Event::InterjectionQueued { .. }
+        | Event::InterjectionWithdrawn { .. }
+        | Event::BudgetRaised { .. }
+        | Event::BudgetCorrected { .. }
+        | Event::PriceChosen { .. }
+        | Event::TrustChanged { by: By::Operator(_), .. }
+        | Event::ToolOutcomeResolved { .. }
+        | Event::QuestionAnswered { .. }
+        | Event::PlanUpdated { by: Some(_), .. }
+        | Event::ConfirmationGiven { .. }
+        | Event::ReplansGranted { .. }
+        | Event::Rewound { .. }
+        | Event::Forked { .. }
+        | Event::Imported { .. }
+        | Event::RestoreStarted { .. }
+        | Event::RestoreFinished { .. } => Some("C9"),
+        Event::RunCreated { .. }
+        | Event::StatusChanged { .. }
+        | Event::Recovered { .. }
+        | Event::PreflightFailed { .. }
+        | Event::InterjectionDelivered { .. }
+        | Event::BudgetReserved { .. }
+        | Event::BudgetSettled { .. }
+        | Event::ContextPruned { .. }
+        | Event::ContextCompacted { .. }
+        | Event::RetryScheduled { .. }
+        | Event::ToolCallProposed { .. }
+        | Event::PlanUpdated { by: None, .. }
+        | Event::ProgressObserved { .. }
+        | Event::StallDetected { .. }
+        | Event::Warned { .. } => None,
     }
 }
 
@@ -161,6 +187,7 @@ mod tests {
     use crate::domain::time::Span;
     use crate::domain::time::Timestamp;
     use crate::domain::tool::Digest;
+    use crate::domain::trust::Trust;
 
     #[test]
     fn the_nth_passing_of_the_named_point_strikes() {
@@ -196,5 +223,9 @@ mod tests {
         ];
         let record = |event| Record { seq: Seq(1), at: Timestamp(0), active: Span(0), event };
         assert_eq!(groups(&events.map(record)), ["C4b", "C6", "C2", "C5"]);
+        let void = || Event::ApprovalInvalidated { call: CallId(1), why: String::new() };
+        assert_eq!(groups(&[void()].map(record)), ["C7"]);
+        let set = Event::TrustChanged { trust: Trust::Ask, by: By::Operator(ClientId("c".to_string())) };
+        assert_eq!(groups(&[set, void()].map(record)), ["C9"]);
     }
 }

@@ -39,10 +39,10 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Sends a command and waits until it is durable, or refused.
+    /// Sends a command and waits until it is durable, or refused: by the run, or because its engine has stopped.
     pub async fn submit(&self, command: Command, client: ClientId) -> Result<Seq, Refusal> {
         let (answer, wait) = oneshot::channel();
-        let gone = || Refusal::Storage("the engine of this run has stopped".to_string());
+        let gone = || self.halted().map_or(Refusal::Unanswered, Refusal::Stopped);
         self.inbox.send(Asked { command, client, answer }).await.map_err(|_| gone())?;
         wait.await.map_err(|_| gone())?
     }

@@ -16,6 +16,7 @@ use crate::domain::approval::Resolution;
 use crate::domain::command::Command;
 use crate::domain::command::PlanEdit;
 use crate::domain::limits;
+use crate::domain::mark::HASH_CHARS;
 use crate::domain::mark::mark;
 use crate::domain::model::ModelReply;
 use crate::domain::model::StopReason;
@@ -233,7 +234,7 @@ impl Redactor {
 
     fn hash(&self, secret: &str) -> String {
         let keyed = format!("{}\0{secret}", self.key.expose_secret());
-        sha256_hex(keyed.as_bytes()).chars().take(8).collect()
+        sha256_hex(keyed.as_bytes()).chars().take(HASH_CHARS).collect()
     }
 }
 

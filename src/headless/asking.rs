@@ -102,7 +102,7 @@ impl About {
             }
             About::Price => format!("[price] nobody knows what {} costs\n", title(&run.terms.model.name)),
             About::Replans => {
-                let diagnosis = run.diagnosis.as_deref().map(block).unwrap_or_default();
+                let diagnosis = run.stall.as_ref().map(|stall| block(&stall.diagnosis)).unwrap_or_default();
                 format!("[stall] the run has used up its replans\n{diagnosis}")
             }
         }
@@ -153,6 +153,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
 
     use super::*;
+    use crate::domain::run::Stall;
     use crate::domain::status::Detector;
     use crate::domain::terms::Check;
     use crate::headless::fixture::Desk;
@@ -176,7 +177,7 @@ mod tests {
         let mut desk = Desk::new(vec![plans()]);
         desk.run.status = Status::Parked(ParkReason::Stalled(Detector::NoProgress));
         desk.run.progress.replans = limits::REPLANS;
-        desk.run.diagnosis = Some("nothing moved".to_string());
+        desk.run.stall = Some(Stall { detector: Detector::NoProgress, diagnosis: "nothing moved".to_string() });
         desk
     }
 

@@ -21,6 +21,7 @@ use crate::domain::event::Record;
 use crate::domain::id::CallId;
 use crate::domain::money::MicroUsd;
 use crate::domain::text::sha256_hex;
+use crate::domain::text::short_hash;
 use crate::domain::time::Timestamp;
 use crate::headless::lines::control_phrase;
 use crate::headless::lines::limit_phrase;
@@ -144,7 +145,7 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
     let told = |text: &str| match payloads {
         _ if text.is_empty() => None,
         Payloads::Shown => Some(json!(text)),
-        Payloads::Hashed => Some(json!({"bytes": text.len(), "sha256": short(text)})),
+        Payloads::Hashed => Some(json!({"bytes": text.len(), "sha256": short_hash(text.as_bytes())})),
     };
     let start = Line {
         time: time(record.at),
@@ -283,10 +284,6 @@ fn basis(basis: Basis) -> &'static str {
         Basis::Estimated => "estimated",
         Basis::Unverified => "unverified",
     }
-}
-
-fn short(text: &str) -> String {
-    sha256_hex(text.as_bytes()).chars().take(16).collect()
 }
 
 fn time(at: Timestamp) -> String {

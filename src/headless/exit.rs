@@ -72,10 +72,10 @@ pub fn shown_code(error: &HeadlessError) -> u8 {
 }
 
 /// The exit status for a command that a run refused.
-#[allow(clippy::wildcard_enum_match_arm, reason = "all but two say that the command does not fit the run")]
+#[allow(clippy::wildcard_enum_match_arm, reason = "all but these say that the command does not fit the run")]
 pub fn refusal_code(refusal: &Refusal) -> u8 {
     match refusal {
-        Refusal::Storage(_) => STOPPED,
+        Refusal::Storage(_) | Refusal::Stopped(_) | Refusal::Unanswered => STOPPED,
         Refusal::Broken(_) => FAILED,
         _ => REFUSED,
     }

@@ -218,7 +218,7 @@ fn client() -> ClientId {
 
 fn recovered() -> Input {
     let (host, version) = ("here".to_string(), "0".to_string());
-    Input::Recovered { owner: Owner { pid: 7, host, version, mode: OwnerMode::Drives }, problems: Vec::new() }
+    Input::Recovered { owner: Owner { pid: 7, host, version, mode: OwnerMode::Drives }, lacks: Vec::new() }
 }
 
 /// A call touches what its command says: `make all` is previewed as `$ make all`.

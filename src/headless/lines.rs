@@ -26,7 +26,7 @@ use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::plan::TodoStatus;
 use crate::domain::run::Run;
-use crate::domain::status::Action;
+use crate::domain::status::Course;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::status::Verdict;
@@ -42,6 +42,7 @@ use crate::domain::trust::Trust;
 use crate::headless::text::block;
 use crate::headless::text::clock;
 use crate::headless::text::title;
+use crate::policy::ending;
 
 /// The lines of a record, each with its line break; nothing for a record that tells a person nothing. `run` is the
 /// run with the record taken in.
@@ -171,6 +172,7 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
 
 /// A status with what can be done about it.
 pub fn status_line(run: &Run, zone: &TimeZone) -> String {
+    let together = ending::together(run).map(|all| format!("  true at the same time: {all}\n")).unwrap_or_default();
     match &run.status {
         Status::Parked(reason) => {
             let until = match reason {
@@ -182,9 +184,9 @@ pub fn status_line(run: &Run, zone: &TimeZone) -> String {
                 _ => String::new(),
             };
             let remedy = run.remedy().unwrap_or_default();
-            format!("[parked] {}{until}\n  what to do: {remedy}\n", reason.phrase())
+            format!("[parked] {}{until}\n{together}  what to do: {remedy}\n", reason.phrase())
         }
-        Status::Completed(finish) => format!("[completed] {}\n", finish.phrase()),
+        Status::Completed(finish) => format!("[completed] {}\n{together}", finish.phrase()),
         Status::Failed(failure) => format!("[failed] {}\n", failure.phrase()),
         Status::Queued | Status::Running | Status::Cancelled => format!("[{}]\n", run.status.word()),
     }
@@ -366,11 +368,11 @@ fn claim_phrase(verdict: ClaimVerdict) -> &'static str {
 
 fn closed(n: u32, verdict: &Verdict, run: &Run) -> String {
     let action = match &verdict.action {
-        Action::Continue => "goes on".to_string(),
-        Action::Replan => "a new plan is due".to_string(),
-        Action::WrapUp(axis) => format!("at its limit ({}); the model says where the work stands", axis.word()),
-        Action::Park(reason) => format!("parks: {}", reason.phrase()),
-        Action::Complete(finish) => format!("ends: {}", finish.phrase()),
+        Course::Continue => "goes on".to_string(),
+        Course::Replan => "a new plan is due".to_string(),
+        Course::WrapUp(axis) => format!("at its limit ({}); the model says where the work stands", axis.word()),
+        Course::Park(reason) => format!("parks: {}", reason.phrase()),
+        Course::Complete(finish) => format!("ends: {}", finish.phrase()),
     };
     format!("[iteration {n}] closed, {action}\n[spend] {} in this iteration; {}\n", run.iteration.spent, spend(run))
 }

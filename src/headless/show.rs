@@ -93,8 +93,8 @@ fn facts(run: &Run, today: Option<Today>) -> String {
     if let Some(trouble) = &run.trouble {
         text += &format!("[model] failed last: {}\n", title(&trouble.message));
     }
-    if let Some(diagnosis) = &run.diagnosis {
-        text += &format!("[stall] nothing moved\n{}", block(diagnosis));
+    if let Some(stall) = &run.stall {
+        text += &format!("[stall] nothing moved\n{}", block(&stall.diagnosis));
     }
     for said in &run.interjections {
         text += &format!("[you] {}, not told yet: {}\n{}", said.id, said.policy.phrase(), block(&said.text));

@@ -43,7 +43,7 @@ fn begin(run: &Run) -> Option<Vec<Event>> {
         if let Some(misfit) = reply::misfit(run, &call.tool, &given) {
             return Some(vec![advance::invalid(call, misfit)]);
         }
-        return Some(match claim::read::<claim::Finish>(&call.arguments) {
+        return Some(match claim::read::<claim::FinishArguments>(&call.arguments) {
             Ok(finish) => {
                 let evidence: String = finish.evidence.iter().map(|line| format!("\n- {line}")).collect();
                 let claimed =

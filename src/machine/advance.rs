@@ -4,18 +4,18 @@
 use crate::domain::approval::By;
 use crate::domain::approval::Decision;
 use crate::domain::budget::Axis;
+use crate::domain::budget::Reservation;
 use crate::domain::command::Control;
 use crate::domain::command::Pause;
 use crate::domain::control;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
-use crate::domain::fold;
 use crate::domain::limits;
 use crate::domain::model::Purpose;
 use crate::domain::plan::PlanSource;
 use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
-use crate::domain::status::Action;
+use crate::domain::status::Course;
 use crate::domain::status::Failure;
 use crate::domain::status::Fired;
 use crate::domain::status::ParkReason;
@@ -32,7 +32,7 @@ use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::acceptance;
-use crate::machine::room;
+use crate::machine::compaction;
 use crate::machine::steer;
 use crate::policy::claim;
 use crate::policy::context;
@@ -312,7 +312,7 @@ fn startable(run: &Run) -> Option<&ToolCall> {
 /// Observes, judges and closes the iteration.
 fn close(run: &Run) -> Vec<Event> {
     if run.iteration.phase == Phase::WrapUp {
-        return closed(run, wrapping::verdict(run));
+        return closed(run, ending::wrapped_up(run));
     }
     let mut seen = progress::observe(run);
     // Steered, the iteration shows nothing about the agent.
@@ -335,10 +335,10 @@ fn close(run: &Run) -> Vec<Event> {
         && run.plan.source == PlanSource::Seed
         && run.decomposes >= limits::DECOMPOSE_ATTEMPTS
     {
-        group.push(Event::planned(fold::fallback(&run.plan)));
+        group.push(Event::planned(run.plan.fallback()));
     }
     group.push(Event::ProgressObserved { observation: Box::new(seen) });
-    if verdict.action == Action::Continue {
+    if verdict.action == Course::Continue {
         group.extend(
             warnings.into_iter().map(|(detector, text)| Event::Warned { what: Warning::Stall(detector), text }),
         );
@@ -357,9 +357,9 @@ fn closed(run: &Run, verdict: Verdict) -> Vec<Event> {
 
 fn status_after(verdict: &Verdict) -> Option<Status> {
     match &verdict.action {
-        Action::Continue | Action::Replan | Action::WrapUp(_) => None,
-        Action::Park(reason) => Some(Status::Parked(reason.clone())),
-        Action::Complete(finish) => Some(Status::Completed(*finish)),
+        Course::Continue | Course::Replan | Course::WrapUp(_) => None,
+        Course::Park(reason) => Some(Status::Parked(reason.clone())),
+        Course::Complete(finish) => Some(Status::Completed(*finish)),
     }
 }
 
@@ -367,9 +367,9 @@ fn status_after(verdict: &Verdict) -> Option<Status> {
 fn open(run: &Run) -> Vec<Event> {
     let mut phase = next_phase(run);
     // Something else may have parked the run in which a stall was found: the cap of replans holds all the same.
-    let found = run.verdict.as_ref().and_then(Verdict::stalled);
-    if let Some(detector) = found.filter(|_| phase == Phase::Replan && run.progress.replans >= limits::REPLANS) {
-        return parked(ParkReason::Stalled(detector));
+    let unanswered = run.stall.as_ref().filter(|_| phase == Phase::Replan);
+    if let Some(stall) = unanswered.filter(|_| run.progress.replans >= limits::REPLANS) {
+        return parked(ParkReason::Stalled(stall.detector));
     }
     let spent = Axis::ALL.into_iter().find(|axis| run.pool.is_exhausted(*axis));
     if spent.is_some_and(|axis| !bears(phase, axis) && wrapping::is_possible(run, axis)) {
@@ -414,8 +414,8 @@ fn next_phase(run: &Run) -> Phase {
     if run.plan.source == PlanSource::Seed && run.decomposes < limits::DECOMPOSE_ATTEMPTS {
         return Phase::Decompose;
     }
-    // A diagnosis stands until a replan has answered it, also across a park.
-    if run.diagnosis.is_some() { Phase::Replan } else { Phase::Pursue }
+    // A stall stands until a replan has answered it, also across a park.
+    if run.stall.is_some() { Phase::Replan } else { Phase::Pursue }
 }
 
 /// Reserves the worst case and asks the model, or says why not.
@@ -423,7 +423,7 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
     // A wrap-up that fails is not tried again: the run parks for its limit all the same.
     let failed = run.iteration.failures > 0 || run.iteration.discards > 0;
     if run.iteration.phase == Phase::WrapUp && failed {
-        return closed(run, wrapping::verdict(run));
+        return closed(run, ending::wrapped_up(run));
     }
     if run.iteration.discards > limits::EMPTY_RESAMPLES || run.progress.truncated >= limits::TRUNCATED {
         return parked(ParkReason::ModelOutput);
@@ -438,7 +438,7 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
             retry::Next::Fail(failure) => vec![Event::StatusChanged { status: Status::Failed(failure), by: None }],
         };
     }
-    if let Some(group) = room::step(run, now) {
+    if let Some(group) = compaction::step(run, now) {
         return group;
     }
     let request = context::assemble(run);
@@ -448,7 +448,7 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
     }
     let reservation = spending::worst_case(run, &request);
     if let Some(reason) = spending::refusal(run, &reservation, request.max_output) {
-        return cannot_ask(run, reason);
+        return cannot_ask(run, reason, &reservation);
     }
     let digest = context::digest(run, &request);
     let started = Event::ModelCallStarted {
@@ -461,17 +461,20 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
     vec![Event::BudgetReserved { reservation }, started]
 }
 
-/// The request of the open iteration can't be made. At a limit the work is wrapped up, where that is possible.
-fn cannot_ask(run: &Run, reason: ParkReason) -> Vec<Event> {
+/// The request of the open iteration can't be made. At a limit the work is wrapped up, where that is possible. `worst`
+/// is what it would have cost.
+fn cannot_ask(run: &Run, reason: ParkReason, worst: &Reservation) -> Vec<Event> {
     if run.iteration.phase == Phase::WrapUp {
-        return closed(run, wrapping::verdict(run));
+        return closed(run, ending::wrapped_up(run));
     }
     let untouched = run.iteration.phase == Phase::Pursue && run.iteration.model_call.is_none();
     if let ParkReason::Budget(axis) = reason
         && untouched
         && wrapping::is_possible(run, axis)
     {
-        return closed(run, Verdict { action: Action::WrapUp(axis), fired: vec![Fired::Budget(axis)] });
+        let others = spending::exhausted(run, worst).into_iter().filter(|other| *other != axis);
+        let fired = [axis].into_iter().chain(others).map(Fired::Budget).collect();
+        return closed(run, Verdict { action: Course::WrapUp(axis), fired });
     }
     parked(reason)
 }

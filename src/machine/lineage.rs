@@ -16,7 +16,7 @@ use crate::domain::time::Now;
 use crate::domain::time::Span;
 use crate::domain::tool::CallState;
 use crate::domain::trust::Trust;
-use crate::machine::adopt;
+use crate::machine::fold_in;
 
 /// What going back led to.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,7 +47,7 @@ pub fn rewind(run: &Run, records: &[Record], to: u32, client: &ClientId, now: No
     for call in run.ordered_calls() {
         if matches!(call.state, CallState::Awaiting { .. } | CallState::Approved) && !run.is_ended() {
             let why = format!("the run went back to the end of iteration {to}");
-            written.push(adopt(&mut after, Event::ApprovalInvalidated { call: call.id, why }, now).map_err(broken)?);
+            written.push(fold_in(&mut after, Event::ApprovalInvalidated { call: call.id, why }, now).map_err(broken)?);
         }
     }
     let event = Event::Rewound { to, to_seq, by: client.clone() };
@@ -77,7 +77,7 @@ pub fn import(mut run: Run, client: &ClientId, now: Now) -> Result<(Run, Option<
     }
     let broken = |broken: Broken| Refusal::Broken(broken.to_string());
     let still = Now { at: now.at, active: Span(run.pool.used(Axis::Active)) };
-    let record = adopt(&mut run, Event::Imported { by: client.clone() }, still).map_err(broken)?;
+    let record = fold_in(&mut run, Event::Imported { by: client.clone() }, still).map_err(broken)?;
     run.check().map_err(broken)?;
     Ok((run, Some(record)))
 }
@@ -97,7 +97,7 @@ pub fn fork(
     terms.trust = terms.trust.min(parent.trust).min(Trust::Ask);
     terms.keep_full_trust &= parent.terms.keep_full_trust;
     let event = Event::Forked { parent: parent.id.clone(), iteration, terms: Box::new(terms), by: client.clone() };
-    let record = adopt(&mut run, event, Now { at: now.at, active: Span(0) }).map_err(broken)?;
+    let record = fold_in(&mut run, event, Now { at: now.at, active: Span(0) }).map_err(broken)?;
     run.check().map_err(broken)?;
     Ok((run, record))
 }

@@ -6,16 +6,16 @@
 
 pub mod acceptance;
 pub mod advance;
+pub mod compaction;
 pub mod deciding;
 pub mod effect;
 pub mod lineage;
 pub mod outcome;
-pub(crate) mod parting;
 pub mod respond;
 pub mod restoring;
-pub mod room;
 pub mod steer;
 pub mod trusting;
+pub(crate) mod word;
 
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
@@ -47,7 +47,7 @@ pub enum Input {
         /// The process.
         owner: Owner,
         /// What stands against starting, first things first.
-        problems: Vec<Lack>,
+        lacks: Vec<Lack>,
     },
     /// The run is to go on, and something that it needs is not there (docs/ENGINE.md §14.2).
     Unready {
@@ -188,13 +188,13 @@ fn below(group: Vec<Event>, above: Above<'_>) -> Vec<Event> {
 fn take(run: &mut Run, group: Vec<Event>, now: Now, records: &mut Vec<Record>) -> Result<(), Refusal> {
     let broken = |broken: Broken| Refusal::Broken(broken.to_string());
     for event in group {
-        records.push(adopt(run, event, now).map_err(broken)?);
+        records.push(fold_in(run, event, now).map_err(broken)?);
     }
     run.check().map_err(broken)
 }
 
 /// Numbers an event and folds it in.
-pub fn adopt(run: &mut Run, event: Event, now: Now) -> Result<Record, Broken> {
+pub fn fold_in(run: &mut Run, event: Event, now: Now) -> Result<Record, Broken> {
     let record = Record { seq: run.seq.next(), at: now.at, active: now.active, event };
     run.apply(&record)?;
     Ok(record)

@@ -21,7 +21,7 @@ use crate::domain::tool::Probe;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::Outcome;
 use crate::machine::advance;
-use crate::machine::room;
+use crate::machine::compaction::compacted;
 use crate::policy::charge;
 use crate::policy::claim;
 use crate::policy::compaction;
@@ -107,7 +107,7 @@ fn model(
             let finished =
                 Event::ModelCallFinished { call, reply: got.clone(), discarded: judged.as_ref().err().cloned() };
             let made = judged.ok().zip(compaction::cut(run));
-            let made = made.map(|(summary, iterations)| room::compacted(run, iterations, summary, Author::Model));
+            let made = made.map(|(summary, iterations)| compacted(run, iterations, summary, Author::Model));
             let settled = settled(charge::of_reply(got, held, &price));
             Ok([finished, settled].into_iter().chain(made).collect())
         }

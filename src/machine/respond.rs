@@ -32,12 +32,12 @@ use crate::domain::time::Now;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::Input;
-use crate::machine::adopt;
 use crate::machine::deciding;
+use crate::machine::fold_in;
 use crate::machine::outcome;
-use crate::machine::parting;
 use crate::machine::steer;
 use crate::machine::trusting;
+use crate::machine::word;
 use crate::policy::charge;
 use crate::policy::compaction;
 use crate::policy::deadline;
@@ -47,7 +47,7 @@ use crate::policy::spending;
 /// The events that an input means. A refusal means that it does not fit; nothing changed.
 pub fn respond(run: &Run, input: &Input, now: Now) -> Result<Vec<Event>, Refusal> {
     match input {
-        Input::Recovered { owner, problems } => Ok(recovered(run, owner, problems, now)),
+        Input::Recovered { owner, lacks } => Ok(recovered(run, owner, lacks, now)),
         Input::Command(command, client) => match deadline::refusal(run, command, now.at) {
             Some(refusal) => Err(refusal),
             None => obey(run, command, client),
@@ -59,25 +59,25 @@ pub fn respond(run: &Run, input: &Input, now: Now) -> Result<Vec<Event>, Refusal
 }
 
 /// A new owner; the one before is gone, and what became of its work is unknown (docs/ENGINE.md §10.7).
-fn recovered(run: &Run, owner: &Owner, problems: &[Lack], now: Now) -> Vec<Event> {
+fn recovered(run: &Run, owner: &Owner, lacks: &[Lack], now: Now) -> Vec<Event> {
     let mut group = vec![Event::OwnerAcquired { owner: owner.clone() }];
     if owner.mode == OwnerMode::Drives && !run.is_ended() {
         group.extend(trusting::after_restart(run));
     }
     match &run.status {
-        Status::Queued => match (owner.mode, problems.first()) {
+        Status::Queued => match (owner.mode, lacks.first()) {
             (OwnerMode::Records, _) => {}
-            (OwnerMode::Drives, Some(_)) => group.extend(parked_for(problems)),
+            (OwnerMode::Drives, Some(_)) => group.extend(parked_for(lacks)),
             (OwnerMode::Drives, None) => group.push(status(Status::Running, None)),
         },
-        Status::Running => group.extend(interrupted(run, problems, now)),
+        Status::Running => group.extend(interrupted(run, lacks, now)),
         Status::Parked(_) | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => {}
     }
     group
 }
 
 /// What the death of a driving process means.
-fn interrupted(run: &Run, problems: &[Lack], now: Now) -> Vec<Event> {
+fn interrupted(run: &Run, lacks: &[Lack], now: Now) -> Vec<Event> {
     let model = run.model_call.map(|call| Finding::ModelCallLost(call.id.call));
     let tools = run.running_calls().map(|call| Finding::ToolCallLost(call.id));
     let check = run.running_check().map(Finding::CheckLost);
@@ -89,11 +89,11 @@ fn interrupted(run: &Run, problems: &[Lack], now: Now) -> Vec<Event> {
     // A cancel that was recorded is completed, not undone.
     if !matches!(run.control, Some(Control::Cancel(_))) {
         let mut after = run.clone();
-        let fits = group.iter().all(|event| adopt(&mut after, event.clone(), now).is_ok());
+        let fits = group.iter().all(|event| fold_in(&mut after, event.clone(), now).is_ok());
         let head = after.head().filter(|_| fits).and_then(|call| after.waits(call));
         let reason = match head {
             Some(waits) => waits.reason(),
-            None if after.progress.recoveries > limits::RECOVERIES || broke_down(problems) => ParkReason::EnginePanic,
+            None if after.progress.recoveries > limits::RECOVERIES || broke_down(lacks) => ParkReason::EnginePanic,
             None => ParkReason::Interrupted,
         };
         group.push(status(Status::Parked(reason), None));
@@ -102,8 +102,8 @@ fn interrupted(run: &Run, problems: &[Lack], now: Now) -> Vec<Event> {
 }
 
 /// Whether the loop itself is what stands against going on.
-fn broke_down(problems: &[Lack]) -> bool {
-    problems.iter().any(|lack| lack.reason == ParkReason::EnginePanic)
+fn broke_down(lacks: &[Lack]) -> bool {
+    lacks.iter().any(|lack| lack.reason == ParkReason::EnginePanic)
 }
 
 pub(crate) fn status(status: Status, by: Option<&ClientId>) -> Event {
@@ -124,6 +124,10 @@ fn obey_after_end(run: &Run, command: &Command, client: &ClientId) -> Result<Vec
     if *command == Command::Retry {
         return retry(run, client);
     }
+    // What a charge really was may be known only long after the end.
+    if let Command::Correct { id, amount } = command {
+        return correct(run, *id, *amount, client);
+    }
     let refusal = if matches!(command, Command::Interject { .. }) { Refusal::EndedUnsaid } else { Refusal::Ended };
     Err(refusal(run.status.clone()))
 }
@@ -143,10 +147,10 @@ fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, R
         Command::Pause(_) if !run.is_running() => Err(Refusal::NotRunning(run.status.clone())),
         Command::Pause(pause) => Ok(request(run, Control::Pause(*pause), client)),
         Command::Resume => resume(run, Some(client)),
-        Command::GrantReplans => parting::grant(run, client),
-        Command::Confirm { confirmed, text } => parting::confirm(run, *confirmed, text, client),
-        Command::Accept => parting::end(run, Status::Completed(Finish::AcceptedByOperator), client),
-        Command::Close => parting::end(run, Status::Failed(Failure::ClosedByOperator), client),
+        Command::GrantReplans => word::grant(run, client),
+        Command::Confirm { confirmed, text } => word::confirm(run, *confirmed, text, client),
+        Command::Accept => word::end(run, Status::Completed(Finish::AcceptedByOperator), client),
+        Command::Close => word::end(run, Status::Failed(Failure::ClosedByOperator), client),
         Command::Retry => Err(Refusal::NotEnded(run.status.clone())),
         Command::Cancel(cancel) => Ok(request(run, Control::Cancel(*cancel), client)),
         Command::Raise { axis, limit } => raise(run, *axis, *limit, client),

@@ -12,7 +12,7 @@ use crate::domain::id::ClientId;
 use crate::domain::restoring::Restore;
 use crate::domain::run::Run;
 use crate::domain::time::Now;
-use crate::machine::adopt;
+use crate::machine::fold_in;
 
 /// A file is about to be put back. Refused while the run is not parked.
 pub fn start(run: &mut Run, restore: &Restore, client: &ClientId, now: Now) -> Result<Record, Refusal> {
@@ -41,5 +41,5 @@ pub fn unfinished(records: &[Record]) -> Vec<CallId> {
 }
 
 fn record(run: &mut Run, event: Event, now: Now) -> Result<Record, Refusal> {
-    adopt(run, event, now).map_err(|broken: Broken| Refusal::Broken(broken.to_string()))
+    fold_in(run, event, now).map_err(|broken: Broken| Refusal::Broken(broken.to_string()))
 }

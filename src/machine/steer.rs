@@ -6,7 +6,7 @@ use crate::domain::control;
 use crate::domain::event::Event;
 use crate::domain::run::Interjection;
 use crate::domain::run::Run;
-use crate::domain::status::Action;
+use crate::domain::status::Course;
 use crate::domain::status::Fired;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Verdict;
@@ -54,7 +54,7 @@ pub fn due(run: &Run) -> impl Iterator<Item = &Interjection> {
     let is_prolonged = run.verdict.as_ref().is_some_and(|verdict| {
         let has_come_to_its_end =
             verdict.fired.iter().any(|fired| matches!(fired, Fired::Finish(_) | Fired::Verification));
-        verdict.action == Action::Continue && has_come_to_its_end
+        verdict.action == Course::Continue && has_come_to_its_end
     });
     run.interjections.iter().filter(move |one| is_prolonged || one.policy != Policy::AfterDone)
 }
@@ -62,9 +62,9 @@ pub fn due(run: &Run) -> impl Iterator<Item = &Interjection> {
 /// The verdict, unless the operator has something to say at the end: then the run goes on.
 pub fn prolonged(run: &Run, verdict: Verdict) -> Verdict {
     let is_end = match &verdict.action {
-        Action::Complete(_) | Action::Park(ParkReason::Verification) => true,
-        Action::Park(_) | Action::Continue | Action::Replan | Action::WrapUp(_) => false,
+        Course::Complete(_) | Course::Park(ParkReason::Verification) => true,
+        Course::Park(_) | Course::Continue | Course::Replan | Course::WrapUp(_) => false,
     };
     let has_more = run.interjections.iter().any(|one| one.policy == Policy::AfterDone);
-    if is_end && has_more { Verdict { action: Action::Continue, ..verdict } } else { verdict }
+    if is_end && has_more { Verdict { action: Course::Continue, ..verdict } } else { verdict }
 }

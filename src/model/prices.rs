@@ -4,6 +4,8 @@
 use serde::Deserialize;
 
 use crate::domain::money::Price;
+use crate::domain::time::Span;
+use crate::domain::time::Timestamp;
 
 const TABLE: &str = include_str!("../../assets/prices.toml");
 
@@ -36,9 +38,20 @@ pub fn lookup(model: &str) -> Option<PriceEntry> {
     })
 }
 
+/// The day on which the table was last compared with what is charged, as `2026-11-01`, and how long ago that is. Nothing
+/// when the clock stands before it.
+pub fn age(now: Timestamp) -> Option<(String, Span)> {
+    let table: Table = toml::from_str(TABLE).ok()?;
+    let day: jiff::civil::Date = table.as_of.parse().ok()?;
+    let compared = jiff::tz::Offset::UTC.to_timestamp(day.at(0, 0, 0, 0)).ok()?;
+    let compared = u64::try_from(compared.as_millisecond()).ok()?;
+    (now.0 >= compared).then(|| (table.as_of, now.since(Timestamp(compared))))
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
+    as_of: String,
     model: Vec<Row>,
 }
 
@@ -74,6 +87,15 @@ mod tests {
                 assert!(seen.insert(name.clone()), "{name} is there twice");
             }
         }
+    }
+
+    #[test]
+    fn the_table_has_an_age() {
+        let day = 24 * 60 * 60 * 1_000;
+        let first = Timestamp(20_758 * day);
+        assert_eq!(age(first), Some(("2026-11-01".to_string(), Span(0))));
+        assert_eq!(age(first.plus(Span(3 * day))).unwrap().1, Span(3 * day));
+        assert_eq!(age(Timestamp(first.0 - 1)), None);
     }
 
     #[test]

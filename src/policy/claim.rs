@@ -12,7 +12,7 @@ use crate::domain::text::one_line;
 /// The arguments of `finish`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Finish {
+pub struct FinishArguments {
     /// What was done.
     pub summary: String,
     /// What shows it.
@@ -61,7 +61,7 @@ pub fn question(arguments: &str) -> Result<String, String> {
 }
 
 /// The plan after a claim has called some open todos not needed: they are dropped with the reason given.
-pub fn without_not_needed(plan: &Plan, claim: &Finish) -> Option<Plan> {
+pub fn without_not_needed(plan: &Plan, claim: &FinishArguments) -> Option<Plan> {
     let mut next = plan.clone();
     for todo in next.todos.iter_mut().filter(|todo| !todo.status.is_settled()) {
         let named =

@@ -62,7 +62,8 @@ pub fn step(run: &Run) -> Option<Step> {
     summarise(run).filter(|_| !is_too_soon)
 }
 
-/// What is done about a request that the provider refused for its size.
+/// What is done about a request that the provider refused for its size. How soon after the last summary does not count
+/// here: nothing smaller would be taken, and `ROOM_ROUNDS` bounds how often (docs/ENGINE.md §13).
 fn answer(run: &Run, excess: Excess, pruned: bool) -> Step {
     let n = run.iteration.n;
     let rounds = run.context.rounds.iter().filter(|round| round.saturating_add(limits::ROOM_WINDOW) > n).count();
@@ -76,7 +77,8 @@ fn answer(run: &Run, excess: Excess, pruned: bool) -> Step {
     if let Some(refs) = prunable(run) {
         return Step::Prune(refs);
     }
-    let summary = summarise(run).filter(|_| excess == Excess::Tokens);
+    let may_summarise = excess == Excess::Tokens && run.context.poor < limits::SUMMARIES_POOR;
+    let summary = summarise(run).filter(|_| may_summarise);
     summary.unwrap_or(if pruned { Step::Again } else { Step::Park })
 }
 

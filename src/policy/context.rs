@@ -15,7 +15,7 @@ use crate::domain::model::Purpose;
 use crate::domain::run::Run;
 use crate::domain::status::Phase;
 use crate::domain::status::Warning;
-use crate::domain::text::sha256_hex;
+use crate::domain::text::short_hash;
 use crate::domain::time::Span;
 use crate::domain::time::human;
 use crate::policy::compaction;
@@ -72,7 +72,7 @@ pub fn digest(run: &Run, request: &ModelRequest) -> String {
     if let Some(percent) = request.temperature_percent {
         text.push_str(&format!("\0{percent}"));
     }
-    sha256_hex(text.as_bytes())[..16].to_string()
+    short_hash(text.as_bytes())
 }
 
 fn request(run: &Run, call: ModelCallId, attempt: u32, phase: Phase) -> ModelRequest {
@@ -140,8 +140,8 @@ fn closing(run: &Run, phase: Phase) -> String {
     }
     // Told here too where a request is made once more before the next iteration.
     parts.extend(run.plan_news.iter().cloned());
-    if let Some(diagnosis) = run.diagnosis.as_ref().filter(|_| phase == Phase::Replan) {
-        parts.push(replan::brief(run, diagnosis));
+    if let Some(stall) = run.stall.as_ref().filter(|_| phase == Phase::Replan) {
+        parts.push(replan::brief(run, &stall.diagnosis));
     }
     if run.progress.truncated > 0 && run.iteration.discards == 0 {
         parts.push(

@@ -6,12 +6,13 @@ use crate::domain::limits;
 use crate::domain::progress::Progress;
 use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
-use crate::domain::status::Action;
+use crate::domain::status::Course;
 use crate::domain::status::Detector;
 use crate::domain::status::Finish;
 use crate::domain::status::Fired;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
+use crate::domain::status::Status;
 use crate::domain::status::Verdict;
 use crate::domain::tool::ErrorClass;
 use crate::policy::context;
@@ -46,8 +47,50 @@ pub fn verdict(run: &Run, after: &Progress, noticed: &Noticed) -> Verdict {
     fired.extend(unusable.then_some(Fired::ModelOutput));
     fired.extend(run.iteration.reply.as_ref().is_some_and(|reply| reply.is_refusal).then_some(Fired::Refused));
     fired.extend(noticed.stalled.iter().copied().map(Fired::Stalled));
-    let action = fired.first().map_or(Action::Continue, |first| action(run, after, first));
+    let action = fired.first().map_or(Course::Continue, |first| action(run, after, first));
     Verdict { action, fired }
+}
+
+/// The verdict on a wrap-up: the limit it was for, first; what else was true before it is still named. Where the
+/// operator raised the limit meanwhile, that decides, or the run goes on.
+pub fn wrapped_up(run: &Run) -> Verdict {
+    let before = run.verdict.iter().filter(|verdict| matches!(verdict.action, Course::WrapUp(_)));
+    let others = before.flat_map(|verdict| &verdict.fired).filter(|fired| !matches!(fired, Fired::Budget(_))).cloned();
+    let fired: Vec<Fired> = wrapping::still_exhausted(run).into_iter().map(Fired::Budget).chain(others).collect();
+    let action = fired.first().map_or(Course::Continue, |first| action(run, &run.progress, first));
+    Verdict { action, fired }
+}
+
+/// All that was true when the run stopped, its reason first: what the verdict lists; where the run parked before a
+/// model call or an iteration, every limit that bears none now, and a stall that no replan has answered.
+pub fn causes(run: &Run) -> Vec<Fired> {
+    let verdict = run.verdict.as_ref();
+    let reason = match &run.status {
+        Status::Parked(reason) => reason,
+        Status::Completed(_) => return verdict.map(|verdict| verdict.fired.clone()).unwrap_or_default(),
+        Status::Queued | Status::Running | Status::Failed(_) | Status::Cancelled => return Vec::new(),
+    };
+    if let Some(verdict) = verdict.filter(|verdict| verdict.action == Course::Park(reason.clone())) {
+        return verdict.fired.clone();
+    }
+    let first = if let ParkReason::Budget(axis) = reason {
+        Fired::Budget(*axis)
+    } else if let ParkReason::Stalled(detector) = reason {
+        Fired::Stalled(*detector)
+    } else {
+        return Vec::new();
+    };
+    let exhausted = spending::exhausted(run, &spending::worst_case(run, &spending::due(run)));
+    let stalled = run.stall.as_ref().map(|stall| stall.detector);
+    let others = exhausted.into_iter().map(Fired::Budget).chain(stalled.map(Fired::Stalled));
+    let others: Vec<Fired> = others.filter(|other| *other != first).collect();
+    [first].into_iter().chain(others).collect()
+}
+
+/// The same in words, where there is more than the reason.
+pub fn together(run: &Run) -> Option<String> {
+    let all: Vec<String> = causes(run).iter().map(Fired::phrase).collect();
+    (all.len() > 1).then(|| all.join(", "))
 }
 
 /// How the claim of this iteration completes the run, if it does.
@@ -75,29 +118,35 @@ fn stop(control: Control) -> Option<Fired> {
     }
 }
 
-fn action(run: &Run, after: &Progress, first: &Fired) -> Action {
+fn action(run: &Run, after: &Progress, first: &Fired) -> Course {
     match first {
-        Fired::Finish(finish) => Action::Complete(*finish),
-        Fired::Paused => Action::Park(ParkReason::Paused),
-        Fired::Shutdown => Action::Park(ParkReason::Shutdown),
-        Fired::Escalated(class) => Action::Park(ParkReason::Escalated(*class)),
-        Fired::DenyBreaker => Action::Park(ParkReason::DenyBreaker),
-        Fired::Verification => Action::Park(ParkReason::Verification),
-        Fired::Budget(axis) if wrapping::is_possible(run, *axis) => Action::WrapUp(*axis),
-        Fired::Budget(axis) => Action::Park(ParkReason::Budget(*axis)),
-        Fired::ModelOutput => Action::Park(ParkReason::ModelOutput),
-        Fired::Refused => Action::Park(ParkReason::Refused),
+        Fired::Finish(finish) => Course::Complete(*finish),
+        Fired::Paused => Course::Park(ParkReason::Paused),
+        Fired::Shutdown => Course::Park(ParkReason::Shutdown),
+        Fired::Escalated(class) => Course::Park(ParkReason::Escalated(*class)),
+        Fired::DenyBreaker => Course::Park(ParkReason::DenyBreaker),
+        Fired::Verification => Course::Park(ParkReason::Verification),
+        Fired::Budget(axis) if wrapping::is_possible(run, *axis) => Course::WrapUp(*axis),
+        Fired::Budget(axis) => Course::Park(ParkReason::Budget(*axis)),
+        Fired::ModelOutput => Course::Park(ParkReason::ModelOutput),
+        Fired::Refused => Course::Park(ParkReason::Refused),
         Fired::Stalled(detector) => {
             if may_replan(run, after) {
-                Action::Replan
+                Course::Replan
             } else {
-                Action::Park(ParkReason::Stalled(*detector))
+                Course::Park(ParkReason::Stalled(*detector))
             }
         }
     }
 }
 
-/// Whether a replan is left: a cap for the run. A replan that stalls by itself changed nothing, again.
+/// Whether a replan is left: a cap for the run. A replan that stalls by itself changed nothing, again; after a wrap-up
+/// a stall that stands is one that no replan has answered.
 fn may_replan(run: &Run, after: &Progress) -> bool {
-    run.iteration.phase != Phase::Replan && after.replans < limits::REPLANS
+    let is_due = match run.iteration.phase {
+        Phase::Decompose | Phase::Pursue => true,
+        Phase::WrapUp => run.stall.is_some(),
+        Phase::Replan => false,
+    };
+    is_due && after.replans < limits::REPLANS
 }

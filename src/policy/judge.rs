@@ -80,7 +80,7 @@ pub fn request(run: &Run, index: usize, call: ModelCallId) -> ModelRequest {
     }
 }
 
-/// The end of the talk as text: of what is sent, so that what was summarised is the summary.
+/// The end of the talk as text: as it was said since the last summary, and before it, if that is short, the summary.
 fn talk(run: &Run) -> String {
     let line = |message: &Message| match message {
         Message::Operator { text, .. } => format!("[operator] {text}"),

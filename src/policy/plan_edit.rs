@@ -99,25 +99,11 @@ fn add(plan: &mut Plan, title: &str) -> Result<String, String> {
     if let Some(twin) = plan.todos.iter().filter(standing).find(|todo| todo.title.to_lowercase() == folded) {
         return Err(format!("{} says that already", twin.id.0));
     }
-    let mut id = TodoId(format!("t{}", plan.next_number));
-    while plan.find(&id).is_some() {
-        plan.next_number += 1;
-        id = TodoId(format!("t{}", plan.next_number));
-    }
-    plan.next_number += 1;
+    let id = plan.fresh_id(|_| false);
     let told = format!("{} is new: {title}", id.0);
-    let todo = Todo {
-        id,
-        title,
-        status: TodoStatus::Pending,
-        acceptance: String::new(),
-        note: String::new(),
-        parent: None,
-        depends_on: Vec::new(),
-    };
     // What is dropped stays at the end.
     let place = plan.todos.iter().rposition(|todo| todo.status != TodoStatus::Dropped).map_or(0, |last| last + 1);
-    plan.todos.insert(place, todo);
+    plan.todos.insert(place, Todo::new(id, title));
     Ok(told)
 }
 
@@ -176,15 +162,7 @@ mod tests {
 
     /// What becomes of an edit of a plan with one todo, `t1`.
     fn check(line: &str, wanted: &str) {
-        let todo = Todo {
-            id: TodoId("t1".to_string()),
-            title: "one".to_string(),
-            status: TodoStatus::Pending,
-            acceptance: String::new(),
-            note: String::new(),
-            parent: None,
-            depends_on: Vec::new(),
-        };
+        let todo = Todo::new(TodoId("t1".to_string()), "one".to_string());
         let plan = Plan { source: PlanSource::Tool, todos: vec![todo], ..Plan::seed("goal") };
         let said = read(line).and_then(|edit| edited(&plan, &edit)).map_or_else(|why| why, |(_, told)| told);
         assert!(said.contains(wanted), "{line:.80}: {said}");

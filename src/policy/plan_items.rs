@@ -169,7 +169,7 @@ impl Reader<'_> {
         };
         let status = status_of(word).ok_or_else(|| {
             let wrong = value.map(shown).unwrap_or_default();
-            let known = "pending, in_progress, done, blocked, dropped";
+            let known = TodoStatus::ALL.map(TodoStatus::word).join(", ");
             unchanged(&format!("{place}/status: {wrong} is not one of {known}"))
         })?;
         if status.word() != word {
@@ -215,14 +215,22 @@ pub fn bare(line: &str) -> &str {
     }
 }
 
-/// What follows one list marker, one box, or one number like `3.`, `3)` and `1.2.`; the line itself without one.
+/// What follows one list marker or one box; the line itself without one.
 fn without_marker(line: &str) -> &str {
-    let word = line.split_whitespace().next().unwrap_or_default();
-    let is_marker = matches!(word, "-" | "*" | "+" | "•" | "[x]" | "[X]" | "[]");
-    if is_marker || is_number(word) {
-        return line.get(word.len()..).unwrap_or_default().trim_start();
+    if let Some((_, rest)) = marker(line) {
+        return rest;
     }
-    line.strip_prefix("[ ]").map_or(line, str::trim_start)
+    let word = line.split_whitespace().next().unwrap_or_default();
+    let ticked = if matches!(word, "[x]" | "[X]" | "[]") { word } else { "[ ]" };
+    line.strip_prefix(ticked).map_or(line, str::trim_start)
+}
+
+/// The marker with which a line of a list begins, and what follows: a bullet, or a number like `3.`, `3)` and `1.2.`.
+pub fn marker(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim_start();
+    let word = line.split_whitespace().next()?;
+    let is_marker = matches!(word, "-" | "*" | "+" | "•") || is_number(word);
+    is_marker.then(|| (word, line.get(word.len()..).unwrap_or_default().trim_start()))
 }
 
 /// Whether a word numbers a list. Longer numbers are years and quantities.

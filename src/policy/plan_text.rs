@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::domain::limits;
 use crate::domain::text::head;
 use crate::policy::plan_items::bare;
+use crate::policy::plan_items::marker;
 
 /// Names under which models put a list of todos.
 const LISTS: [&str; 4] = ["todos", "plan", "steps", "tasks"];
@@ -169,14 +170,10 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What follows the marker or number of a line of a list.
+/// What follows the marker of a line of a list. A number of several parts, like `1.2.`, may head a section.
 fn after_marker(line: &str) -> Option<&str> {
-    let line = line.trim_start();
-    let marker = line.split_whitespace().next()?;
-    let digits = marker.strip_suffix(['.', ')']).unwrap_or_default();
-    let is_number = (1..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let is_marker = is_number || matches!(marker, "-" | "*" | "+" | "•");
-    if is_marker { line.get(marker.len()..).map(str::trim_start) } else { None }
+    let (mark, rest) = marker(line)?;
+    (!mark.trim_end_matches('.').contains('.')).then_some(rest)
 }
 
 /// Columns in front of a line; a tab counts as four.

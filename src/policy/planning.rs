@@ -162,7 +162,7 @@ fn name(items: &[Item], base: &Plan, next: &mut Plan, corrections: &mut Vec<Stri
     }
     let mut ids: Vec<TodoId> = Vec::new();
     for item in items {
-        let own = item.id.as_deref().filter(|id| is_id(id));
+        let own = item.id.as_deref().filter(|id| TodoId::is_valid(id));
         let title = item.title.as_deref().unwrap_or_default();
         if let (Some(bad), None) = (item.id.as_deref(), own) {
             corrections.push(format!("{:?} is not an id of a todo; {title:?} got another", head(bad, 40)));
@@ -172,7 +172,7 @@ fn name(items: &[Item], base: &Plan, next: &mut Plan, corrections: &mut Vec<Stri
         let id = match (own, same_title) {
             (Some(id), _) => TodoId(id.to_string()),
             (None, Some(todo)) => todo.id.clone(),
-            (None, None) => fresh_id(next, &known),
+            (None, None) => next.fresh_id(known),
         };
         ids.push(id);
     }
@@ -182,24 +182,6 @@ fn name(items: &[Item], base: &Plan, next: &mut Plan, corrections: &mut Vec<Stri
 /// The number of an id of the form in which the engine gives them: it will not be given again.
 fn number_of(id: &str) -> Option<u32> {
     id.strip_prefix('t')?.parse().ok().filter(|number| *number <= NUMBER_MAX)
-}
-
-fn is_id(text: &str) -> bool {
-    let first = text.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-    let rest =
-        text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'-');
-    first && rest && text.len() <= 32
-}
-
-/// The next id that was never given.
-fn fresh_id(next: &mut Plan, known: &dyn Fn(&TodoId) -> bool) -> TodoId {
-    loop {
-        let id = TodoId(format!("t{}", next.next_number));
-        next.next_number += 1;
-        if !known(&id) && next.find(&id).is_none() {
-            return id;
-        }
-    }
 }
 
 fn build(

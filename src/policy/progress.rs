@@ -6,7 +6,7 @@ use crate::domain::progress::CallResult;
 use crate::domain::progress::Observation;
 use crate::domain::run::Run;
 use crate::domain::status::Phase;
-use crate::domain::text::sha256_hex;
+use crate::domain::text::short_hash;
 use crate::domain::tool;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
@@ -57,7 +57,7 @@ pub fn is_text_only(run: &Run) -> bool {
 fn text_hash(run: &Run) -> String {
     let text = run.iteration.reply.as_ref().filter(|_| is_text_only(run)).map(|reply| reply.text.as_str());
     let words = text.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
-    words.map(|words| sha256_hex(words.as_bytes())[..16].to_string()).unwrap_or_default()
+    words.map(|words| short_hash(words.as_bytes())).unwrap_or_default()
 }
 
 /// A call and the hash of its result, and whether it really ran.
@@ -73,7 +73,7 @@ fn result_of(run: &Run, call: &ToolCall) -> Option<(CallResult, bool)> {
     let none = Noise::default();
     let noise = run.offer.find(&call.tool).map_or(&none, |tool| &tool.noise);
     let told = noise::result(noise, text);
-    let result = sha256_hex(format!("{}\0{told}", kind.word()).as_bytes())[..16].to_string();
+    let result = short_hash(format!("{}\0{told}", kind.word()).as_bytes());
     let title = format!("{} {}", call.tool, call.title());
     let signature = tool::signature(&call.tool, &noise::arguments(noise, &call.arguments));
     Some((CallResult { call: signature, result, title, class: call.error }, ran))

@@ -30,7 +30,7 @@ pub fn after(run: &Run, trouble: &Trouble, now: Now) -> Next {
     if passes && asked > limits::RETRY_AFTER_MAX {
         return Next::Park(ParkReason::RateLimited { until: now.at.plus(asked) });
     }
-    if run.retries_left(trouble.class) {
+    if retries_left(run, trouble.class) {
         return Next::Retry(now.at.plus(backoff(run).max(asked)));
     }
     let provider_wait = ParkReason::ProviderWait { until: now.at.plus(limits::PROVIDER_WAIT) };
@@ -54,12 +54,33 @@ pub fn after(run: &Run, trouble: &Trouble, now: Now) -> Next {
     }
 }
 
-/// Doubled each time up to a longest wait; between half of it and all of it, so that many runs do not knock at
-/// once. The chance is drawn from the call's name: the ground floors know no other.
+/// Whether a failed model call is tried again, given how often it failed in a row: the limits count attempts.
+fn retries_left(run: &Run, class: FailureClass) -> bool {
+    let most = match class {
+        FailureClass::RateLimited => limits::RETRIES_RATE,
+        FailureClass::Overloaded | FailureClass::Network => limits::RETRIES_OVERLOADED,
+        FailureClass::StreamStalled | FailureClass::StreamBroken => limits::RETRIES_STREAM,
+        FailureClass::Unknown | FailureClass::BadRequest => limits::RETRIES_ONCE,
+        FailureClass::Degenerate => return run.iteration.degenerate <= limits::DEGENERATE_RETRIES,
+        FailureClass::MissingCredentials
+        | FailureClass::Auth
+        | FailureClass::Billing
+        | FailureClass::Permission
+        | FailureClass::ModelConfig
+        | FailureClass::ContextLength
+        | FailureClass::TooLarge
+        | FailureClass::Endless
+        | FailureClass::Cancelled => 0,
+    };
+    run.iteration.failures < most
+}
+
+/// Anything up to a longest wait that is doubled each time, so that many runs do not knock at once. The chance is
+/// drawn from the call's name: the ground floors know no other.
 fn backoff(run: &Run) -> Span {
     let doublings = run.iteration.failures.saturating_sub(1).min(16);
     let whole = limits::BACKOFF_FIRST.0.saturating_mul(1 << doublings).min(limits::BACKOFF_MAX.0);
     let name = format!("{} {:?}", run.id, run.iteration.model_call);
     let draw = u64::from_str_radix(&sha256_hex(name.as_bytes())[..8], 16).unwrap_or(0);
-    Span(whole / 2 + draw % (whole / 2 + 1))
+    Span(draw % (whole + 1))
 }

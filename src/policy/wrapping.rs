@@ -2,11 +2,8 @@
 
 use crate::domain::budget::Axis;
 use crate::domain::run::Run;
-use crate::domain::status::Action;
-use crate::domain::status::Fired;
-use crate::domain::status::ParkReason;
+use crate::domain::status::Course;
 use crate::domain::status::Phase;
-use crate::domain::status::Verdict;
 use crate::policy::context;
 use crate::policy::spending;
 
@@ -26,19 +23,18 @@ pub fn is_possible(run: &Run, axis: Axis) -> bool {
 
 /// The limit that the run is being wrapped up for, where the last verdict said so and the limit still holds.
 pub fn due(run: &Run) -> Option<Axis> {
-    let Some(Action::WrapUp(axis)) = run.verdict.as_ref().map(|verdict| &verdict.action) else { return None };
+    let Some(Course::WrapUp(axis)) = run.verdict.as_ref().map(|verdict| &verdict.action) else { return None };
     exhausted(run).contains(axis).then_some(*axis)
 }
 
-/// The verdict after a wrap-up: the limit it was for, first; the run goes on where the operator raised it meanwhile.
-pub fn verdict(run: &Run) -> Verdict {
+/// The limits that do not bear another turn after a wrap-up, the one that it was for first.
+pub fn still_exhausted(run: &Run) -> Vec<Axis> {
     let mut axes = exhausted(run);
     if let Some(axis) = due(run) {
         axes.retain(|other| *other != axis);
         axes.insert(0, axis);
     }
-    let action = axes.first().map_or(Action::Continue, |axis| Action::Park(ParkReason::Budget(*axis)));
-    Verdict { action, fired: axes.into_iter().map(Fired::Budget).collect() }
+    axes
 }
 
 /// The limits that do not bear another turn.

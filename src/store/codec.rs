@@ -17,6 +17,7 @@ use crate::domain::event::FORMAT_VERSION;
 use crate::domain::event::Record;
 use crate::domain::id::Seq;
 use crate::domain::limits;
+use crate::domain::text::hex;
 use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
 use crate::store::Newer;
@@ -304,11 +305,6 @@ pub(crate) fn pack(json: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut encoder = FrameEncoder::new(Vec::new());
     encoder.write_all(json)?;
     encoder.finish().map_err(std::io::Error::other)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
 }
 
 /// The bytes of a hash in hex; nothing when it is none.

@@ -32,6 +32,7 @@ use crate::domain::run::Run;
 use crate::domain::text::one_line;
 use crate::domain::time::Timestamp;
 use crate::store::Newer;
+use crate::store::ahead;
 use crate::store::codec;
 use crate::store::codec::Encoded;
 use crate::store::codec::Form;
@@ -40,7 +41,6 @@ use crate::store::codec::Stub;
 use crate::store::codec::Unfit;
 use crate::store::files;
 use crate::store::files::Identity;
-use crate::store::room;
 use crate::store::snaps;
 use crate::store::snaps::Cadence;
 use crate::store::values;
@@ -199,7 +199,7 @@ impl Database {
     /// Makes room in sled's file for the next commits, if it is due. For a moment in which nobody waits: a failure
     /// costs the next commits some time, and nothing else.
     pub(crate) fn make_room(&self) {
-        if let Err(error) = room::make(&self.path, self.identity) {
+        if let Err(error) = ahead::fill(&self.path, self.identity) {
             tracing::debug!(path = %self.path.display(), %error, "no room was made ahead");
         }
     }
@@ -233,7 +233,7 @@ impl Database {
 
     /// Proves the format and the run, and takes back a batch that was cut short, unless it was anchored: then it was
     /// whole once, and what is left of it is damage. From here on a sound journal ends where a batch ends. Not guarded.
-    pub(crate) fn settle(&self, run: &RunId, marks: &[Mark]) -> Result<(), Fault> {
+    pub(crate) fn take_back_torn(&self, run: &RunId, marks: &[Mark]) -> Result<(), Fault> {
         self.check_meta(run)?;
         let Some(anchored) = marks.first() else { return Ok(()) };
         // From its end on, so that what a kill leaves of it is still cut short.
@@ -414,7 +414,7 @@ impl Database {
     /// The run, proven from its newest snapshot that is good: format, chain from there on, anchor. What is wrong with
     /// a snapshot only means that it is not used. Not guarded.
     pub(crate) fn resume(&self, run: &RunId, marks: &[Mark]) -> Result<(Result<Run, Broken>, Mark, Cadence), Fault> {
-        self.settle(run, marks)?;
+        self.take_back_torn(run, marks)?;
         for seq in guarded(|| self.snapshots()).unwrap_or_default() {
             let (base, at, bytes) = match guarded(|| self.snapshot(run, seq)) {
                 Ok(found) => found,
@@ -438,7 +438,7 @@ impl Database {
 
     /// The whole journal, proven: format, run, chain and anchor. Not guarded: the caller does more under the same guard.
     pub(crate) fn prove(&self, run: &RunId, marks: &[Mark]) -> Result<(Vec<Record>, Mark), Fault> {
-        self.settle(run, marks)?;
+        self.take_back_torn(run, marks)?;
         let (records, head) = self.scan(Mark::START, usize::MAX)?;
         self.prove_anchor(head, marks)?;
         Ok((records, head))

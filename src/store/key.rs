@@ -1,7 +1,6 @@
 //! The key of the hashes in the marks of secrets: random bytes in a private file of the state directory, made when it
 //! is first needed. The same for every process, so that a call that was shown is the same call after a restart.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
 use std::io::ErrorKind;
@@ -11,6 +10,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use crate::domain::text::hex;
 use crate::store::StoreError;
 use crate::store::files;
 
@@ -51,13 +51,6 @@ fn make(state: &Path, path: &Path) -> io::Result<String> {
 
 fn disk(path: &Path, error: &io::Error) -> StoreError {
     StoreError::Disk { doing: format!("making {}", path.display()), why: error.to_string() }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut all, byte| {
-        let _ = write!(all, "{byte:02x}");
-        all
-    })
 }
 
 #[cfg(test)]

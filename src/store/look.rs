@@ -226,7 +226,7 @@ pub(crate) fn survey_at(dir: &Path, run: &RunId, marks: &[Mark]) -> Result<Surve
 }
 
 fn read_all(database: &Database, run: &RunId, marks: &[Mark], survey: &mut Survey) -> Result<(), Fault> {
-    if let Err(fault) = guarded(|| database.settle(run, marks)) {
+    if let Err(fault) = guarded(|| database.take_back_torn(run, marks)) {
         survey.take(Seq(0), fault)?;
     }
     if marks.is_empty() {

@@ -15,13 +15,13 @@ pub mod repair;
 pub mod sled;
 pub mod transfer;
 
+mod ahead;
 mod anchor;
 mod before;
 mod codec;
 mod database;
 mod files;
 mod owner;
-mod room;
 mod snaps;
 mod trees;
 mod upcast;

@@ -44,8 +44,8 @@ const SUMMARY: &str = "summary.json";
 const DRAFT: &str = "draft.json";
 const SINKS: &str = "sinks.json";
 
-/// The state directory, and on whose behalf runs are opened. Everything but `create`, `open` and `resume` blocks for
-/// as long as a few small files take to read; `list` and `latest` may open stores.
+/// The state directory, and on whose behalf runs are opened. What is not `async` blocks: for as long as a few small
+/// files take to read, but `list`, `latest`, `ended` and what says so for as long as whole stores take.
 #[derive(Clone, Debug)]
 pub struct Home {
     runs: PathBuf,

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::path::PathBuf;
 
-use crate::domain::text::sha256_hex;
+use crate::domain::text::short_hash;
 use crate::tools::Scene;
 
 /// Where programs are looked for when the operator's own search path has nothing that can be used.
@@ -62,7 +62,7 @@ pub(crate) fn binding(variables: &[(OsString, OsString)]) -> String {
             text.push(0);
         }
     }
-    format!("environment={}", &sha256_hex(&text)[..16])
+    format!("environment={}", short_hash(&text))
 }
 
 fn choose(scene: &Scene, own: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {

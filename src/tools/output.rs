@@ -4,6 +4,7 @@
 use std::mem;
 
 use crate::domain::limits;
+use crate::domain::text::around;
 use crate::domain::text::head;
 use crate::domain::text::tail;
 
@@ -67,8 +68,7 @@ impl Output {
             return kept;
         }
         let (first, last) = (head(&kept, max / 2), tail(&kept, max / 2));
-        let missing = self.made - first.len() - last.len();
-        format!("{first}\n[… {missing} bytes left out …]\n{last}")
+        around(first, self.made - first.len() - last.len(), last)
     }
 
     /// How many bytes at the start need no thought: they go on with the line as it is, or end it and begin others. No

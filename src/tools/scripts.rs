@@ -15,6 +15,7 @@ use sha2::Digest;
 use sha2::Sha256;
 
 use crate::domain::limits;
+use crate::domain::text::hex;
 use crate::tools::Scene;
 use crate::tools::place;
 use crate::tools::place::Kind;
@@ -135,7 +136,7 @@ fn describe(path: &Path, budget: &mut u64) -> String {
             Err(_) => return "unreadable".to_string(),
         }
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize())
 }
 
 #[cfg(test)]

@@ -390,28 +390,7 @@ impl App {
 
     /// Whether a decision, an outcome or an answer for this call is on its way.
     pub fn is_sent(&self, call: CallId) -> bool {
-        self.sent.iter().any(|sent| match &sent.command {
-            Command::Decide { call: one, .. }
-            | Command::Resolve { call: one, .. }
-            | Command::Answer { call: one, .. } => *one == call,
-            Command::AllowAll { calls } => calls.iter().any(|(one, _)| *one == call),
-            Command::SetTrust(_)
-            | Command::Interject { .. }
-            | Command::Withdraw(_)
-            | Command::Pause(_)
-            | Command::Resume
-            | Command::Retry
-            | Command::GrantReplans
-            | Command::Confirm { .. }
-            | Command::Accept
-            | Command::Close
-            | Command::Cancel(_)
-            | Command::Raise { .. }
-            | Command::EditPlan(_)
-            | Command::Price { .. }
-            | Command::Correct { .. }
-            | Command::Leave => false,
-        })
+        self.sent.iter().any(|sent| sent.command.about(call).is_some())
     }
 
     /// The question that Enter in the composer would answer.
@@ -422,55 +401,13 @@ impl App {
 
     /// The strongest request to stop, recorded or on its way.
     pub(crate) fn stopping(&self) -> Option<Control> {
-        let sent = self.sent.iter().filter_map(|sent| match &sent.command {
-            Command::Pause(pause) => Some(Control::Pause(*pause)),
-            Command::Cancel(cancel) => Some(Control::Cancel(*cancel)),
-            Command::Leave => Some(Control::Leave),
-            Command::Decide { .. }
-            | Command::AllowAll { .. }
-            | Command::SetTrust(_)
-            | Command::Resolve { .. }
-            | Command::Answer { .. }
-            | Command::Interject { .. }
-            | Command::Withdraw(_)
-            | Command::Resume
-            | Command::Retry
-            | Command::GrantReplans
-            | Command::Confirm { .. }
-            | Command::Accept
-            | Command::Close
-            | Command::EditPlan(_)
-            | Command::Correct { .. }
-            | Command::Price { .. }
-            | Command::Raise { .. } => None,
-        });
+        let sent = self.sent.iter().filter_map(|sent| sent.command.control());
         sent.chain(self.run.control).max()
     }
 
     /// What was sent to be said and is not recorded yet.
     pub(crate) fn unsaid(&self) -> impl Iterator<Item = &str> {
-        self.sent.iter().filter_map(|sent| match &sent.command {
-            Command::Interject { text, policy: _ } => Some(text.as_str()),
-            Command::Decide { .. }
-            | Command::AllowAll { .. }
-            | Command::SetTrust(_)
-            | Command::Resolve { .. }
-            | Command::Answer { .. }
-            | Command::Withdraw(_)
-            | Command::Pause(_)
-            | Command::Resume
-            | Command::Retry
-            | Command::GrantReplans
-            | Command::Confirm { .. }
-            | Command::Accept
-            | Command::Close
-            | Command::Cancel(_)
-            | Command::Raise { .. }
-            | Command::EditPlan(_)
-            | Command::Price { .. }
-            | Command::Correct { .. }
-            | Command::Leave => None,
-        })
+        self.sent.iter().filter_map(|sent| sent.command.said())
     }
 
     /// What was queued last and is not being taken back yet.

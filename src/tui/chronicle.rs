@@ -14,7 +14,6 @@ use crate::domain::event::Event;
 use crate::domain::event::Finding;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
-use crate::domain::leave::changes;
 use crate::domain::limits;
 use crate::domain::model::FailureClass;
 use crate::domain::run::Run;
@@ -22,6 +21,7 @@ use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::terms::Check;
 use crate::domain::text::head;
+use crate::domain::tool::changes;
 use crate::domain::visible::transcript;
 use crate::tui::theme::Role;
 

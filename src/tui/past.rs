@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 
 use crate::domain::event::Event;
 use crate::domain::event::Record;
+use crate::domain::fold::Folding;
+use crate::domain::fold::gone_back_to;
 use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
-use crate::domain::lineage::Folding;
-use crate::domain::lineage::gone_back_to;
 use crate::domain::run::Run;
 use crate::tui::chronicle::Chronicle;
 

@@ -17,7 +17,6 @@ use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
 use crate::domain::run::ModelCall;
 use crate::domain::run::Waits;
-use crate::domain::status::Action;
 use crate::domain::status::Finish;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
@@ -32,6 +31,7 @@ use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
+use crate::policy::ending;
 use crate::tui::app::App;
 use crate::tui::lineage;
 use crate::tui::reread::told;
@@ -525,19 +525,17 @@ fn parked(app: &App, reason: &ParkReason) -> Vec<Row> {
     if let Some(trouble) = &app.run.trouble {
         rows.push(Row::new(4, "", transcript(&trouble.message).replace('\n', " "), Role::Dim, Form::Prose));
     }
-    if let Some(diagnosis) = &app.run.diagnosis {
-        rows.push(Row::new(4, "", transcript(diagnosis).replace('\n', " "), Role::Dim, Form::Prose));
+    if let Some(stall) = &app.run.stall {
+        rows.push(Row::new(4, "", transcript(&stall.diagnosis).replace('\n', " "), Role::Dim, Form::Prose));
     }
     rows.extend(fired(app));
     rows
 }
 
-/// Every axis of the last verdict, where there is more than the one that decided.
+/// All that was true when the run stopped, where there is more than its reason.
 fn fired(app: &App) -> Option<Row> {
-    let verdict = app.run.verdict.as_ref().filter(|verdict| verdict.action != Action::Continue)?;
-    let all: Vec<String> = verdict.fired.iter().map(|one| one.phrase()).collect();
-    (all.len() > 1)
-        .then(|| Row::new(4, "", format!("true at the same time: {}", all.join(", ")), Role::Dim, Form::Prose))
+    let all = ending::together(&app.run)?;
+    Some(Row::new(4, "", format!("true at the same time: {all}"), Role::Dim, Form::Prose))
 }
 
 fn end(app: &App) -> Vec<Row> {

@@ -63,7 +63,7 @@ impl Steady {
         let run = Run::begin(id(), &first).unwrap();
         let mut steady = Steady { run, batches: vec![vec![first]], asked: None, at: 1 };
         let owner = Owner { pid: 1, host: "h".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
-        steady.take(Input::Recovered { owner, problems: Vec::new() });
+        steady.take(Input::Recovered { owner, lacks: Vec::new() });
         steady.reply("update_plan", &json!({ "todos": [{ "title": "go on" }] }));
         steady
     }

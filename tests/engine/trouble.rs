@@ -12,6 +12,7 @@ use tiller::domain::budget::Axis;
 use tiller::domain::command::Cancel;
 use tiller::domain::command::Command;
 use tiller::domain::command::Policy;
+use tiller::domain::command::Refusal;
 use tiller::domain::event::Event;
 use tiller::domain::event::Record;
 use tiller::domain::id::CallId;
@@ -109,7 +110,8 @@ async fn s_44_what_a_leftover_task_comes_to_is_no_record() {
     }
     breaks.store(1, Ordering::SeqCst);
     // The loop breaks down over it, before it is a record.
-    assert!(stage.submit(Command::Interject { text: "hello".to_string(), policy: Policy::Next }).await.is_err());
+    let said = stage.submit(Command::Interject { text: "hello".to_string(), policy: Policy::Next }).await;
+    assert_eq!(said, Err(Refusal::Unanswered));
     stage.until(|run| is_parked(run, &ParkReason::OutcomeUnknown)).await;
     let ends = stage.records().await.iter().filter(|record| is_end_of(record, call.id)).count();
     assert_eq!((ends, stage.executions()), (0, 1), "it ran, nobody knows how far, and it is not said to have ended");

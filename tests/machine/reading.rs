@@ -187,11 +187,9 @@ pub fn owner(mode: OwnerMode) -> Owner {
 pub fn input(stage: &Stage, line: &str) -> Input {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     match word {
-        "own" => Input::Recovered { owner: owner(OwnerMode::Drives), problems: problem(rest).into_iter().collect() },
-        "record" => Input::Recovered { owner: owner(OwnerMode::Records), problems: Vec::new() },
-        "unready" => {
-            Input::Unready { lacks: problem(rest).into_iter().collect(), by: Some(ClientId("op".to_string())) }
-        }
+        "own" => Input::Recovered { owner: owner(OwnerMode::Drives), lacks: lack(rest).into_iter().collect() },
+        "record" => Input::Recovered { owner: owner(OwnerMode::Records), lacks: Vec::new() },
+        "unready" => Input::Unready { lacks: lack(rest).into_iter().collect(), by: Some(ClientId("op".to_string())) },
         "tick" => Input::Tick,
         "reply" | "fail" => {
             let call = stage.run.model_call.map_or(stage.run.next.model_call, |flying| flying.id.call);
@@ -250,7 +248,7 @@ pub fn input(stage: &Stage, line: &str) -> Input {
     }
 }
 
-fn problem(word: &str) -> Option<Lack> {
+fn lack(word: &str) -> Option<Lack> {
     let reason = match word {
         "" => return None,
         "credentials" => ParkReason::Credentials,

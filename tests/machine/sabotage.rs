@@ -1,16 +1,24 @@
-//! Conversations that must not be: nothing of them is sent, and the run fails closed (docs/ENGINE.md §14.3).
+//! Conversations that must not be: nothing of them is sent, and the run fails closed (docs/ENGINE.md §14.3). Records
+//! in the wrong place: the fold refuses them.
 
 use std::sync::Arc;
 
+use tiller::domain::budget::Axis;
+use tiller::domain::event::Event;
+use tiller::domain::event::Finding;
+use tiller::domain::event::Record;
 use tiller::domain::id::CallId;
+use tiller::domain::id::ClientId;
 use tiller::domain::id::ModelCallId;
 use tiller::domain::id::Seq;
 use tiller::domain::message::Entry;
 use tiller::domain::message::Message;
 use tiller::domain::message::ToolUse;
+use tiller::domain::status::Detector;
 use tiller::domain::status::Failure;
 use tiller::domain::status::Phase;
 use tiller::domain::status::Status;
+use tiller::domain::status::Warning;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
 use tiller::domain::tool::OutcomeKind;
@@ -91,4 +99,57 @@ fn a_conversation_out_of_order_is_told_as_what_it_is() {
         .pointer("/event/status_changed/status/failed/out_of_order")
         .or(last.pointer("/event/status/failed/out_of_order"));
     assert_eq!(why.unwrap(), "the result of call c7 has no call, or is there twice", "{last}");
+}
+
+/// What the fold says to an event that comes after these inputs.
+fn refused(inputs: &[&str], event: Event) -> String {
+    let mut stage = Stage::new("checks=one;two");
+    for line in inputs {
+        stage.take(line);
+    }
+    let mut run = stage.run.clone();
+    let record = Record { seq: run.seq.next(), at: run.at, active: Span(0), event };
+    run.apply(&record).map_or_else(|broken| broken.why, |()| "taken in".to_string())
+}
+
+/// What belongs to an iteration, a check or a stalled run is refused anywhere else (docs/ARCHITECTURE.md, I9, I12, I14).
+#[test]
+fn a_record_in_the_wrong_place_does_not_fit() {
+    let closed = &["own", "reply todos a", "pause iteration", "reply note a"];
+    let checking = &["own", "reply todos a+", "reply finish all"];
+    let seen = || Event::ProgressObserved { observation: Box::default() };
+    let stall = || Event::StallDetected { detector: Detector::Repeat, diagnosis: String::new() };
+    let warned = |what| Event::Warned { what, text: String::new() };
+    let claimed = || Event::DoneClaimed { call: None, summary: String::new() };
+    let lost = |index| Event::Recovered { findings: vec![Finding::CheckLost(index)] };
+    let granted = || Event::ReplansGranted { by: ClientId("op".to_string()) };
+    let table = [
+        refused(closed, seen()),
+        refused(closed, stall()),
+        refused(closed, warned(Warning::Stall(Detector::Repeat))),
+        refused(closed, warned(Warning::Budget(Axis::Cost))),
+        refused(closed, claimed()),
+        refused(closed, granted()),
+        refused(checking, seen()),
+        refused(checking, Event::CheckStarted { index: 0 }),
+        refused(checking, Event::CheckInterrupted { index: 1 }),
+        refused(checking, lost(1)),
+        refused(checking, lost(0)),
+        refused(&["own", "reply todos a+", "reply finish all", "check 0 ended"], Event::CheckStarted { index: 1 }),
+    ];
+    let told = [
+        "an observation, and no iteration is open",
+        "a stall, and no iteration is open",
+        "a warning about a stall, and no iteration is open",
+        "taken in",
+        "a claim, and no iteration is open",
+        "replans are granted to a run that is not stalled",
+        "taken in",
+        "check 0 is not due",
+        "check 1 does not run",
+        "check 1 does not run",
+        "taken in",
+        "check 1 is not due",
+    ];
+    assert_eq!(table, told);
 }

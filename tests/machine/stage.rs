@@ -18,6 +18,7 @@ use tiller::machine::create;
 use tiller::machine::effect::Effect;
 use tiller::machine::turn;
 use tiller::policy::context;
+use tiller::policy::ending;
 
 use crate::machine::reading;
 use crate::machine::telling;
@@ -53,7 +54,7 @@ impl Stage {
                 self.run = Run::fold(&self.run.id, &self.journal).unwrap();
                 self.unprepared = Vec::new();
                 let mode = if mode == "records" { OwnerMode::Records } else { OwnerMode::Drives };
-                return self.turn(&Input::Recovered { owner: reading::owner(mode), problems: Vec::new() });
+                return self.turn(&Input::Recovered { owner: reading::owner(mode), lacks: Vec::new() });
             }
             ("every", "command") => return self.every_command(),
             ("times", rest) => {
@@ -163,6 +164,8 @@ impl Stage {
             }
             "wakes" => vec![run.wakes_at().map_or("none".to_string(), |at| format!("at {}", at.0))],
             "status" => vec![run.status.phrase()],
+            // All that was true when it stopped.
+            "causes" => vec![ending::together(run).unwrap_or("nothing else".to_string())],
             "windows" => vec![telling::windows(run)],
             other => panic!("? {other}"),
         }

@@ -13,7 +13,7 @@ use tiller::domain::message::Message;
 use tiller::domain::model::Purpose;
 use tiller::domain::progress::Observation;
 use tiller::domain::run::Run;
-use tiller::domain::status::Action;
+use tiller::domain::status::Course;
 use tiller::domain::status::Fired;
 use tiller::domain::status::Verdict;
 use tiller::domain::text::head;
@@ -189,11 +189,11 @@ fn observed(seen: &Observation) -> String {
 
 pub fn judged(verdict: &Verdict) -> String {
     let action = match &verdict.action {
-        Action::Continue => "continue".to_string(),
-        Action::Replan => "replan".to_string(),
-        Action::WrapUp(axis) => format!("wrap up, {}", axis.word()),
-        Action::Park(reason) => format!("park, {}", reason.phrase()),
-        Action::Complete(finish) => format!("complete, {}", finish.phrase()),
+        Course::Continue => "continue".to_string(),
+        Course::Replan => "replan".to_string(),
+        Course::WrapUp(axis) => format!("wrap up, {}", axis.word()),
+        Course::Park(reason) => format!("park, {}", reason.phrase()),
+        Course::Complete(finish) => format!("complete, {}", finish.phrase()),
     };
     let fired: Vec<String> = verdict.fired.iter().map(Fired::phrase).collect();
     if fired.is_empty() { action } else { format!("{action} [{}]", fired.join("; ")) }

@@ -296,7 +296,7 @@ fn a_fork_that_is_killed_is_there_whole_or_not_at_all() {
         // What came before it is its parent's, and is gone back to there.
         stage
             .ask(&["rewind", &child, "1", "--restore"])
-            .check(3, &["branched off after iteration 4", "nothing changed"]);
+            .check(3, &["after iteration 4; it goes back no further than that; nothing changed"]);
         assert_eq!(read(&stage, "f"), "third\n");
         stage.ask(&["rewind", &parent, "1", "--restore"]).check(0, &["[put back] dir/made is removed", "[put back] f"]);
         assert!(is_first(&stage));

@@ -428,7 +428,7 @@ fn the_footer_of_a_pane_begins_with_what_fits_the_state() {
 /// A run that ended so, with the activity focused.
 fn ended(status: Status) -> Show {
     let mut story = pursuing();
-    story.close(tiller::domain::status::Action::Continue, &[]);
+    story.close(tiller::domain::status::Course::Continue, &[]);
     story.event(Event::StatusChanged { status, by: None });
     let mut show = Show::of(story, (100, 60), 0);
     show.chord(KeyCode::Char('2'), KeyModifiers::ALT);

@@ -29,7 +29,7 @@ use tiller::domain::model::Received;
 use tiller::domain::money::MicroUsd;
 use tiller::domain::money::Usage;
 use tiller::domain::plan::TodoStatus;
-use tiller::domain::status::Action;
+use tiller::domain::status::Course;
 use tiller::domain::status::Detector;
 use tiller::domain::status::Finish;
 use tiller::domain::status::Fired;
@@ -238,7 +238,7 @@ fn parked_for_its_budget() {
             by: ClientId("screen".to_string()),
         });
         story.close(
-            Action::Park(ParkReason::Budget(Axis::Cost)),
+            Course::Park(ParkReason::Budget(Axis::Cost)),
             &[Fired::Budget(Axis::Cost), Fired::Stalled(Detector::Repeat)],
         );
         story.park(ParkReason::Budget(Axis::Cost));
@@ -286,7 +286,7 @@ fn stall_and_replan() {
         let diagnosis =
             "`shell cargo test -p lexer` gave the same result three times and nothing was changed in between";
         story.event(Event::StallDetected { detector: Detector::Repeat, diagnosis: diagnosis.to_string() });
-        story.close(Action::Replan, &[Fired::Stalled(Detector::Repeat)]);
+        story.close(Course::Replan, &[Fired::Stalled(Detector::Repeat)]);
         story.iteration(Phase::Replan);
         story.ask(9_000);
         story
@@ -322,7 +322,7 @@ fn verified_end() {
         story.event(Event::ClaimJudged { verdict: ClaimVerdict::Verified, text: "all checks passed".to_string() });
         let call = *story.run.iteration.calls.last().unwrap();
         story.finish(call, OutcomeKind::Done, "verified", 0);
-        story.close(Action::Complete(Finish::Verified), &[Fired::Finish(Finish::Verified), Fired::Budget(Axis::Loops)]);
+        story.close(Course::Complete(Finish::Verified), &[Fired::Finish(Finish::Verified), Fired::Budget(Axis::Loops)]);
         story.event(Event::StatusChanged { status: Status::Completed(Finish::Verified), by: None });
         story
     };

@@ -5,7 +5,7 @@ use crossterm::event::KeyCode;
 use crossterm::event::KeyModifiers;
 use tiller::domain::context::Author;
 use tiller::domain::event::Event;
-use tiller::domain::status::Action;
+use tiller::domain::status::Course;
 use tiller::domain::status::Phase;
 use tiller::tui::app::Msg;
 use tiller::tui::app::Out;
@@ -19,7 +19,7 @@ const SIZES: [(u16, u16); 2] = [(120, 36), (80, 24)];
 /// So many iterations, of which all but the last few are summarised. Each says something, and reads a file.
 fn summarised(iterations: u32) -> Story {
     let mut story = Story::planned(terms("count"));
-    story.close(Action::Continue, &[]);
+    story.close(Course::Continue, &[]);
     while story.run.iteration.n < iterations {
         story.iteration(Phase::Pursue);
         let n = story.run.iteration.n;
@@ -29,7 +29,7 @@ fn summarised(iterations: u32) -> Story {
         let call = story.propose_read(&format!("src/file_{n}.rs"));
         let lines: Vec<String> = (0..n % 5 + 3).map(|line| format!("{line} text {n} of the file")).collect();
         story.read(call, &lines.join("\n"));
-        story.close(Action::Continue, &[]);
+        story.close(Course::Continue, &[]);
     }
     story.iteration(Phase::Pursue);
     let (to, summary) = (iterations - 3, "Facts found: none.".to_string());

@@ -6,7 +6,7 @@ use std::time::Instant;
 use crossterm::event::KeyCode;
 use crossterm::event::KeyModifiers;
 use tiller::domain::plan::TodoStatus;
-use tiller::domain::status::Action;
+use tiller::domain::status::Course;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Phase;
 use tiller::domain::tool::EffectClass;
@@ -96,12 +96,12 @@ fn a_run_of_ten_thousand_iterations_draws_as_fast_as_a_short_one() {
 
 fn ten_frames_of(iterations: u32) -> Duration {
     let mut story = Story::planned(terms("count"));
-    story.close(Action::Continue, &[]);
+    story.close(Course::Continue, &[]);
     for _ in 0..iterations {
         story.iteration(Phase::Pursue);
         let call = story.call("note", r#"{"text":"counted"}"#, EffectClass::Control);
         story.finish(call, OutcomeKind::Done, "noted", 0);
-        story.close(Action::Continue, &[]);
+        story.close(Course::Continue, &[]);
     }
     let mut show = Show::of(story, (120, 36), 0);
     show.frame();

@@ -19,7 +19,7 @@ use tiller::domain::id::InterjectionId;
 use tiller::domain::model::Purpose;
 use tiller::domain::money::MicroUsd;
 use tiller::domain::money::Usage;
-use tiller::domain::status::Action;
+use tiller::domain::status::Course;
 use tiller::domain::status::Detector;
 use tiller::domain::status::Fired;
 use tiller::domain::status::ParkReason;
@@ -77,7 +77,7 @@ fn parked(reason: ParkReason) -> Story {
     let mut story = working(terms(GOAL));
     let read = story.propose_read("src/lexer.rs");
     story.read(read, "1  use crate::token::Token;\n");
-    story.close(Action::Park(reason.clone()), &[]);
+    story.close(Course::Park(reason.clone()), &[]);
     story.park(reason);
     story
 }
@@ -142,7 +142,7 @@ fn a_deadline() {
         story.event(Event::BudgetRaised { axis: Axis::Deadline, limit: at, by: operator() });
         if over {
             story.wait(3_600_000);
-            story.close(Action::Park(ParkReason::Budget(Axis::Deadline)), &[Fired::Budget(Axis::Deadline)]);
+            story.close(Course::Park(ParkReason::Budget(Axis::Deadline)), &[Fired::Budget(Axis::Deadline)]);
             story.park(ParkReason::Budget(Axis::Deadline));
         } else {
             story.wait(3_000_000);
@@ -171,13 +171,13 @@ fn a_stall_that_needs_a_grant() {
         for _ in 0..4 {
             let diagnosis = "`cargo test` gave the same result three times and nothing was changed in between";
             story.event(Event::StallDetected { detector: Detector::Repeat, diagnosis: diagnosis.to_string() });
-            story.close(Action::Replan, &[Fired::Stalled(Detector::Repeat)]);
+            story.close(Course::Replan, &[Fired::Stalled(Detector::Repeat)]);
             story.iteration(Phase::Replan);
             story.ask(9_000);
             story.reply("I'll look at the tokenizer from the other end.", 6_200, 310);
         }
         let stalled = ParkReason::Stalled(Detector::Repeat);
-        story.close(Action::Park(stalled.clone()), &[Fired::Stalled(Detector::Repeat)]);
+        story.close(Course::Park(stalled.clone()), &[Fired::Stalled(Detector::Repeat)]);
         story.park(stalled);
         story
     };
@@ -331,7 +331,7 @@ fn notes_of_the_engine() {
         story.read(read, "1  use crate::token::Token;\n");
         let text = "one more iteration without progress, and the plan is changed".to_string();
         story.event(Event::Warned { what: Warning::Stall(Detector::NoProgress), text });
-        story.close(Action::Continue, &[]);
+        story.close(Course::Continue, &[]);
         let text = "$4.02 of $5.00 are used".to_string();
         story.event(Event::Warned { what: Warning::Budget(Axis::Cost), text });
         story.event(Event::ContextPruned {
@@ -355,7 +355,7 @@ fn notes_of_the_engine() {
         story.iteration(Phase::WrapUp);
         story.ask(4_000);
         story.reply("Two of six todos are done. The offset is moved; the regression test is missing.", 3_000, 90);
-        story.close(Action::Park(ParkReason::Budget(Axis::Loops)), &[Fired::Budget(Axis::Loops)]);
+        story.close(Course::Park(ParkReason::Budget(Axis::Loops)), &[Fired::Budget(Axis::Loops)]);
         story.park(ParkReason::Budget(Axis::Loops));
         story
     };
@@ -366,7 +366,7 @@ fn parked_for_wrap_up() -> Story {
     let mut story = working(with(|terms| terms.limits.loops = Limit::At(1)));
     let read = story.propose_read("src/lexer.rs");
     story.read(read, "1  use crate::token::Token;\n");
-    story.close(Action::WrapUp(Axis::Loops), &[Fired::Budget(Axis::Loops)]);
+    story.close(Course::WrapUp(Axis::Loops), &[Fired::Budget(Axis::Loops)]);
     story
 }
 
@@ -375,7 +375,7 @@ fn charges_in_doubt() {
     let story = || {
         let mut story = working(with(|terms| terms.limits.tokens = Limit::Unlimited));
         for worst in [24_000, 51_000] {
-            story.close(Action::Continue, &[]);
+            story.close(Course::Continue, &[]);
             story.iteration(Phase::Pursue);
             story.ask(worst);
             let held = *story.run.pool.reserved().unwrap();
@@ -411,7 +411,7 @@ fn a_claim_is_rejected_and_the_work_accepted() {
         story.event(Event::ClaimJudged { verdict: ClaimVerdict::Rejected, text: detail });
         let call = *story.run.iteration.calls.last().unwrap();
         story.finish(call, tiller::domain::tool::OutcomeKind::Failed, "the check failed", 0);
-        story.close(Action::Park(ParkReason::Verification), &[Fired::Verification]);
+        story.close(Course::Park(ParkReason::Verification), &[Fired::Verification]);
         story.park(ParkReason::Verification);
         story
     };

@@ -36,7 +36,7 @@ use tiller::domain::plan::TodoId;
 use tiller::domain::plan::TodoStatus;
 use tiller::domain::progress::Observation;
 use tiller::domain::run::Run;
-use tiller::domain::status::Action;
+use tiller::domain::status::Course;
 use tiller::domain::status::Fired;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Phase;
@@ -141,7 +141,7 @@ impl Story {
             ("Rewrite the lexer", TodoStatus::Dropped),
         ]);
         story.finish(call, OutcomeKind::Done, "the plan has 6 todos", 0);
-        story.close(Action::Continue, &[]);
+        story.close(Course::Continue, &[]);
         story.iteration(Phase::Pursue);
         story
     }
@@ -298,7 +298,7 @@ impl Story {
         self.finish(call, OutcomeKind::Done, text, 12);
     }
 
-    pub fn close(&mut self, action: Action, fired: &[Fired]) {
+    pub fn close(&mut self, action: Course, fired: &[Fired]) {
         let observation = Observation { progress: true, ..Observation::default() };
         self.event(Event::ProgressObserved { observation: Box::new(observation) });
         let verdict = Verdict { action, fired: fired.to_vec() };

@@ -580,14 +580,14 @@ fn command(command: Command) -> Input {
 
 fn recovered() -> Input {
     let owner = Owner { pid: 1, host: "sim".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
-    Input::Recovered { owner, problems: Vec::new() }
+    Input::Recovered { owner, lacks: Vec::new() }
 }
 
 /// The process that takes the run does not have what it needs.
 fn recovered_without_a_key() -> Input {
     let lack = Lack { reason: ParkReason::Credentials, sentence: "set SIM_KEY".to_string() };
     match recovered() {
-        Input::Recovered { owner, .. } => Input::Recovered { owner, problems: vec![lack] },
+        Input::Recovered { owner, .. } => Input::Recovered { owner, lacks: vec![lack] },
         other => other,
     }
 }

@@ -81,13 +81,14 @@ fn check(id: &RunId, records: &[Record], to: u32) -> Vec<Record> {
     // Hidden: the conversation, the plan, the detectors, the grants.
     assert_eq!(run.transcript, past.transcript);
     assert_eq!((&run.plan, &run.history, &run.iteration), (&past.plan, &past.history, &past.iteration));
-    assert_eq!((run.progress.idle, run.progress.replans), (past.progress.idle, past.progress.replans));
+    assert_eq!((run.progress.idle, &run.progress.steps), (past.progress.idle, &past.progress.steps));
     let still = past.progress.granted.intersection(&now.progress.granted).cloned().collect();
     assert_eq!(run.progress.granted, still, "what was taken back since stays taken back");
     assert!(run.calls.is_empty() && run.waiting().is_empty());
     // Kept: money, counts, denials, ids, what the operator said and the model was not told.
     assert_eq!((kept(&run.pool), &run.next), (kept(&now.pool), &now.next));
     assert_eq!((run.progress.denials, &run.progress.denied), (now.progress.denials, &now.progress.denied));
+    assert_eq!(run.progress.replans, now.progress.replans);
     assert_eq!(run.trust, now.trust);
     assert_eq!(run.interjections, now.interjections);
     // Every start of a call that may change something, after that place, is listed once.
@@ -118,7 +119,7 @@ fn goes_on(id: &RunId, journal: &mut Vec<Record>) {
         run = turned.run;
         run.needs_grant()
     };
-    take(Input::Recovered { owner, problems: Vec::new() });
+    take(Input::Recovered { owner, lacks: Vec::new() });
     // Going back is no way around the cap of replans.
     if take(Input::Command(Command::Resume, client())) {
         take(Input::Command(Command::GrantReplans, client()));
@@ -296,7 +297,7 @@ fn s_66_a_fork_inherits_the_talk_and_the_plan_and_no_leave() {
             assert_eq!(run.transcript.len(), past.transcript.len() + 1, "the other goal is told");
             assert_eq!(run.next.call, past.next.call);
             let owner = Owner { pid: 1, host: "box".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
-            let turned = turn(&run, &Input::Recovered { owner, problems: Vec::new() }, later(&run)).unwrap();
+            let turned = turn(&run, &Input::Recovered { owner, lacks: Vec::new() }, later(&run)).unwrap();
             assert_eq!((turned.run.iteration.n, turned.run.iteration.is_open), (n + 1, true));
         }
     }
@@ -336,7 +337,7 @@ fn a_run_from_elsewhere_has_no_leave_wherever_its_journal_ends() {
                 assert!(fits && (call.state != CallState::Proposed || call.facts.is_none()), "{name} {end} {call:?}");
             }
             let owner = Owner { pid: 1, host: "box".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
-            let turned = turn(&run, &Input::Recovered { owner, problems: Vec::new() }, later(&run)).unwrap();
+            let turned = turn(&run, &Input::Recovered { owner, lacks: Vec::new() }, later(&run)).unwrap();
             let started = turned.records.iter().any(|one| matches!(one.event, Event::ToolCallStarted { .. }));
             assert!(!started, "{name} {end}");
         })

@@ -1,15 +1,14 @@
 //! The ways in which a known value may be written, and finding them.
 
-use std::fmt::Write;
 use std::ops::Range;
 
 use secrecy::ExposeSecret;
 use secrecy::SecretString;
 
+use crate::domain::text::CUT_BEGINS;
+use crate::domain::text::CUT_ENDS;
+
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/// How the line begins and ends that says what of a text was left out.
-const CUT_BEGINS: &str = "\n[… ";
-const CUT_ENDS: &str = " …]\n";
 
 /// One way to write a value.
 pub struct Needle {
@@ -119,17 +118,14 @@ pub fn of(value: &str) -> Vec<Needle> {
     let mut forms: Vec<(String, Form)> = vec![(value.to_string(), Form::Plain)];
     let quoted = serde_json::Value::String(value.to_string()).to_string();
     forms.push((quoted.trim_start_matches('"').strip_suffix('"').unwrap_or_default().to_string(), Form::Plain));
-    for (lower, upper) in [('a', 'A')] {
-        forms.push((hex(value, "", lower), Form::Digits));
-        forms.push((hex(value, "", upper), Form::Digits));
-        forms.push((hex(value, "%", lower), Form::Plain));
-        forms.push((hex(value, "%", upper), Form::Plain));
-        forms.push((hex(value, "\\x", lower), Form::Plain));
-        for letter in [lower, upper] {
-            let escaped = percent(value, letter);
-            forms.push((escaped.replace("%20", "+"), Form::Plain));
-            forms.push((escaped, Form::Plain));
-        }
+    for (before, form) in [("", Form::Digits), ("%", Form::Plain)] {
+        forms.extend([Case::Lower, Case::Upper].map(|case| (hex(value, before, case), form)));
+    }
+    forms.push((hex(value, "\\x", Case::Lower), Form::Plain));
+    for case in [Case::Lower, Case::Upper] {
+        let escaped = percent(value, case);
+        forms.push((escaped.replace("%20", "+"), Form::Plain));
+        forms.push((escaped, Form::Plain));
     }
     for before in 0..3 {
         let standard = middle(value.as_bytes(), before);
@@ -146,26 +142,34 @@ pub fn of(value: &str) -> Vec<Needle> {
     needles
 }
 
-fn hex(value: &str, before: &str, letter: char) -> String {
-    value.bytes().fold(String::new(), |mut all, byte| {
-        let _ = match letter {
-            'a' => write!(all, "{before}{byte:02x}"),
-            _ => write!(all, "{before}{byte:02X}"),
-        };
-        all
-    })
+/// How the digits above nine are written.
+#[derive(Clone, Copy)]
+enum Case {
+    Lower,
+    Upper,
+}
+
+impl Case {
+    fn digits(self, byte: u8) -> String {
+        match self {
+            Case::Lower => format!("{byte:02x}"),
+            Case::Upper => format!("{byte:02X}"),
+        }
+    }
+}
+
+fn hex(value: &str, before: &str, case: Case) -> String {
+    value.bytes().flat_map(|byte| [before.to_string(), case.digits(byte)]).collect()
 }
 
 /// As URLs write it: all but letters, digits and `-_.~` as `%` and two digits.
-fn percent(value: &str, letter: char) -> String {
+fn percent(value: &str, case: Case) -> String {
     value.bytes().fold(String::new(), |mut all, byte| {
         if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
             all.push(char::from(byte));
         } else {
-            let _ = match letter {
-                'a' => write!(all, "%{byte:02x}"),
-                _ => write!(all, "%{byte:02X}"),
-            };
+            all.push('%');
+            all.push_str(&case.digits(byte));
         }
         all
     })

@@ -14,7 +14,7 @@ use crate::domain::cells::cells;
 use crate::domain::cells::chop;
 use crate::domain::cells::wrap;
 use crate::domain::cells::wrap_at_most;
-use crate::domain::command::Command;
+use crate::domain::command::OnCall;
 use crate::domain::run::Waits;
 use crate::domain::tool::Digest;
 use crate::tui::action::Action;
@@ -301,39 +301,15 @@ pub(crate) fn keys_line(app: &App, item: &Item, width: usize, keys: Keys) -> Lin
 }
 
 fn sent(app: &App, item: &Item) -> &'static str {
-    let about = app.sent.iter().find_map(|sent| match &sent.command {
-        Command::Decide { call, decision, .. } if *call == item.call => Some(match decision {
-            Decision::AllowOnce => "allow once",
-            Decision::AllowRun => "allow for this run",
-            Decision::AllowTool => "allow the tool for this run",
-            Decision::Edit(_) => "allow as you changed it",
-            Decision::Deny(_) => "deny",
-        }),
-        Command::Resolve { call, .. } if *call == item.call => Some("what became of it"),
-        Command::Answer { call, .. } if *call == item.call => Some("your answer"),
-        Command::AllowAll { calls } if calls.iter().any(|(call, _)| *call == item.call) => {
-            Some("allow all of the list")
-        }
-        Command::Decide { .. }
-        | Command::AllowAll { .. }
-        | Command::SetTrust(_)
-        | Command::Resolve { .. }
-        | Command::Answer { .. }
-        | Command::Interject { .. }
-        | Command::Withdraw(_)
-        | Command::Pause(_)
-        | Command::Resume
-        | Command::Retry
-        | Command::GrantReplans
-        | Command::Confirm { .. }
-        | Command::Accept
-        | Command::Close
-        | Command::Cancel(_)
-        | Command::Raise { .. }
-        | Command::EditPlan(_)
-        | Command::Price { .. }
-        | Command::Correct { .. }
-        | Command::Leave => None,
-    });
-    about.unwrap_or("your word")
+    match app.sent.iter().find_map(|sent| sent.command.about(item.call)) {
+        Some(OnCall::Decided(Decision::AllowOnce)) => "allow once",
+        Some(OnCall::Decided(Decision::AllowRun)) => "allow for this run",
+        Some(OnCall::Decided(Decision::AllowTool)) => "allow the tool for this run",
+        Some(OnCall::Decided(Decision::Edit(_))) => "allow as you changed it",
+        Some(OnCall::Decided(Decision::Deny(_))) => "deny",
+        Some(OnCall::Listed) => "allow all of the list",
+        Some(OnCall::Resolved) => "what became of it",
+        Some(OnCall::Answered) => "your answer",
+        None => "your word",
+    }
 }

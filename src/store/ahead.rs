@@ -27,7 +27,7 @@ use crate::store::files::Identity;
 const SEGMENT_BYTES: u64 = 512 * 1024;
 
 /// Fills the last segment of a file up, durably, if it is the one that is meant. A full disk is left as it is.
-pub(crate) fn make(path: &Path, identity: Identity) -> io::Result<()> {
+pub(crate) fn fill(path: &Path, identity: Identity) -> io::Result<()> {
     let facts = files::glance(path)?;
     let begun = facts.bytes % SEGMENT_BYTES;
     if begun == 0 || facts.identity != identity {
@@ -50,7 +50,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let before = vec![7; bytes];
         std::fs::write(file.path(), &before).unwrap();
-        make(file.path(), files::glance(file.path()).unwrap().identity).unwrap();
+        fill(file.path(), files::glance(file.path()).unwrap().identity).unwrap();
         let after = std::fs::read(file.path()).unwrap();
         assert_eq!(after[..bytes], before);
         assert!(after[bytes..].iter().all(|byte| *byte == 0));
@@ -70,7 +70,7 @@ mod tests {
     fn another_file_is_left_alone() {
         let (ours, other) = (tempfile::NamedTempFile::new().unwrap(), tempfile::NamedTempFile::new().unwrap());
         std::fs::write(other.path(), "other").unwrap();
-        make(other.path(), files::glance(ours.path()).unwrap().identity).unwrap();
+        fill(other.path(), files::glance(ours.path()).unwrap().identity).unwrap();
         assert_eq!(std::fs::read(other.path()).unwrap(), b"other");
     }
 }
