@@ -1,4 +1,5 @@
-//! The log: what reaches the file, and who may read it. One test, because a process has one log.
+//! The log: what reaches the file, and who may read it. A program of its own with one test, because a process has one log,
+//! and what other tests say must not come into it.
 #![allow(clippy::unwrap_used)]
 
 use std::os::unix::fs::PermissionsExt;

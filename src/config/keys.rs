@@ -131,7 +131,7 @@ pub const KEYS: &[Key] = &[
         &["run", "resume"],
         Holds::Resume,
         "\"ask\"",
-        "Whether a run that was cut off while running goes on by itself when it is opened.",
+        "Whether a run that was cut off while running goes on by itself when it is opened from the list of runs, unless somebody must say what became of a call. (`tiller resume` goes on in any case.)",
     ),
     key(&["run", "trust"], Holds::Trust, "\"ask\"", "How much a run does unasked."),
     key(

@@ -16,16 +16,16 @@ use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
 use tiller::protocol::client::Client;
 
-use crate::stage::Manner;
-use crate::stage::Stage;
-use crate::stage::done;
-use crate::stage::failure;
-use crate::stage::finish;
-use crate::stage::is_parked;
-use crate::stage::plan;
-use crate::stage::says;
-use crate::stage::stage;
-use crate::stage::stage_in;
+use crate::engine::stage::Manner;
+use crate::engine::stage::Stage;
+use crate::engine::stage::done;
+use crate::engine::stage::failure;
+use crate::engine::stage::finish;
+use crate::engine::stage::is_parked;
+use crate::engine::stage::plan;
+use crate::engine::stage::says;
+use crate::engine::stage::stage;
+use crate::engine::stage::stage_in;
 
 /// The chain of causes of a run's stops: what was asked for and by whom, what failed, what each iteration came to where
 /// it did not go on, and each change of status after the start.

@@ -40,18 +40,18 @@ use tiller::store::ledger::Ledger;
 use tiller::store::memory::MemoryJournal;
 use tokio::time::Instant;
 
-use crate::stage::Lines;
-use crate::stage::Manner;
-use crate::stage::TestClock;
-use crate::stage::done;
-use crate::stage::finish;
-use crate::stage::is_parked;
-use crate::stage::open;
-use crate::stage::plan;
-use crate::stage::says;
-use crate::stage::stage_in;
-use crate::stage::staged;
-use crate::stage::world;
+use crate::engine::stage::Lines;
+use crate::engine::stage::Manner;
+use crate::engine::stage::TestClock;
+use crate::engine::stage::done;
+use crate::engine::stage::finish;
+use crate::engine::stage::is_parked;
+use crate::engine::stage::open;
+use crate::engine::stage::plan;
+use crate::engine::stage::says;
+use crate::engine::stage::stage_in;
+use crate::engine::stage::staged;
+use crate::engine::stage::world;
 
 /// Real money, a dollar for a hundred thousand tokens: a call costs some cents at worst.
 fn costs(terms: &mut Terms) {

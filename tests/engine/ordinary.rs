@@ -20,17 +20,17 @@ use tiller::domain::tool::OutcomeKind;
 use tiller::store::memory::MemoryJournal;
 use tokio::time::Instant;
 
-use crate::stage::Lines;
-use crate::stage::Manner;
-use crate::stage::done;
-use crate::stage::failure;
-use crate::stage::finish;
-use crate::stage::is_parked;
-use crate::stage::open;
-use crate::stage::plan;
-use crate::stage::says;
-use crate::stage::stage;
-use crate::stage::world;
+use crate::engine::stage::Lines;
+use crate::engine::stage::Manner;
+use crate::engine::stage::done;
+use crate::engine::stage::failure;
+use crate::engine::stage::finish;
+use crate::engine::stage::is_parked;
+use crate::engine::stage::open;
+use crate::engine::stage::plan;
+use crate::engine::stage::says;
+use crate::engine::stage::stage;
+use crate::engine::stage::world;
 
 #[tokio::test(start_paused = true)]
 async fn a_run_goes_to_its_end() {

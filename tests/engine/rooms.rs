@@ -30,12 +30,12 @@ use tokio::sync::broadcast;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::Manner;
-use crate::stage::is_parked;
-use crate::stage::plan;
-use crate::stage::says;
-use crate::stage::stage;
-use crate::stage::stage_in;
+use crate::engine::stage::Manner;
+use crate::engine::stage::is_parked;
+use crate::engine::stage::plan;
+use crate::engine::stage::says;
+use crate::engine::stage::stage;
+use crate::engine::stage::stage_in;
 
 /// A model whose reply comes in very many scraps, and all at once.
 struct Torrent {

@@ -36,13 +36,13 @@ use tiller::tui::app::Out;
 use tiller::tui::app::Seen;
 use tiller::tui::view;
 
-use crate::stage::Lines;
-use crate::stage::Manner;
-use crate::stage::is_parked;
-use crate::stage::plan;
-use crate::stage::says;
-use crate::stage::terms;
-use crate::stage::world;
+use crate::engine::stage::Lines;
+use crate::engine::stage::Manner;
+use crate::engine::stage::is_parked;
+use crate::engine::stage::plan;
+use crate::engine::stage::says;
+use crate::engine::stage::terms;
+use crate::engine::stage::world;
 
 /// A screen of a run that a driver drives, on a terminal that is none.
 struct Show {

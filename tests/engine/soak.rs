@@ -24,9 +24,9 @@ use tokio::net::TcpListener;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use crate::stage::Manner;
-use crate::stage::names;
-use crate::stage::stage_in;
+use crate::engine::stage::Manner;
+use crate::engine::stage::names;
+use crate::engine::stage::stage_in;
 
 /// Iterations between the plan and the claim.
 const ITERATIONS: u64 = 18;
@@ -108,7 +108,8 @@ async fn s_58_three_hours_of_everything_as_slow_as_it_may_be() {
         terms.model.dialect = Dialect::Openai;
         terms.model.address = address.clone();
     };
-    let spec = ModelSpec { dialect: Dialect::Openai, address: address.clone(), ..crate::stage::terms(vec![]).model };
+    let spec =
+        ModelSpec { dialect: Dialect::Openai, address: address.clone(), ..crate::engine::stage::terms(vec![]).model };
     let model = Arc::new(OpenAi::with_timeouts(&spec, None, Timeouts::default()).unwrap());
     let takes = Manner::Takes(Duration::from_secs(110));
     let begun = Instant::now();

@@ -39,17 +39,17 @@ use tokio::sync::broadcast;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::Lines;
-use crate::stage::Manner;
-use crate::stage::TestClock;
-use crate::stage::done;
-use crate::stage::failure;
-use crate::stage::finish;
-use crate::stage::is_parked;
-use crate::stage::plan;
-use crate::stage::says;
-use crate::stage::stage;
-use crate::stage::stage_in;
+use crate::engine::stage::Lines;
+use crate::engine::stage::Manner;
+use crate::engine::stage::TestClock;
+use crate::engine::stage::done;
+use crate::engine::stage::failure;
+use crate::engine::stage::finish;
+use crate::engine::stage::is_parked;
+use crate::engine::stage::plan;
+use crate::engine::stage::says;
+use crate::engine::stage::stage;
+use crate::engine::stage::stage_in;
 
 #[tokio::test(start_paused = true)]
 async fn s_50_a_resume_without_what_it_needs_asks_nobody() {

@@ -18,16 +18,16 @@ use tiller::domain::run::Run;
 use tiller::domain::status::ParkReason;
 
 use crate::chance::Chance;
-use crate::stage::Lines;
-use crate::stage::Manner;
-use crate::stage::done;
-use crate::stage::finish;
-use crate::stage::is_parked;
-use crate::stage::names;
-use crate::stage::plan;
-use crate::stage::says;
-use crate::stage::stage;
-use crate::stage::staged;
+use crate::engine::stage::Lines;
+use crate::engine::stage::Manner;
+use crate::engine::stage::done;
+use crate::engine::stage::finish;
+use crate::engine::stage::is_parked;
+use crate::engine::stage::names;
+use crate::engine::stage::plan;
+use crate::engine::stage::says;
+use crate::engine::stage::stage;
+use crate::engine::stage::staged;
 
 #[tokio::test(start_paused = true)]
 async fn s_39_a_word_around_the_close_of_an_iteration_starts_one_next_iteration_and_is_told_once() {

@@ -16,8 +16,8 @@ use tiller::domain::run::Run;
 use tiller::domain::status::Finish;
 use tiller::domain::status::Status;
 
-use crate::life::records;
-use crate::life::run_id;
+use crate::kills::life::records;
+use crate::kills::life::run_id;
 use crate::real::Stage;
 
 /// A run that is not at its end after so many processes does not move.

@@ -18,15 +18,15 @@ use tiller::domain::tool::Probe;
 use tiller::store::place::Home;
 
 use crate::chance::Chance;
-use crate::checker;
-use crate::checker::Counted;
-use crate::checker::World;
-use crate::process;
-use crate::process::Kill;
-use crate::provider::Provider;
+use crate::kills::checker;
+use crate::kills::checker::Counted;
+use crate::kills::checker::World;
+use crate::kills::process;
+use crate::kills::process::Kill;
+use crate::kills::provider::Provider;
+use crate::kills::script;
+use crate::kills::script::Step;
 use crate::real::Stage;
-use crate::script;
-use crate::script::Step;
 
 /// Kills of one life, so that it comes to its end.
 const KILLS_MAX: u64 = 14;
@@ -180,7 +180,7 @@ impl Life {
             stage.write("config/tiller/tiller.toml", &provider.configuration());
             Some(provider)
         } else {
-            start.extend(["--model".to_string(), stage.model(&script::toml(&steps))]);
+            start.extend(["--model".to_string(), script::model(&stage, &script::toml(&steps))]);
             None
         };
         let (acknowledged, orders, told) = (BTreeMap::new(), (0, 0), Vec::new());

@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use crate::kills::script::model;
 use crate::real::Said;
 use crate::real::Stage;
 use crate::real::said;
@@ -37,7 +38,7 @@ impl Life {
     fn begin(calls: &[(&str, Value)], fault: Option<&str>) -> Life {
         let stage = Stage::new();
         fs::write(stage.path("work/notes.txt"), "first\n").unwrap();
-        let model = stage.model(&script(calls));
+        let model = model(&stage, &script(calls));
         let mut command = stage.tiller(&["run", "do it", "--plain", "--model", &model]);
         if let Some(fault) = fault {
             command.env("TILLER_FAULT", fault);

@@ -13,20 +13,21 @@ use std::process::Command;
 use std::process::Stdio;
 
 use crate::chance::Chance;
-use crate::checker;
-use crate::checker::Counted;
-use crate::checker::World;
-use crate::life::records;
-use crate::life::run_id;
-use crate::power::disk::Disk;
-use crate::power::disk::Unsynced;
-use crate::power::trace;
-use crate::power::trace::Asked;
-use crate::power::trace::Seen;
-use crate::provider::Provider;
+use crate::kills::checker;
+use crate::kills::checker::Counted;
+use crate::kills::checker::World;
+use crate::kills::life::records;
+use crate::kills::life::run_id;
+use crate::kills::power::disk::Disk;
+use crate::kills::power::disk::Unsynced;
+use crate::kills::power::trace;
+use crate::kills::power::trace::Asked;
+use crate::kills::power::trace::Seen;
+use crate::kills::provider::Provider;
+use crate::kills::script;
 use crate::real;
 use crate::real::Stage;
-use crate::script;
+use crate::skip::skip;
 use serde_json::Value;
 use tiller::domain::event::Record;
 use tiller::domain::run::Run;
@@ -47,7 +48,7 @@ fn seed() -> u64 {
 fn can_watch() -> bool {
     let why = trace::unavailable();
     if let Some(why) = &why {
-        println!("skipped: {why}");
+        skip(why);
     }
     why.is_none()
 }
@@ -315,7 +316,7 @@ fn control_loses(syncs: bool) -> usize {
     let store = dir.path().join("store");
     let out = dir.path().join("out");
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "power_loss::control", "--nocapture"]).env(VARIABLE, &store);
+    command.args(["--exact", "kills::power_loss::control", "--nocapture"]).env(VARIABLE, &store);
     if syncs {
         command.env(SYNCS, "yes");
     }

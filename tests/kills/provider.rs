@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::script::Step;
+use crate::kills::script::Step;
 use crate::wire::read_request;
 
 /// Micro-dollars a token, of input and of output: a dollar and five a million tokens.

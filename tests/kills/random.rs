@@ -12,15 +12,15 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
-use crate::checker;
-use crate::checker::Counted;
-use crate::checker::World;
-use crate::life::End;
-use crate::life::Life;
-use crate::life::Script;
-use crate::life::Tally;
-use crate::process::DRIVING;
-use crate::process::RECORDING;
+use crate::kills::checker;
+use crate::kills::checker::Counted;
+use crate::kills::checker::World;
+use crate::kills::life::End;
+use crate::kills::life::Life;
+use crate::kills::life::Script;
+use crate::kills::life::Tally;
+use crate::kills::process::DRIVING;
+use crate::kills::process::RECORDING;
 use serde_json::Value;
 use tiller::domain::event::Record;
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::chance::Chance;
+use crate::real::Stage;
 
 /// One reply.
 pub struct Step {
@@ -19,6 +20,11 @@ pub struct Step {
 pub const TRACES: &str = "traces.txt";
 /// The file in which edits leave theirs.
 pub const EDITED: &str = "edited.txt";
+
+/// The name of the model that speaks this script.
+pub fn model(stage: &Stage, script: &str) -> String {
+    format!("scripted/{}", stage.write("script.toml", script).display())
+}
 
 pub fn steps(chance: &mut Chance) -> Vec<Step> {
     let todos = |status: &str| json!([{ "id": "a", "title": "work", "status": status }]);

@@ -15,7 +15,7 @@ use tiller::domain::trust::Trust;
 use tiller::policy::permission;
 use tiller::policy::permission::Judgement;
 
-use crate::stage::Stage;
+use crate::machine::stage::Stage;
 
 /// A call before the gate: to write a file of the workspace, in mode `ask`.
 #[derive(Clone)]

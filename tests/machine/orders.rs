@@ -18,8 +18,8 @@ use tiller::domain::tool::Digest;
 use tiller::machine::Input;
 use tiller::machine::turn;
 
-use crate::reading;
-use crate::stage::Stage;
+use crate::machine::reading;
+use crate::machine::stage::Stage;
 
 const NOW: Now = Now { at: Timestamp(2_000), active: Span(0) };
 

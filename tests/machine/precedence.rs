@@ -16,8 +16,8 @@ use tiller::domain::tool::ErrorClass;
 use tiller::policy::ending;
 use tiller::policy::ending::Noticed;
 
-use crate::stage::Stage;
-use crate::telling;
+use crate::machine::stage::Stage;
+use crate::machine::telling;
 
 /// Something that is true of an iteration.
 type Truth = (&'static str, fn(&mut Run, &mut Progress, &mut Noticed));

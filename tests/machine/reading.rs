@@ -67,7 +67,7 @@ use tiller::machine::Input;
 use tiller::machine::Outcome;
 use tiller::policy::plan_edit;
 
-use crate::stage::Stage;
+use crate::machine::stage::Stage;
 
 /// Every command that there is, with the finer differences.
 pub const COMMANDS: &[&str] = &[

@@ -26,8 +26,8 @@ use tiller::machine::Turn;
 use tiller::machine::effect::Effect;
 use tiller::machine::turn;
 
-use crate::reading;
-use crate::stage::Stage;
+use crate::machine::reading;
+use crate::machine::stage::Stage;
 
 fn result(call: u32) -> Message {
     let text = "text".to_string();

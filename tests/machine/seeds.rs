@@ -4,7 +4,7 @@ use tiller::domain::id::CallId;
 use tiller::domain::message::Message;
 use tiller::domain::tool::OutcomeKind;
 
-use crate::stage::Stage;
+use crate::machine::stage::Stage;
 
 /// The next number of a small generator of chance.
 fn next(state: &mut u64) -> u64 {

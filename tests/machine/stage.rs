@@ -20,8 +20,8 @@ use tiller::machine::turn;
 use tiller::policy::context;
 use tiller::policy::ending;
 
-use crate::reading;
-use crate::telling;
+use crate::machine::reading;
+use crate::machine::telling;
 
 pub struct Stage {
     pub run: Run,

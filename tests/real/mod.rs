@@ -1,6 +1,5 @@
-//! What the tests of the real program share: a world of its own in a temporary directory, and what the program said. What
-//! only some of them need stands beside, a file for each thing, so that no program has what it does not use.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+//! The real program in a world of its own, in a temporary directory, and what it said: what every test of it needs. What only
+//! those of one program need stands with them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -99,6 +98,24 @@ impl Stage {
         let listed = self.ask(&["runs", "--json"]);
         listed.check(0, &[]);
         listed.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The rehearsal's own script without its pauses; its path.
+    pub(crate) fn fast_rehearsal(&self) -> String {
+        let script = include_str!("../../assets/demo/script.toml");
+        let lines: Vec<&str> = script.lines().filter(|line| !line.starts_with("first_ms = ")).collect();
+        let script =
+            lines.join("\n").replace("chunk_ms = 22", "").replace("retry_after_ms = 400", "retry_after_ms = 1");
+        self.write("fast.toml", &script).display().to_string()
+    }
+
+    /// The only run, in full.
+    pub(crate) fn show(&self) -> Value {
+        let ids = self.ids();
+        assert_eq!(ids.len(), 1, "{ids:?}");
+        let shown = self.ask(&["show", &ids[0], "--json"]);
+        shown.check(0, &[]);
+        serde_json::from_str(&shown.out).unwrap()
     }
 
     /// The names of all runs that can be opened.

@@ -30,9 +30,9 @@ use tiller::tui::app::Msg;
 use tiller::tui::app::Out;
 use tiller::tui::app::Ticket;
 
-use crate::story::Show;
-use crate::story::Story;
-use crate::story::terms;
+use crate::screens::story::Show;
+use crate::screens::story::Story;
+use crate::screens::story::terms;
 
 const SIZE: (u16, u16) = (80, 24);
 

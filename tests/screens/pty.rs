@@ -152,7 +152,7 @@ fn child_that_panics() {
 #[test]
 fn a_panic_gives_the_terminal_back_before_it_speaks() {
     let program = std::env::current_exe().unwrap();
-    let arguments = ["pty::child_that_panics", "--exact", "--nocapture"];
+    let arguments = ["screens::pty::child_that_panics", "--exact", "--nocapture"];
     let written = Seat::open(program.to_str().unwrap(), &arguments).end();
     check_restored(&written);
     let said = written.find("on purpose").expect("the panic says nothing");
@@ -176,7 +176,7 @@ fn child_of_which_a_part_breaks_down() {
 #[test]
 fn a_panic_that_somebody_catches_leaves_the_screen_alone() {
     let program = std::env::current_exe().unwrap();
-    let arguments = ["pty::child_of_which_a_part_breaks_down", "--exact", "--nocapture"];
+    let arguments = ["screens::pty::child_of_which_a_part_breaks_down", "--exact", "--nocapture"];
     let written = Seat::open(program.to_str().unwrap(), &arguments).end();
     check_restored(&written);
     assert!(!written.contains("on purpose"), "{written}");

@@ -10,9 +10,9 @@ use tiller::domain::status::Phase;
 use tiller::tui::app::Msg;
 use tiller::tui::app::Out;
 
-use crate::story::Show;
-use crate::story::Story;
-use crate::story::terms;
+use crate::screens::story::Show;
+use crate::screens::story::Story;
+use crate::screens::story::terms;
 
 const SIZES: [(u16, u16); 2] = [(120, 36), (80, 24)];
 

@@ -12,9 +12,9 @@ use tiller::domain::status::Phase;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::OutcomeKind;
 
-use crate::story::Show;
-use crate::story::Story;
-use crate::story::terms;
+use crate::screens::story::Show;
+use crate::screens::story::Story;
+use crate::screens::story::terms;
 
 const AWKWARD: &str = "日本語 👩\u{200d}🚀 e\u{301}\u{302}\u{303} \u{202e}שלום\u{202c} عربى ﷽ \u{1b}[31mred\u{1b}[0m\ttab\r\nnext 각 ⟦x⟧ ｆｕｌｌ\u{3000}wide 🏳\u{fe0f}\u{200d}🌈 \u{0}";
 

@@ -35,9 +35,9 @@ use tiller::domain::tool::ErrorClass;
 use tiller::domain::trust::Trust;
 use tiller::tui::app::Msg;
 
-use crate::story::Show;
-use crate::story::Story;
-use crate::story::terms;
+use crate::screens::story::Show;
+use crate::screens::story::Story;
+use crate::screens::story::terms;
 
 const GOAL: &str = "fix the failing parser tests";
 

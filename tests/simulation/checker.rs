@@ -19,9 +19,9 @@ use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Probe;
 use tiller::domain::trust::Trust;
 
-use crate::flying::Flying;
-use crate::flying::Work;
-use crate::world::World;
+use crate::simulation::flying::Flying;
+use crate::simulation::flying::Work;
+use crate::simulation::world::World;
 
 /// A second reader of the journal: it folds what is new, and knows nothing of the run that lives.
 pub struct Checker {

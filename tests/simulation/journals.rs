@@ -18,11 +18,11 @@ use tiller::domain::text::sha256_hex;
 use tiller::store::StoreError;
 use tiller::store::transfer;
 
-use crate::golden::all;
-use crate::golden::golden;
-use crate::golden::home;
-use crate::golden::names;
-use crate::golden::read;
+use crate::simulation::golden::all;
+use crate::simulation::golden::golden;
+use crate::simulation::golden::home;
+use crate::simulation::golden::names;
+use crate::simulation::golden::read;
 
 /// What must stay the same of a folded run, in words.
 pub fn tell(run: &Run, records: &[Record]) -> String {

@@ -1,8 +1,8 @@
 //! What sort of life a seed gives: how much room, whose money, how much trust.
 
 use crate::chance::Chance;
-use crate::life::Length;
-use crate::speaker;
+use crate::simulation::life::Length;
+use crate::simulation::speaker;
 use tiller::domain::budget::Limit;
 use tiller::domain::budget::Limits;
 use tiller::domain::model::Dialect;

@@ -25,18 +25,18 @@ use tiller::machine::effect::Effect;
 use tiller::machine::turn;
 
 use crate::chance::Chance;
-use crate::checker;
-use crate::checker::Checker;
-use crate::client::Client;
-use crate::flying::Flying;
-use crate::flying::ended;
-use crate::kind::Kind;
-use crate::kind::terms;
-use crate::operator::Operator;
-use crate::sabotage;
-use crate::sabotage::Sabotage;
-use crate::speaker;
-use crate::world::World;
+use crate::simulation::checker;
+use crate::simulation::checker::Checker;
+use crate::simulation::client::Client;
+use crate::simulation::flying::Flying;
+use crate::simulation::flying::ended;
+use crate::simulation::kind::Kind;
+use crate::simulation::kind::terms;
+use crate::simulation::operator::Operator;
+use crate::simulation::sabotage;
+use crate::simulation::sabotage::Sabotage;
+use crate::simulation::speaker;
+use crate::simulation::world::World;
 
 /// When the process is killed.
 #[derive(Clone, Copy, Debug, PartialEq)]

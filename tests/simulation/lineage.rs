@@ -36,8 +36,8 @@ use tiller::tui::chronicle::Chronicle;
 use tiller::tui::chronicle::Note;
 use tiller::tui::past::Reading;
 
-use crate::golden::golden;
-use crate::golden::names;
+use crate::simulation::golden::golden;
+use crate::simulation::golden::names;
 
 fn client() -> ClientId {
     ClientId("test".to_string())

@@ -8,14 +8,14 @@ use std::collections::BTreeSet;
 
 use tiller::domain::event::Record;
 
-use crate::life::Befallen;
-use crate::life::Crash;
-use crate::life::Failure;
-use crate::life::Length;
-use crate::life::Life;
-use crate::life::Shape;
-use crate::sabotage::Sabotage;
-use crate::shrink::shrink;
+use crate::simulation::life::Befallen;
+use crate::simulation::life::Crash;
+use crate::simulation::life::Failure;
+use crate::simulation::life::Length;
+use crate::simulation::life::Life;
+use crate::simulation::life::Shape;
+use crate::simulation::sabotage::Sabotage;
+use crate::simulation::shrink::shrink;
 
 /// Plays one life to its end; how many boundaries it had. The error is the checker's, with what it takes to see it
 /// again, and the smallest life that was found to fail as well.

@@ -25,18 +25,18 @@ use tiller::machine::Input;
 use tiller::machine::restoring;
 use tiller::store::transfer;
 
-use crate::golden::all;
-use crate::golden::folder;
-use crate::golden::golden;
-use crate::golden::home;
-use crate::journals::events;
-use crate::journals::every_event;
-use crate::journals::tell;
-use crate::life::Crash;
-use crate::life::Length;
-use crate::life::Life;
 use crate::real;
-use crate::sabotage::Sabotage;
+use crate::simulation::golden::all;
+use crate::simulation::golden::folder;
+use crate::simulation::golden::golden;
+use crate::simulation::golden::home;
+use crate::simulation::journals::events;
+use crate::simulation::journals::every_event;
+use crate::simulation::journals::tell;
+use crate::simulation::life::Crash;
+use crate::simulation::life::Length;
+use crate::simulation::life::Life;
+use crate::simulation::sabotage::Sabotage;
 
 /// Records that a golden journal may have.
 const RECORDS_MAX: usize = 700;
@@ -67,7 +67,10 @@ fn rehearsed(until: impl Fn(&serde_json::Value) -> bool) -> Vec<Record> {
             break;
         }
         match shown.pointer("/waiting/0/digest").and_then(|digest| digest.as_str()) {
-            Some(_) => stage.allow(),
+            Some(digest) => {
+                let call = shown["waiting"][0]["call"].as_str().unwrap();
+                stage.ask(&["approve", &stage.ids()[0], call, digest]).check(0, &["recorded"]);
+            }
             None => drop(stage.ask(&["answer", &stage.ids()[0], "as you think best"])),
         }
         stage.ask(&["resume", "--last", "--plain"]);

@@ -18,7 +18,7 @@ use tiller::domain::trust::Trust;
 use tiller::policy::plan_edit;
 
 use crate::chance::Chance;
-use crate::speaker;
+use crate::simulation::speaker;
 
 /// Changes of the plan, some of which do not fit.
 const PLAN_EDITS: [&str; 9] = [

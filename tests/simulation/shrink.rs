@@ -1,10 +1,10 @@
 //! A failing life made smaller: fewer kills, fewer iterations, less patience, as long as it still fails.
 
-use crate::life::Crash;
-use crate::life::Failure;
-use crate::life::Life;
-use crate::life::Shape;
-use crate::sabotage::Sabotage;
+use crate::simulation::life::Crash;
+use crate::simulation::life::Failure;
+use crate::simulation::life::Life;
+use crate::simulation::life::Shape;
+use crate::simulation::sabotage::Sabotage;
 
 /// Lives that are played in search of a smaller one.
 const TRIES: u32 = 60;

@@ -19,14 +19,15 @@ use tiller::machine;
 use tiller::store::Journal;
 use tiller::store::place::Home;
 
-use crate::golden::all;
-use crate::golden::golden;
-use crate::golden::home;
-use crate::golden::names;
-use crate::life::Crash;
-use crate::life::Length;
-use crate::life::Life;
-use crate::sabotage::Sabotage;
+use crate::real::until;
+use crate::simulation::golden::all;
+use crate::simulation::golden::golden;
+use crate::simulation::golden::home;
+use crate::simulation::golden::names;
+use crate::simulation::life::Crash;
+use crate::simulation::life::Length;
+use crate::simulation::life::Life;
+use crate::simulation::sabotage::Sabotage;
 
 /// The run that a snapshot as it is stored gives, with its texts from these records.
 fn restored(id: &RunId, stored: &str, records: &[Record]) -> Result<Run, String> {
@@ -235,7 +236,8 @@ impl Scene {
     }
 
     fn edit(&self, change: impl FnOnce(&sled::Tree)) {
-        let db = sled::open(self.home.run_dir(&self.id).join("store")).unwrap();
+        // A database that was just closed may be locked for a moment, until its last thread has ended.
+        let db = until("the lock of the store", || sled::open(self.home.run_dir(&self.id).join("store")).ok());
         change(&db.open_tree("snap").unwrap());
         db.flush().unwrap();
     }

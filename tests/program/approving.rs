@@ -1,0 +1,112 @@
+//! Decisions with the real program, the real store and the real tools: changed arguments, lists, trust
+//! (docs/ENGINE.md §9).
+
+use crate::real::Said;
+use crate::real::Stage;
+
+const PLAN: &str = r#"
+[[step]]
+name = "plan"
+text = "A plan."
+calls = [ { tool = "update_plan", args = { todos = [ { id = "a", title = "write", status = "in_progress" } ] } } ]
+"#;
+const END: &str = r#"
+[[step]]
+name = "end"
+text = "Done."
+calls = [
+  { tool = "update_plan", args = { mode = "patch", todos = [ { id = "a", title = "write", status = "done" } ] } },
+  { tool = "finish", args = { summary = "written" } },
+]
+"#;
+
+/// Runs a reply with these calls to where it waits.
+fn waits(stage: &Stage, calls: &str) -> Said {
+    let script = format!("{PLAN}\n[[step]]\nname = \"work\"\ntext = \"Now.\"\ncalls = [ {calls} ]\n{END}");
+    let said = stage.run(&script);
+    said.check(10, &["waiting for approval"]);
+    said
+}
+
+/// The words of the first line to type that begins so.
+fn words(said: &Said, start: &str) -> Vec<String> {
+    let line = said.out.lines().map(str::trim).find(|line| line.starts_with(start)).expect("a line to type");
+    line.split_whitespace().skip(1).map(ToString::to_string).collect()
+}
+
+fn ask(stage: &Stage, words: &[String]) -> Said {
+    stage.ask(&words.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+#[test]
+fn s_34_edit_and_allow_runs_the_changed_call_once_and_a_refused_place_stays_refused() {
+    let stage = Stage::new();
+    let first = waits(&stage, r#"{ tool = "write_file", args = { path = "a.txt", content = "text\n" } }"#);
+    let mut edit = words(&first, "tiller approve");
+    edit.extend(["--edit".to_string(), r#"{"path":"b.txt","content":"text\n","mode":1}"#.to_string()]);
+    ask(&stage, &edit).check(
+        3,
+        &["the changed arguments do not fit: the arguments do not fit write_file: /mode: there is no such field"],
+    );
+    *edit.last_mut().unwrap() = stage.write("new.json", r#"{"path":"b.txt","content":"mine\n"}"#).display().to_string();
+    ask(&stage, &edit).check(0, &["recorded"]);
+    stage.ask(&["resume", "--last", "--plain"]).check(0, &["completed"]);
+    assert_eq!(std::fs::read_to_string(stage.path("work/b.txt")).unwrap(), "mine\n");
+    assert!(!stage.path("work/a.txt").exists());
+
+    let second = waits(&stage, r#"{ tool = "write_file", args = { path = "c.txt", content = "text\n" } }"#);
+    let mut edit = words(&second, "tiller approve");
+    let refused = stage.path("state/tiller/x").display().to_string();
+    edit.extend(["--edit".to_string(), format!(r#"{{"path":"{refused}","content":"text\n"}}"#)]);
+    ask(&stage, &edit).check(0, &["recorded"]);
+    stage.ask(&["resume", "--last", "--plain"]).check(0, &["not run"]);
+    assert!(!stage.path("state/tiller/x").exists() && !stage.path("work/c.txt").exists());
+}
+
+#[test]
+fn s_54_a_stale_preview_is_void_and_the_new_difference_is_asked_about() {
+    let stage = Stage::new();
+    stage.write("work/f.txt", "one two\n");
+    let edit = |old: &str, new: &str| {
+        format!(r#"{{ tool = "edit_file", args = {{ path = "f.txt", old_text = "{old}", new_text = "{new}" }} }}"#)
+    };
+    let said = waits(&stage, &format!("{}, {}", edit("one", "1"), edit("two", "2")));
+    let all = said.out.lines().map(str::trim).find(|line| line.starts_with("tiller approve") && line.contains(':'));
+    let all: Vec<String> = all.unwrap().split_whitespace().skip(1).map(ToString::to_string).collect();
+    ask(&stage, &all).check(0, &["recorded"]);
+    let resumed = stage.ask(&["resume", "--last", "--plain"]);
+    resumed.check(10, &["content before", "waiting for approval"]);
+    assert_eq!(std::fs::read_to_string(stage.path("work/f.txt")).unwrap(), "1 two\n", "only the first was done");
+    let again = words(&resumed, "tiller approve");
+    assert!(!all.iter().any(|word| word.ends_with(again.last().unwrap())), "the digest is another one");
+    ask(&stage, &again).check(0, &["recorded"]);
+    stage.ask(&["resume", "--last", "--plain"]).check(0, &["completed"]);
+    assert_eq!(std::fs::read_to_string(stage.path("work/f.txt")).unwrap(), "1 2\n");
+}
+
+#[test]
+fn trust_lets_files_be_changed_unasked_and_plan_denies_them() {
+    let stage = Stage::new();
+    let calls = r#"{ tool = "write_file", args = { path = "a.txt", content = "text\n" } }"#;
+    let script = format!("{PLAN}\n[[step]]\nname = \"work\"\ntext = \"Now.\"\ncalls = [ {calls} ]\n{END}");
+    let model = stage.model(&script);
+    let run = |trust: &str| stage.ask(&["run", "do it", "--plain", "--model", &model, "--trust", trust]);
+    run("plan").check(0, &["trust mode plan", "denied"]);
+    assert!(!stage.path("work/a.txt").exists());
+    run("auto-edit").check(0, &["trust mode auto_edit"]);
+    assert_eq!(std::fs::read_to_string(stage.path("work/a.txt")).unwrap(), "text\n");
+}
+
+#[test]
+fn what_was_recorded_is_not_said_to_be_lost_because_the_list_could_not_be_told() {
+    let stage = Stage::new();
+    let first = waits(&stage, r#"{ tool = "write_file", args = { path = "a.txt", content = "text\n" } }"#);
+    let id = stage.ids()[0].clone();
+    let summary = stage.run_dir(&id).join("summary.json");
+    std::fs::remove_file(&summary).unwrap();
+    std::fs::create_dir_all(summary.join("in the way")).unwrap();
+    ask(&stage, &words(&first, "tiller approve")).check(0, &["recorded"]);
+    stage.ask(&["audit", &id]).check(0, &["approval_decided"]);
+    stage.ask(&["rewind", &id, "1"]).check(0, &["is back at the end of iteration 1", "is parked"]);
+    stage.ask(&["fork", &id]).check(0, &["is queued"]);
+}

@@ -1,0 +1,238 @@
+//! The real program on journals as they lie on the disk: exported, imported, audited, mended.
+
+use std::fs;
+
+use crate::program::scripts::shell;
+use crate::real::Stage;
+use serde_json::Value;
+use tiller::domain::money::MicroUsd;
+use tiller::domain::text::sha256_hex;
+
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/journals/1-first-rehearsal.jsonl");
+
+/// A stage with a whole rehearsal in it, and its name.
+fn imported() -> (Stage, String) {
+    let stage = Stage::new();
+    stage.ask(&["import", GOLDEN]).check(0, &["imported 330 records as run 222222222222", "completed (verified)"]);
+    (stage, "222222222222".to_string())
+}
+
+#[test]
+fn a_run_goes_out_and_comes_back() {
+    let (stage, id) = imported();
+    let told = stage.ask(&["export", &id[..4]]);
+    told.check(0, &[]);
+    assert_eq!(told.out, fs::read_to_string(GOLDEN).unwrap());
+    let file = stage.path("out.jsonl").display().to_string();
+    stage.ask(&["export", &id, "--out", &file]).check(0, &["330 records of run 222222222222"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), told.out);
+    stage.ask(&["export", &id, "--out", &file]).check(3, &["can't be written; nothing was exported"]);
+    stage.ask(&["import", &file]).check(3, &["there is a run 222222222222 already", "--as-new"]);
+    stage.ask(&["import", &file, "--as-new"]).check(0, &["imported 330 records as run"]);
+    let ids = stage.ids();
+    assert_eq!(ids.len(), 2);
+    let other = ids.iter().find(|other| **other != id).unwrap();
+    let again = stage.ask(&["export", other]).out;
+    assert_eq!(again.lines().skip(1).collect::<Vec<_>>(), told.out.lines().skip(1).collect::<Vec<_>>());
+    fs::write(&file, told.out.lines().take(9).collect::<Vec<_>>().join("\n")).unwrap();
+    stage
+        .ask(&["import", &file, "--as-new"])
+        .check(2, &["it should have 330 records and has 8", "nothing was imported"]);
+    stage.ask(&["import", "/dev/zero"]).check(2, &["is not a file; nothing was imported"]);
+    let pipe = stage.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    stage.ask(&["import", pipe.to_str().unwrap()]).check(2, &["is not a file; nothing was imported"]);
+    assert_eq!(stage.ids().len(), 2);
+}
+
+#[test]
+fn an_audit_has_a_line_for_each_decision_effect_and_charge() {
+    let (stage, id) = imported();
+    let told = stage.ask(&["audit", &id, "--json"]);
+    told.check(0, &[]);
+    let lines: Vec<Value> = told.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |action: &str| lines.iter().filter(|line| line["action"] == action).collect::<Vec<_>>();
+    let records = fs::read_to_string(GOLDEN).unwrap();
+    let written = |name: &str| records.matches(&format!("\"type\":\"{name}\"")).count();
+    for action in ["approval_decided", "tool_call_started", "tool_call_finished", "budget_settled", "status_changed"] {
+        assert_eq!(of(action).len(), written(action), "{action}");
+        assert!(written(action) > 0, "{action}");
+    }
+    let decided = of("approval_decided");
+    assert!(decided.iter().any(|line| line["actor"] == "operator (command line)" && line["decision"] == "allow once"));
+    assert!(decided.iter().any(|line| line["actor"] == "rule" && line["rule"].is_string()));
+    let started = of("tool_call_started")[0];
+    assert_eq!(started["args_sha256"].as_str().unwrap().len(), 64);
+    let spent: u64 = lines.iter().filter_map(|line| line["cost_micros"].as_u64()).sum();
+    assert_eq!(Some(spent), stage.show().pointer("/summary/spent").and_then(Value::as_u64));
+    // As text, each to the micro-dollar, so that they come to their sum.
+    let text = stage.ask(&["audit", &id]).out;
+    let figure = |line: &str| MicroUsd::parse_dollars(line.rsplit(" · ").next().unwrap()).unwrap().0;
+    let charges: u64 = text.lines().filter(|line| line.contains(" budget_settled ")).map(figure).sum();
+    assert_eq!(charges, spent);
+    assert_eq!(text.lines().last().unwrap(), format!("charged in all {}", MicroUsd(spent).exact()));
+    // Texts are hashed unless they are asked for.
+    let goal = "tide";
+    assert!(of("run_created")[0]["text"]["sha256"].is_string());
+    assert!(!told.out.contains("tides.txt"), "{told}");
+    let whole = stage.ask(&["audit", &id, "--payloads"]);
+    whole.check(0, &[goal, "tides.txt"]);
+    stage.ask(&["audit", &id, "--verify"]).check(0, &["330 records, each follows the one before it"]);
+}
+
+#[test]
+fn s_62_a_damaged_run_is_told_shown_and_mended() {
+    let (stage, id) = imported();
+    // Opened and closed, so that the database has a snapshot of its own.
+    stage.ask(&["show", &id]).check(0, &[]);
+    let store = stage.run_dir(&id).join("store");
+    let names = fs::read_dir(&store).unwrap().map(|entry| entry.unwrap().path());
+    for path in names.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("snap.")) {
+        fs::write(path, b"cut").unwrap();
+    }
+    stage.ask(&["doctor"]).check(13, &["PARTIAL  runs", "1 in all; damaged: 222222222222: its database can't be read"]);
+    stage
+        .ask(&["audit", &id, "--verify"])
+        .check(20, &["could be read up to record 330 only", "bytes in it are not what was written"]);
+    stage.ask(&["show", &id]).check(20, &["is damaged", "its files are kept as they are"]);
+    stage.ask(&["repair", &id]).check(0, &["is mended: all 330 records are there", "store.damaged"]);
+    stage.ask(&["show", &id]).check(0, &["completed"]);
+    stage.ask(&["doctor"]).check(13, &["OK       runs           1 in all, none damaged"]);
+    stage.ask(&["repair", &id]).check(0, &["is not damaged: all 330 records are there; nothing was changed"]);
+}
+
+#[test]
+fn s_65_what_is_lost_is_named_and_the_rest_can_be_read() {
+    let (stage, id) = imported();
+    let db = sled::open(stage.run_dir(&id).join("store")).unwrap();
+    let journal = db.open_tree("journal").unwrap();
+    for seq in 200_u64..=202 {
+        journal.remove(seq.to_be_bytes()).unwrap();
+    }
+    db.flush().unwrap();
+    drop((journal, db));
+    let lost =
+        ["could be read up to record 199 only", "records 200 to 202: missing", "records 203 to 330: it is there"];
+    stage.ask(&["audit", &id, "--verify"]).check(20, &lost);
+    let mended = stage.ask(&["repair", &id]);
+    mended.check(20, &lost);
+    mended.check(20, &["nothing was changed", "tiller fork 222222 ", "tiller export 222222"]);
+    let shown = stage.ask(&["show", &id]);
+    shown.check(20, &["record 200 is missing", "as it stood at record 199; only to look at", "[spend]"]);
+    shown.check(20, &["what helps, to type:\n  tiller repair 222222 ", "tiller fork 222222 ", "tiller export 222222"]);
+    assert!(!shown.out.contains("tiller resume") && !shown.out.contains("what to do"), "{shown}");
+    let json: serde_json::Value = serde_json::from_str(&stage.ask(&["show", &id, "--json"]).out).unwrap();
+    assert!(json["further"][0].as_str().unwrap().starts_with("tiller repair "), "{json}");
+    let told = stage.ask(&["export", &id]);
+    told.check(20, &lost);
+    assert_eq!(told.out.lines().count(), 200);
+    let file = stage.write("rest.jsonl", &told.out).display().to_string();
+    stage.ask(&["import", &file, "--as-new"]).check(0, &["imported 199 records"]);
+}
+
+#[test]
+fn an_audit_says_what_a_charge_was_corrected_to_and_what_a_fork_has_from_before() {
+    let stage = Stage::new();
+    let model = stage.model(&format!("[price]\ninput = 1000000\noutput = 1300000\n{}", shell("true")));
+    let mut command = stage.tiller(&["run", "do it", "--plain", "--model", &model]);
+    crate::real::said(command.env("TILLER_FAULT", "after:C3:1").spawn().unwrap());
+    let id = stage.ids()[0].clone();
+    stage.ask(&["resume", &id, "--plain"]).check(10, &[]);
+    stage.ask(&["correct", &id, "m1.1", "0.000123"]).check(0, &["recorded"]);
+    let told = stage.ask(&["audit", &id]).out;
+    assert!(told.contains("budget_corrected       m1 attempt 1, to $0.000123\n"), "{told}");
+    let spent = stage.show().pointer("/summary/spent").and_then(Value::as_u64).unwrap();
+    let sum = told.lines().last().unwrap().to_string();
+    assert!(sum.starts_with("charged in all $0.0"), "{sum}");
+    assert!(sum.ends_with(&format!(", corrected to {}", MicroUsd(spent).exact())), "{sum}");
+    stage.allow();
+    stage.ask(&["resume", &id, "--plain"]).check(0, &[]);
+    let before = stage.ids();
+    stage.ask(&["fork", &id]).check(0, &[]);
+    let fork = stage.ids().into_iter().find(|one| !before.contains(one)).unwrap();
+    let told = stage.ask(&["audit", &fork]).out;
+    assert!(told.lines().last().unwrap().starts_with("before it branched off $0.0"), "{told}");
+}
+
+/// The golden journal with something else in the place of a text, as somebody writes it who knows the hash chain.
+fn forged(from: &str, to: &str) -> String {
+    let golden = fs::read_to_string(GOLDEN).unwrap();
+    assert!(golden.contains(from), "{from}");
+    let mut lines: Vec<String> = golden.replacen(from, to, 1).lines().map(ToString::to_string).collect();
+    for at in 2..lines.len() {
+        let link = &sha256_hex(lines[at - 1].as_bytes())[..32];
+        let start = lines[at].find("\"prev\":\"").unwrap() + 8;
+        lines[at].replace_range(start..start + 32, link);
+    }
+    let mut header: Value = serde_json::from_str(&lines[0]).unwrap();
+    header["head"] = Value::String(sha256_hex(lines.last().unwrap().as_bytes()));
+    lines[0] = header.to_string();
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn a_journal_that_can_not_be_is_refused_in_words() {
+    let stage = Stage::new();
+    let settled = "\"type\":\"budget_settled\",\"id\":{\"call\":";
+    let cases = [
+        (format!("{settled}1,"), format!("{settled}7,"), "a charge for m7.1, for which nothing is reserved"),
+        (
+            "\"type\":\"tool_call_prepared\"".to_string(),
+            "\"type\":\"tool_call_started\",\"attempt\":1".to_string(),
+            "is proposed, and must be allowed",
+        ),
+    ];
+    for (from, to, sentence) in cases {
+        let file = stage.write("forged.jsonl", &forged(&from, &to)).display().to_string();
+        let said = stage.ask(&["import", &file]);
+        said.check(2, &[sentence, "nothing was imported"]);
+        assert!(!said.err.contains("ReservationId") && !said.err.contains('{'), "{said}");
+    }
+    let same = stage.write("forged.jsonl", &forged("tide", "tide")).display().to_string();
+    stage.ask(&["import", &same]).check(0, &["imported 330 records"]);
+}
+
+#[test]
+fn a_run_from_elsewhere_asks_again_and_stays_in_its_folder() {
+    let stage = Stage::new();
+    let step = |n: u32| {
+        format!("\n[[step]]\nname = \"{n}\"\ncalls = [{{ tool = \"shell\", args = {{ command = \"echo {n}\" }} }}]\n")
+    };
+    let model = stage.model(&format!("[price]\ninput = 1\noutput = 1\n{}{}", step(1), step(2)));
+    let begun = stage.ask(&["run", "do it", "--plain", "--trust", "auto_edit", "--model", &model]);
+    begun.check(10, &["[parked] waiting for approval"]);
+    stage.allow();
+    let id = stage.ids()[0].clone();
+    let file = stage.path("out.jsonl").display().to_string();
+    stage.ask(&["export", &id, "--out", &file]).check(0, &[]);
+    let told = stage.ask(&["import", &file, "--as-new"]);
+    told.check(0, &["nothing is allowed in advance (trust is ask)", "works in", "scripted/"]);
+    let other = stage.ids().into_iter().find(|one| *one != id).unwrap();
+    stage.ask(&["show", &other]).check(0, &["[trust] ask"]);
+    stage.ask(&["audit", &other]).check(0, &["imported"]);
+    // What was allowed there is asked about here.
+    stage.ask(&["resume", &other, "--plain"]).check(10, &["[parked] waiting for approval"]);
+    assert!(!stage.ask(&["audit", &other]).out.contains("tool_call_started"));
+    // The folder that it names may by now be one that no call may touch.
+    fs::rename(stage.path("work"), stage.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(stage.path("state/tiller"), stage.path("work")).unwrap();
+    let refused = stage.tiller(&["resume", &other, "--plain"]).current_dir("/").spawn().unwrap();
+    let refused = crate::real::said(refused);
+    assert_ne!(refused.code, 0, "{refused}");
+    assert!(refused.err.contains("lies where tiller keeps its own files; the run was not opened"), "{refused}");
+}
+
+#[test]
+fn what_could_not_be_written_is_not_called_done() {
+    use std::process::Stdio;
+    let (stage, id) = imported();
+    for words in [&["export", &id][..], &["audit", &id, "--json"], &["runs"], &["show", &id]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let told = crate::real::said(stage.tiller(words).stdout(full).spawn().unwrap());
+        told.check(14, &["the output can't be written"]);
+        // A reader that has gone is nobody to tell.
+        let mut child = stage.tiller(words).stdout(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        crate::real::said(child).check(0, &[]);
+    }
+}

@@ -1,0 +1,145 @@
+//! The real program: taking up again, going back, branching off.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::program::stage::files;
+use crate::real::Stage;
+
+/// A rehearsal that stands at its first decision, some iterations on.
+fn parked() -> (Stage, String) {
+    let stage = Stage::new();
+    stage.ask(&["rehearse", "--plain", "--script", &stage.fast_rehearsal()]).check(10, &["[parked]"]);
+    let id = stage.ids()[0].clone();
+    (stage, id)
+}
+
+/// Goes on with a run, allowing what waits, until it completes.
+fn complete(stage: &Stage, id: &str) {
+    for _ in 0..40 {
+        let told = stage.ask(&["show", id, "--json"]);
+        let shown: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+        if shown.pointer("/summary/status/completed").is_some() {
+            return;
+        }
+        for one in shown["waiting"].as_array().unwrap() {
+            match one["digest"].as_str() {
+                Some(digest) => {
+                    stage.ask(&["approve", id, one["call"].as_str().unwrap(), digest]).check(0, &["recorded"]);
+                }
+                None => stage.ask(&["answer", id, "as you think best"]).check(0, &["recorded"]),
+            }
+        }
+        stage.ask(&["resume", id, "--plain"]);
+    }
+    panic!("{id} does not complete: {}", stage.ask(&["show", id]));
+}
+
+fn contents(dir: PathBuf) -> BTreeMap<PathBuf, Vec<u8>> {
+    files(&dir).into_iter().collect()
+}
+
+#[test]
+fn a_cancelled_run_is_taken_up_again_and_completes() {
+    let (stage, id) = parked();
+    stage.ask(&["retry", &id]).check(3, &["the run has not ended: it is parked", "there is nothing to retry"]);
+    stage.ask(&["cancel", &id]).check(0, &["is cancelled"]);
+    stage.ask(&["say", &id, "go on"]).check(3, &["the run has ended (cancelled)", "`tiller retry RUN`"]);
+    stage.ask(&["retry", &id]).check(0, &["attempt 2", "is parked (paused)", "tiller resume"]);
+    complete(&stage, &id);
+    stage.ask(&["retry", &id]).check(3, &["it is never opened again", "tiller fork RUN --goal TEXT"]);
+}
+
+#[test]
+fn a_run_goes_back_and_goes_on_from_there() {
+    let (stage, id) = parked();
+    stage.ask(&["rewind", &id, "99"]).check(3, &["iteration 99 is not a closed one of this run; nothing changed"]);
+    let told = stage.ask(&["rewind", &id, "1"]);
+    told.check(0, &["is back at the end of iteration 1", "hidden, not removed", "is parked (paused)"]);
+    assert!(!told.out.contains("approve"), "{told}");
+    stage.ask(&["show", &id]).check(0, &["parked", "iteration 1"]);
+    stage.ask(&["audit", &id]).check(0, &["rewound", "approval_invalidated"]);
+    complete(&stage, &id);
+    stage.ask(&["audit", &id, "--verify"]).check(0, &["each follows the one before it"]);
+    stage.ask(&["rewind", &id, "1"]).check(3, &["it is never opened again"]);
+}
+
+#[test]
+fn what_happened_after_the_place_is_listed() {
+    let (stage, id) = parked();
+    complete(&stage, &id);
+    let export = stage.ask(&["export", &id]).out;
+    assert!(export.contains("\"type\":\"tool_call_started\""));
+    // The same run, cut off before its end, as a crash would have left it.
+    let mut lines: Vec<&str> = export.lines().collect();
+    lines.truncate(lines.len() - 4);
+    let survey = tiller::store::transfer::write(
+        &tiller::domain::id::RunId::try_from(id.clone()).unwrap(),
+        &lines[1..].iter().map(|line| line.to_string()).collect::<Vec<_>>(),
+    );
+    let file = stage.write("cut.jsonl", &survey.unwrap()).display().to_string();
+    let told = stage.ask(&["import", &file, "--as-new"]);
+    told.check(0, &["imported"]);
+    let other = stage.ids().into_iter().find(|one| *one != id).unwrap();
+    let told = stage.ask(&["rewind", &other, "2"]);
+    told.check(0, &["[not undone] these happened after it", "write_file", "NOTICE.txt"]);
+}
+
+/// A completed run is not gone back in, but branched off from; what it did since the place is told.
+fn a_fork_goes_back_to_its_beginning_only(stage: &Stage, child: &str, parent: &str) {
+    let told = stage.ask(&["fork", child, "2"]);
+    told.check(0, &["[not undone] these happened after it", "NOTICE.txt"]);
+    let grandchild = told.out.split_whitespace().nth(1).unwrap().to_string();
+    let why = "iteration 1 belongs to run";
+    stage.ask(&["fork", &grandchild, "1"]).check(3, &[why, "branched off after iteration 2", "nothing changed"]);
+    stage.ask(&["cancel", &grandchild]).check(0, &["recorded"]);
+    let told = stage.ask(&["rewind", &grandchild, "1"]);
+    told.check(3, &[why, &format!("go back in run {}", &child[..5]), "or branch off from it"]);
+    assert!(!told.err.contains(&parent[..6]), "{told}");
+    std::fs::remove_dir_all(stage.run_dir(&grandchild)).unwrap();
+}
+
+#[test]
+fn s_66_a_fork_and_its_parent_go_on_apart() {
+    let (stage, parent) = parked();
+    let before = contents(stage.run_dir(&parent));
+    let told = stage.ask(&["fork", &parent, "1"]);
+    told.check(
+        0,
+        &[
+            "branches off from run",
+            "after its iteration 1",
+            "is queued",
+            "(trust is ask)",
+            "It begins with a copy of what came up to the end of that iteration.",
+            "nothing is allowed in advance",
+            "Nothing that came after it changed anything.",
+        ],
+    );
+    assert_eq!(contents(stage.run_dir(&parent)), before, "the parent was touched");
+    let child = stage.ids().into_iter().find(|id| *id != parent).unwrap();
+    let shown = stage.ask(&["show", &child]);
+    shown.check(0, &["[fork]", &parent]);
+    complete(&stage, &child);
+    assert_eq!(contents(stage.run_dir(&parent)), before, "the parent was touched");
+    a_fork_goes_back_to_its_beginning_only(&stage, &child, &parent);
+    complete(&stage, &parent);
+    // Each has a folder of its own, and its own money.
+    assert!(stage.run_dir(&child).join("workspace/NOTICE.txt").exists());
+    assert!(stage.run_dir(&parent).join("workspace/NOTICE.txt").exists());
+    let spent = |id: &str| -> u64 {
+        let lines = stage.ask(&["audit", id, "--json"]).out;
+        let after = lines.lines().skip_while(|line| *id == *child && !line.contains("\"action\":\"forked\""));
+        after.filter_map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["cost_micros"].as_u64()).sum()
+    };
+    for run in stage.runs() {
+        let id = run.pointer("/summary/id").unwrap().as_str().unwrap();
+        assert_eq!(run.pointer("/summary/spent").unwrap().as_u64(), Some(spent(id)), "{id}");
+    }
+    // The child does not need its parent.
+    std::fs::remove_dir_all(stage.run_dir(&parent)).unwrap();
+    stage.ask(&["show", &child]).check(0, &["completed"]);
+    stage.ask(&["fork", &child, "--goal", "now the tests"]).check(0, &["is queued"]);
+    let goals: Vec<String> = stage.runs().iter().map(|run| run.pointer("/summary/goal").unwrap().to_string()).collect();
+    assert!(goals.contains(&"\"now the tests\"".to_string()), "{goals:?}");
+}

@@ -1,0 +1,108 @@
+//! Commands by which an operator ends a run, says whether its claim is right, or what a charge really was: the exit
+//! status, and the record that is left.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::program::scripts::SHORT;
+use crate::real::Stage;
+
+/// A run whose claim was rejected until it was parked.
+fn rejected() -> (Stage, String) {
+    let stage = Stage::new();
+    let (plan, claim) = SHORT.split_at(SHORT.rfind("[[step]]").unwrap());
+    let claims: String = (0..3).map(|number| claim.replace("\"claim\"", &format!("\"claim{number}\""))).collect();
+    let model = stage.model(&format!("{plan}{claims}"));
+    let told = stage.ask(&["run", "do it", "--plain", "--model", &model, "--check", "test -e never"]);
+    let id = stage.ids()[0].clone();
+    let short = &id[..6];
+    told.check(12, &["verification failed", &format!("tiller accept {short}"), &format!("tiller close {short}")]);
+    (stage, id)
+}
+
+/// The records of this kind, in order.
+fn records(stage: &Stage, id: &str, kind: &str) -> Vec<Value> {
+    let export = stage.ask(&["export", id]).out;
+    let events = export.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].take());
+    events.filter(|event| event["type"] == kind).collect()
+}
+
+/// Ends a rejected run by a word, after which it has ended for every word.
+fn check_end(word: &str, other: &str, told: &str, status: Value) {
+    let (stage, id) = rejected();
+    stage.ask(&[word, &id]).check(0, &["recorded", told]);
+    let last = records(&stage, &id, "status_changed").pop().unwrap();
+    assert_eq!((&last["status"], &last["by"]), (&status, &"command line".into()), "{last}");
+    stage.ask(&[other, &id]).check(3, &["the run has ended"]);
+    assert_eq!(records(&stage, &id, "status_changed").pop(), Some(last));
+}
+
+#[test]
+fn a_rejected_claim_is_accepted_by_the_operator() {
+    check_end(
+        "accept",
+        "close",
+        "is completed (accepted by operator)",
+        serde_json::json!({"completed": "accepted_by_operator"}),
+    );
+}
+
+#[test]
+fn a_rejected_run_is_closed_by_the_operator() {
+    check_end("close", "accept", "is failed (closed by operator)", serde_json::json!({"failed": "closed_by_operator"}));
+}
+
+#[test]
+fn a_claim_is_confirmed_or_not_with_a_word_for_the_model() {
+    let stage = Stage::new();
+    stage.write("config/tiller/tiller.toml", "[run]\nchecks = [ { confirm = \"is it good?\" } ]\n");
+    let (plan, claim) = SHORT.split_at(SHORT.rfind("[[step]]").unwrap());
+    let model = stage.model(&format!("{plan}{claim}{}", claim.replace("\"claim\"", "\"again\"")));
+    stage.ask(&["run", "do it", "--plain", "--model", &model]).check(10, &["tiller confirm ", "# is it good?"]);
+    let id = stage.ids()[0].clone();
+    stage.ask(&["confirm", &id, "no", "the second page is missing"]).check(0, &["recorded"]);
+    stage.ask(&["confirm", &id, "yes"]).check(3, &["no check asks for your word; nothing was recorded"]);
+    stage.ask(&["resume", &id, "--plain"]).check(10, &["the second page is missing", "# is it good?"]);
+    stage.ask(&["confirm", &id, "yes"]).check(0, &["recorded"]);
+    stage.ask(&["resume", &id, "--plain"]).check(0, &["[completed] verified"]);
+    let given = records(&stage, &id, "confirmation_given");
+    let words: Vec<_> = given.iter().map(|one| (one["confirmed"].as_bool(), one["text"].as_str())).collect();
+    assert_eq!(words, [(Some(false), Some("the second page is missing")), (Some(true), Some(""))]);
+}
+
+/// A call that was paid for when the process was killed counts as dear as it could be, until the operator knows better:
+/// for the run, and for the daily budget.
+#[test]
+fn a_charge_in_doubt_is_corrected_once_in_the_run_and_in_the_ledger() {
+    let stage = Stage::new();
+    stage.write(
+        "config/tiller/tiller.toml",
+        "model = \"near/m\"\n[providers.near]\nbase_url = \"http://127.0.0.1:9/v1\"\n[models.\"near/m\"]\nprice = { input \
+         = \"1.00\", output = \"1.00\" }\n",
+    );
+    let killed = stage.tiller(&["run", "do it", "--plain"]).env("TILLER_FAULT", "after:C3:1").status().unwrap();
+    assert_eq!(killed.code(), None, "it is killed before it asks");
+    let id = stage.ids()[0].clone();
+    // Taking the run finds out that the process before this one died.
+    stage.ask(&["say", &id, "go on"]).check(0, &["recorded"]);
+    stage.ask(&["show", &id]).check(0, &[&format!("m1.1 $0.02; if you know better: tiller correct {} m1.1", &id[..6])]);
+    let ledger = || -> Vec<Value> {
+        let text = fs::read_to_string(stage.path("state/tiller/ledger.jsonl")).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let before = ledger();
+    assert_eq!(before.len(), 2, "{before:?}");
+    assert_eq!(before[0]["held"], before[1]["charged"], "it counts as what was set aside");
+
+    stage.ask(&["correct", &id, "m1.1", "0.000123"]).check(0, &["recorded"]);
+    let after = ledger();
+    assert_eq!(after[..2], before);
+    let line = &after[2];
+    assert_eq!((&line["run"], &line["call"], &line["corrected"]), (&id.as_str().into(), &1.into(), &123.into()));
+    assert_eq!(stage.show().pointer("/summary/spent"), Some(&123.into()));
+    stage.ask(&["correct", &id, "m1.1", "0.2"]).check(3, &["was corrected to $0.01 already; nothing was corrected"]);
+    stage.ask(&["correct", &id, "m9.1", "0.2"]).check(3, &["nothing was corrected"]);
+    assert_eq!(ledger(), after);
+    assert_eq!(records(&stage, &id, "budget_corrected").len(), 1);
+}

@@ -1,0 +1,168 @@
+//! Runs that have ended are removed after a time or on request, and no others (docs/ENGINE.md §10.5).
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::AtomicBool;
+
+use crate::program::stage::files;
+use crate::real::Stage;
+use tiller::domain::budget::Limit;
+use tiller::domain::event::OwnerMode;
+use tiller::domain::id::RunId;
+use tiller::domain::time::Timestamp;
+use tiller::keeping;
+use tiller::launch;
+use tiller::policy::keeping::Keep;
+use tiller::store::place::Home;
+
+const DAY: u64 = 24 * 60 * 60 * 1_000;
+
+/// A script that plans and is done.
+const SHORT: &str = r#"
+[[step]]
+name = "plan"
+text = "a plan"
+calls = [ { tool = "update_plan", args = { todos = [ { id = "a", title = "A", status = "done" } ] } } ]
+[[step]]
+name = "claim"
+text = "done"
+calls = [ { tool = "finish", args = { summary = "it is done" } } ]
+"#;
+
+/// A script that asks a question, so that its run is parked.
+const ASKS: &str = r#"
+[[step]]
+name = "plan"
+text = "a plan"
+calls = [ { tool = "update_plan", args = { todos = [ { id = "a", title = "A" } ] } } ]
+[[step]]
+name = "ask"
+calls = [ { tool = "ask_operator", args = { question = "which?" } } ]
+"#;
+
+/// Starts a run and gives its name.
+fn begin(stage: &Stage, script: &str, code: i32) -> String {
+    let before = stage.ids();
+    stage.run(script).check(code, &[]);
+    stage.ids().into_iter().find(|id| !before.contains(id)).unwrap()
+}
+
+fn home(stage: &Stage) -> Home {
+    Home::new(stage.path("state/tiller"), launch::owner(OwnerMode::Records)).unwrap()
+}
+
+fn now() -> Timestamp {
+    Timestamp(jiff::Timestamp::now().as_millisecond().try_into().unwrap())
+}
+
+fn tidy(home: &Home, keep: Keep, now: Timestamp) {
+    keeping::tidy(home, keep, now, &AtomicBool::new(false), |_| Ok(()));
+}
+
+fn damage(stage: &Stage, id: &str) {
+    fs::write(stage.run_dir(id).join("store/db"), b"nothing").unwrap();
+}
+
+/// The names of the runs in the file about removed ones.
+fn lines(stage: &Stage) -> Vec<String> {
+    let text = fs::read_to_string(stage.path("state/tiller/removed.jsonl")).unwrap_or_default();
+    let id = |line: &str| -> String {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["goal"], "do it");
+        line["id"].as_str().unwrap().to_string()
+    };
+    text.lines().map(id).collect()
+}
+
+#[test]
+fn a_start_removes_what_is_beyond_the_number() {
+    let stage = Stage::new();
+    stage.write("config/tiller/tiller.toml", "[keep]\nruns = 2\n");
+    let parked = begin(&stage, ASKS, 14);
+    let oldest = begin(&stage, SHORT, 0);
+    let other = begin(&stage, SHORT, 0);
+    let told = stage.ask(&["doctor"]);
+    told.check(13, &["OK       kept runs", "at most 2 of them; none is due"]);
+    let newest = begin(&stage, SHORT, 0);
+    stage.ask(&["doctor"]).check(13, &[&format!("{oldest} first")]);
+    stage.ask(&["resume", &parked, "--plain"]).check(14, &[]);
+    assert!(!stage.run_dir(&oldest).exists());
+    let mut left = stage.ids();
+    let mut expected = vec![parked, other, newest];
+    left.sort();
+    expected.sort();
+    assert_eq!(left, expected);
+    assert_eq!(lines(&stage), std::slice::from_ref(&oldest));
+    let mode = fs::metadata(stage.path("state/tiller/removed.jsonl")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let logs = files(&stage.path("state/tiller/log"));
+    assert!(logs.iter().any(|(_, bytes)| String::from_utf8_lossy(bytes).contains("it is not kept any more")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_what_has_ended_and_is_whole_and_free_goes() {
+    let stage = Stage::new();
+    let (parked, held) = (begin(&stage, ASKS, 14), begin(&stage, SHORT, 0));
+    let (damaged, old) = (begin(&stage, SHORT, 0), begin(&stage, SHORT, 0));
+    damage(&stage, &damaged);
+    let before = files(&stage.run_dir(&damaged));
+    let home = home(&stage);
+    let open = home.open(&RunId::try_from(held.clone()).unwrap()).await.unwrap();
+    let keep = Keep { days: Limit::At(90), runs: Limit::Unlimited };
+    tidy(&home, keep, Timestamp(now().0 + 89 * DAY));
+    assert_eq!(lines(&stage), [""; 0], "nothing is old yet");
+    tidy(&home, Keep { days: Limit::Unlimited, ..keep }, Timestamp(now().0 + 1_000 * DAY));
+    assert_eq!(lines(&stage), [""; 0], "no limit, nothing removed");
+    tidy(&home, keep, Timestamp(now().0 + 91 * DAY));
+    assert_eq!(lines(&stage), std::slice::from_ref(&old));
+    assert!(!stage.run_dir(&old).exists());
+    assert_eq!(files(&stage.run_dir(&damaged)), before, "a damaged run was touched");
+    open.journal.close().await;
+    for id in [&parked, &held] {
+        stage.ask(&["audit", id, "--verify"]).check(0, &[]);
+    }
+}
+
+#[test]
+fn a_removal_that_was_cut_off_is_completed_or_never_was() {
+    let stage = Stage::new();
+    let (noted, renamed) = (begin(&stage, SHORT, 0), begin(&stage, SHORT, 0));
+    let left = stage.run_dir(&renamed).with_extension("removed");
+    fs::rename(stage.run_dir(&renamed), &left).unwrap();
+    fs::remove_file(left.join("store/db")).unwrap();
+    assert_eq!(stage.ids(), std::slice::from_ref(&noted), "what is on its way out is no run");
+    let summary = fs::read_to_string(stage.run_dir(&noted).join("summary.json")).unwrap();
+    fs::write(stage.path("state/tiller/removed.jsonl"), format!("{summary}\n")).unwrap();
+    stage.ask(&["show", &noted]).check(0, &["[completed]"]);
+    tidy(&home(&stage), Keep::default(), now());
+    assert!(!left.exists());
+    stage.ask(&["audit", &noted, "--verify"]).check(0, &[]);
+    tidy(&home(&stage), Keep::default(), Timestamp(now().0 + 91 * DAY));
+    assert!(!stage.run_dir(&noted).exists());
+    assert_eq!(lines(&stage), [noted.clone(), noted]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_removed_on_request() {
+    let stage = Stage::new();
+    let (parked, ended) = (begin(&stage, ASKS, 14), begin(&stage, SHORT, 0));
+    stage.ask(&["remove", &ended]).check(2, &["nobody is here to be asked", "was not removed; say --yes"]);
+    let words = format!("nothing was removed; end it first: tiller cancel {}", &parked[..6]);
+    stage.ask(&["remove", &parked, "--yes"]).check(3, &[&words]);
+    stage.ask(&["remove", "zzz", "--yes"]).check(2, &["there is no run zzz"]);
+    let home = home(&stage);
+    let open = home.open(&RunId::try_from(ended.clone()).unwrap()).await.unwrap();
+    stage.ask(&["remove", &ended, "--yes"]).check(30, &["is held by"]);
+    open.journal.close().await;
+    stage.ask(&["fork", &ended, "--goal", "and now"]).check(0, &[]);
+    let fork = stage.ids().into_iter().find(|id| *id != parked && *id != ended).unwrap();
+    stage.ask(&["remove", &ended, "--yes"]).check(0, &["is removed: do it"]);
+    assert_eq!(lines(&stage), std::slice::from_ref(&ended));
+    assert!(!stage.run_dir(&ended).exists());
+    stage.ask(&["show", &ended]).check(2, &["there is no run"]);
+    // A fork has its own copy of what it inherited.
+    stage.ask(&["audit", &fork, "--verify"]).check(0, &[]);
+    stage.ask(&["resume", &fork, "--plain"]).check(0, &["[completed]"]);
+    damage(&stage, &fork);
+    stage.ask(&["remove", &fork, "--yes"]).check(20, &["is damaged", "its files are kept as they are"]);
+}

@@ -1,0 +1,47 @@
+//! The real program in a real terminal, played by keys: a whole rehearsal, the ways out, and what no key may do.
+
+mod keys;
+mod opening;
+mod pty;
+mod rehearsal;
+mod ways_out;
+
+use crate::program::terminal::pty::Pty;
+
+const CTRL_C: &str = "\x03";
+const CTRL_D: &str = "\x04";
+const CTRL_G: &str = "\x07";
+const CTRL_Z: &str = "\x1a";
+const ENTER: &str = "\r";
+const ESC: &str = "\x1b";
+const F6: &str = "\x1b[17~";
+
+/// What the keys of a decision look like when they work.
+const ARMED: &str = "[y] once";
+
+/// Leaves from whatever pane; the exit status.
+fn leave(pty: &mut Pty) -> u32 {
+    let in_composer =
+        |screen: &str| screen.contains("Tab panes") && !screen.contains("Esc back") && !screen.contains("+ raise");
+    if !in_composer(&pty.text()) {
+        // An escape and a key that follows at once are another key.
+        pty.type_in(ESC);
+        pty.wait("the composer has the keys", in_composer);
+    }
+    pty.type_in(CTRL_D);
+    let code = pty.end();
+    pty.check_restored();
+    code
+}
+
+/// Waits until this call can be decided about.
+fn armed(pty: &Pty, call: &str) {
+    pty.wait(&format!("{call} can be decided"), |screen| screen.contains(call) && screen.contains(ARMED));
+}
+
+/// Decides about this call with a key.
+fn decide(pty: &Pty, call: &str, key: &str) {
+    armed(pty, call);
+    pty.type_in(key);
+    pty.wait("the key is taken", |screen| !screen.contains(ARMED));
+}

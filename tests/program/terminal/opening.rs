@@ -1,0 +1,83 @@
+//! What a run waits for when it is opened on the screen, and what goes on by itself.
+
+use nix::sys::signal::Signal;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+
+use crate::program::scripts::SHORT;
+use crate::program::scripts::shell;
+use crate::program::terminal::CTRL_G;
+use crate::program::terminal::ENTER;
+use crate::program::terminal::decide;
+use crate::program::terminal::leave;
+use crate::program::terminal::pty::Pty;
+use crate::real::Stage;
+use crate::real::until;
+
+/// A stage whose runs go on by themselves when they were cut off.
+fn by_itself() -> Stage {
+    let stage = Stage::new();
+    stage.write("config/tiller/tiller.toml", "[run]\nresume = \"auto\"\n");
+    stage
+}
+
+/// Kills the program, and opens its only run from the list of runs.
+fn open_again(stage: &Stage, mut pty: Pty) -> Pty {
+    kill(Pid::from_raw(pty.id()), Signal::SIGKILL).unwrap();
+    pty.end();
+    let pty = Pty::tiller(stage, (120, 36), &[]);
+    pty.wait_for("1 run");
+    pty.type_in(ENTER);
+    pty
+}
+
+#[test]
+fn a_run_that_was_cut_off_goes_on_by_itself_where_that_is_wished() {
+    let stage = by_itself();
+    let talk = "text = \"one two three four five six seven eight nine ten\"\nchunk_ms = 600";
+    let model = stage.model(&SHORT.replace("text = \"a plan\"", talk));
+    let pty = Pty::tiller(&stage, (120, 36), &["do it", "--model", &model]);
+    pty.wait_for("one two");
+    let mut pty = open_again(&stage, pty);
+    pty.wait_for("completed: claimed");
+    assert_eq!(leave(&mut pty), 0);
+    let export = stage.ask(&["export", &stage.ids()[0]]).out;
+    assert_eq!(export.matches("\"type\":\"recovered\"").count(), 1, "{export}");
+}
+
+#[test]
+fn nothing_goes_on_by_itself_where_nobody_knows_what_became_of_a_call() {
+    let stage = by_itself();
+    let model = stage.model(&shell("echo here >> trace.txt; sleep 300"));
+    let pty = Pty::tiller(&stage, (120, 36), &["do it", "--model", &model]);
+    pty.wait_for("the run waits");
+    pty.type_in(CTRL_G);
+    decide(&pty, "shell  echo here", "y");
+    until("the call runs", || stage.path("work/trace.txt").exists().then_some(()));
+    let mut pty = open_again(&stage, pty);
+    pty.wait_for("outcome unknown");
+    assert_eq!(leave(&mut pty), 14);
+    assert_eq!(stage.show()["summary"]["status"]["parked"], "outcome_unknown");
+    assert_eq!(std::fs::read_to_string(stage.path("work/trace.txt")).unwrap(), "here\n", "it ran once");
+}
+
+/// Nobody knows the price of this model, and nobody can be asked without a screen.
+#[test]
+fn a_run_without_a_price_waits_for_one() {
+    let stage = Stage::new();
+    let config = "model = \"far/m\"\n[providers.far]\nbase_url = \"https://192.0.2.1/v1\"\n";
+    stage.write("config/tiller/tiller.toml", config);
+    let mut pty = Pty::tiller(&stage, (120, 36), &["do it"]);
+    pty.wait_for("price unknown");
+    assert_eq!(leave(&mut pty), 13);
+    let id = stage.ids()[0].clone();
+    stage.ask(&["price", &id, "0.25"]).check(2, &["Usage"]);
+    stage.ask(&["price", &id, "0.25", "2.00"]).check(0, &["recorded"]);
+    stage.ask(&["price", &id, "--unpriced"]).check(0, &["recorded"]);
+    let export = stage.ask(&["export", &id]).out;
+    let chosen: Vec<&str> = export.lines().filter(|line| line.contains("\"type\":\"price_chosen\"")).collect();
+    assert_eq!(chosen.len(), 2, "{export}");
+    assert!(chosen[0].contains("250000") && chosen[0].contains("2000000"), "{}", chosen[0]);
+    let raised = stage.ask(&["raise", &id, "tokens", "unlimited"]);
+    raised.check(3, &["its tokens must be bounded; the limit was not changed"]);
+}
