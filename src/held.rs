@@ -1,5 +1,5 @@
 //! The roof: a run that this process takes only to record something in it. What goes wrong after a record is durable is
-//! told to the log and made up for when the run is next taken; it must not be told as if nothing was recorded.
+//! told apart and made up for when the run is next taken; it must not be told as if nothing was recorded.
 
 use crate::domain::event::Record;
 use crate::domain::id::ClientId;
@@ -7,6 +7,7 @@ use crate::domain::run::Run;
 use crate::engine::fault;
 use crate::engine::fault::Side;
 use crate::engine::purse::Purse;
+use crate::headless::output;
 use crate::launch::Ground;
 use crate::store::Journal;
 use crate::store::ledger::Ledger;
@@ -51,7 +52,9 @@ impl<'a> Held<'a> {
     pub async fn let_go(self) -> Run {
         let Held { ground, run, journal } = self;
         let purse = Purse::new(Some(Ledger::new(ground.places.state.clone(), ground.settings.daily())));
-        purse.settle_lost(&run, ground.clock.now()).await;
+        if let Some(why) = purse.settle_lost(&run, ground.clock.now()).await {
+            output::put_aside(&format!("tiller: {why}; the same command again makes up for it\n"));
+        }
         ground.home.keep_summary(&run);
         journal.close().await;
         run

@@ -22,8 +22,16 @@ use crate::machine::turn;
 /// Records an order. Gives the run as it stands after it. Errors when the run is held, or refuses.
 pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::Result<Run> {
     let id = ground.home.find(prefix)?;
-    let (mut run, journal) = ground.take(&id).await?;
-    let mut held = Held::new(ground, run.clone(), journal);
+    let (run, journal) = ground.take(&id).await?;
+    let mut held = Held::new(ground, run, journal);
+    let recorded = record(ground, &mut held, order).await;
+    // Also where it is refused: a process that died may have left the ledger behind, and this run may have ended.
+    let run = held.let_go().await;
+    recorded.map(|()| run)
+}
+
+async fn record(ground: &Ground, held: &mut Held<'_>, order: Order) -> anyhow::Result<()> {
+    let mut run = held.run().clone();
     let command = command(&run, order, ground.clock.now())?;
     let redactor = ground.redactor(run.terms.model.key_variable.as_deref())?;
     let taken = Input::Recovered { owner: owner(OwnerMode::Records), lacks: Vec::new() };
@@ -34,8 +42,7 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
         records.extend(turned.records);
         run = turned.run;
     }
-    held.record(run, records).await?;
-    Ok(held.let_go().await)
+    held.record(run, records).await
 }
 
 fn command(run: &Run, order: Order, now: Timestamp) -> anyhow::Result<Command> {

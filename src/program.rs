@@ -64,7 +64,7 @@ pub fn run() -> ExitCode {
     match cli::parse(std::env::args_os()) {
         Err(Stop::Shown(text)) => {
             output::put(&text);
-            ExitCode::SUCCESS
+            ExitCode::from(if output::is_short() { exit::STOPPED } else { 0 })
         }
         Err(Stop::Usage(text)) => {
             output::put_aside(&text);

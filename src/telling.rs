@@ -33,9 +33,8 @@ pub fn sink(ground: &Ground, run: &Run, redactor: &Arc<Redactor>) -> anyhow::Res
     }
     let (told, note) = match read(ground, run) {
         Ok(Some(told)) => (told, None),
-        // A run that was never told of is told from its start if nobody has driven it yet, whatever was recorded in it
-        // before; else from here on.
-        Ok(None) if run.status == Status::Queued => (beginning(run), None),
+        Ok(None) if is_untouched(run) => (beginning(run), None),
+        // It was driven before the command was named.
         Ok(None) => (run.seq, None),
         Err(why) => {
             let note = format!(
@@ -70,7 +69,8 @@ pub async fn tell_rest(ground: &Ground, id: &RunId) -> Result<(), String> {
         _ if !run.is_ended() => return Ok(()),
         Ok(Some(told)) => told,
         Err(_) => beginning(&run),
-        // It ended before the command was named.
+        Ok(None) if is_untouched(&run) => beginning(&run),
+        // It was driven before the command was named.
         Ok(None) => return Ok(()),
     };
     let redactor = ground.redactor(run.terms.model.key_variable.as_deref()).map_err(|error| format!("{error:#}"))?;
@@ -112,6 +112,12 @@ fn read(ground: &Ground, run: &Run) -> Result<Option<Seq>, String> {
         Some(told) if told > run.seq => Err(format!("it names record {told}, and there are {}", run.seq)),
         told => Ok(told),
     }
+}
+
+/// Whether nobody has driven a run yet. Such a run that was never told of is told from its start, whatever was recorded
+/// in it: who made it may have been killed before anything was told.
+fn is_untouched(run: &Run) -> bool {
+    run.status == Status::Queued || run.iteration.n == 0
 }
 
 /// The record before the first one that is a run's own.

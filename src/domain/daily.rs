@@ -78,6 +78,15 @@ struct Entry {
     at: Timestamp,
     amount: MicroUsd,
     is_open: bool,
+    /// What was charged under the same number before: a journal that was put back to an earlier state, by an import or
+    /// from a backup, gives its numbers once more.
+    before: MicroUsd,
+}
+
+impl Entry {
+    fn total(&self) -> MicroUsd {
+        self.before.plus(self.amount)
+    }
 }
 
 /// What the lines of the ledger fold to.
@@ -92,19 +101,22 @@ impl Daily {
     pub fn take(&mut self, line: &Line) {
         let key = (line.run.clone(), line.id());
         let known = self.entries.get(&key).copied();
-        let entry = |amount, is_open| Entry { at: line.at, amount, is_open };
+        let before = known.map_or(MicroUsd(0), |known| known.before);
+        let entry = |amount, is_open| Entry { at: line.at, amount, is_open, before };
         let next = match (line.what, known) {
-            (What::Held(amount), Some(known)) => entry(amount.max(known.amount), known.is_open),
+            (What::Held(amount), Some(known)) if known.is_open => entry(amount.max(known.amount), true),
+            (What::Held(amount), Some(known)) => Entry { before: known.total(), ..entry(amount, true) },
             (What::Held(amount), None) => entry(amount, true),
             // A charge whose reservation left the window counts all the same.
             (What::Charged(amount), None | Some(Entry { is_open: true, .. })) => entry(amount, false),
             (What::Charged(_), Some(known)) => known,
             (What::Corrected(amount), Some(known)) => Entry { amount, is_open: false, ..known },
             (What::Corrected(amount), None) => entry(amount, false),
-            (What::Released(_), _) => {
+            (What::Released(_), _) if before == MicroUsd(0) => {
                 self.entries.remove(&key);
                 return;
             }
+            (What::Released(_), _) => entry(MicroUsd(0), false),
             (What::Unread(_), _) => {
                 self.unread.insert(line.run.clone(), line.at);
                 return;
@@ -138,7 +150,7 @@ impl Daily {
 
     /// What was spent and is held in the last 24 hours.
     pub fn spent(&self, now: Timestamp) -> MicroUsd {
-        self.live(now).fold(MicroUsd(0), |sum, entry| sum.plus(entry.amount))
+        self.live(now).fold(MicroUsd(0), |sum, entry| sum.plus(entry.total()))
     }
 
     /// Whether `amount` more fits under the limit.
@@ -154,7 +166,7 @@ impl Daily {
         let mut stays = spent;
         let mut until = now.plus(limits::DAILY_WINDOW);
         for entry in leaving {
-            stays = stays.minus(entry.amount);
+            stays = stays.minus(entry.total());
             if limit.bears(stays.plus(amount).0) {
                 until = entry.at.plus(limits::DAILY_WINDOW);
                 break;
@@ -215,6 +227,18 @@ mod tests {
             (vec![line(1, 1, 1, held), line(2, 1, 1, What::Released(MicroUsd(0)))], 0),
             (vec![line(2, 1, 1, charged(10)), line(3, 1, 1, What::Corrected(MicroUsd(7)))], 7),
             (vec![line(1, 1, 1, held), line(2, 1, 1, held)], 200),
+            // The same number once more, after the journal was put back: it counts beside what was charged before.
+            (vec![line(1, 1, 1, held), line(2, 1, 1, charged(10)), line(3, 1, 1, held)], 210),
+            (vec![line(1, 1, 1, held), line(2, 1, 1, charged(10)), line(3, 1, 1, held), line(4, 1, 1, charged(7))], 17),
+            (
+                vec![
+                    line(1, 1, 1, held),
+                    line(2, 1, 1, charged(10)),
+                    line(3, 1, 1, held),
+                    line(4, 1, 1, What::Released(MicroUsd(0))),
+                ],
+                10,
+            ),
         ];
         for (lines, spent) in rows {
             assert_eq!(daily(&lines).spent(Timestamp(5)), MicroUsd(spent), "{lines:?}");

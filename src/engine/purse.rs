@@ -78,10 +78,11 @@ impl Purse {
         answer.inspect_err(|error| tracing::warn!(%error, "what all runs spent can't be told")).ok()
     }
 
-    /// Settles what a process that died left open in the ledger: as the journal has it, or as never made.
-    pub async fn settle_lost(&self, run: &Run, now: Timestamp) {
+    /// Settles what a process that died left open in the ledger: as the journal has it, or as never made. Gives why it
+    /// could not, as a sentence without its end: until it can, that counts as it did.
+    pub async fn settle_lost(&self, run: &Run, now: Timestamp) -> Option<String> {
         if run.is_free() {
-            return;
+            return None;
         }
         let run = run.clone();
         let settled = self.ask(move |ledger| {
@@ -92,9 +93,9 @@ impl Purse {
             };
             ledger.settle_lost(&run.id, fate, now)
         });
-        if let Some(Err(error)) = settled.await {
-            tracing::warn!(%error, "what was left open in the ledger could not be settled; it counts at its worst case");
-        }
+        let error = settled.await?.err()?;
+        tracing::warn!(%error, "what was left open in the ledger could not be settled");
+        Some(format!("the ledger of all runs does not know yet what this run cost: {error}"))
     }
 
     /// Asks the ledger where waiting for its lock holds up nobody.

@@ -77,7 +77,9 @@ pub fn audit(records: &[Record], payloads: Payloads) -> Vec<Line> {
         if let Event::ToolCallProposed { call, tool, arguments, .. } = &record.event {
             calls.insert(*call, (tool.clone(), arguments.clone()));
         }
-        if !QUIET.contains(&record.event.name()) {
+        // A plan that the operator changed is their decision; one that the model changed is its work.
+        let is_theirs = matches!(record.event, Event::PlanUpdated { by: Some(_), .. });
+        if is_theirs || !QUIET.contains(&record.event.name()) {
             lines.push(line(record, &calls, payloads));
         }
     }
@@ -260,11 +262,49 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
         Event::ClaimJudged { text, .. } | Event::StallDetected { diagnosis: text, .. } => {
             Line { text: told(text), ..start }
         }
-        // The others have no more to say here than what they are called, and who asked for it.
-        other => match serde_json::to_value(other).ok().as_ref().and_then(|event| event["by"].as_str()) {
-            Some(client) => by(&client),
-            None => start,
-        },
+        Event::TrustChanged { trust, by: decider } => {
+            let line = match decider {
+                By::Operator(client) => by(client),
+                By::Rule(rule) => Line { actor: "rule".to_string(), rule: Some(rule.clone()), ..start.clone() },
+            };
+            Line { outcome: Some(trust.word().to_string()), ..line }
+        }
+        Event::InterjectionWithdrawn { id, by: client } => Line { outcome: Some(id.to_string()), ..by(client) },
+        Event::Rewound { to, by: client, .. } => {
+            Line { outcome: Some(format!("to the end of iteration {to}")), ..by(client) }
+        }
+        Event::Forked { parent, iteration, by: client, .. } => {
+            Line { outcome: Some(format!("from run {parent}, after iteration {iteration}")), ..by(client) }
+        }
+        Event::PriceChosen { price, by: client } => {
+            let outcome = price.as_ref().map_or("without counting money", |_| "the price of the model");
+            Line { outcome: Some(outcome.to_string()), ..by(client) }
+        }
+        Event::ConfirmationGiven { index, confirmed, text, by: client } => {
+            let word = if *confirmed { "it is right" } else { "it is not right" };
+            let outcome = Some(format!("check {}", index + 1));
+            Line { decision: Some(word.to_string()), outcome, text: told(text), ..by(client) }
+        }
+        Event::PlanUpdated { by: Some(client), told: change, .. } => Line { text: told(change), ..by(client) },
+        Event::Imported { by: client } | Event::ReplansGranted { by: client } => by(client),
+        // These have no more to say here than what they are called.
+        Event::PreflightFailed { .. }
+        | Event::IterationStarted { .. }
+        | Event::InterjectionDelivered { .. }
+        | Event::BudgetReserved { .. }
+        | Event::ModelCallFinished { .. }
+        | Event::ContextPruned { .. }
+        | Event::ContextCompacted { .. }
+        | Event::RetryScheduled { .. }
+        | Event::ToolCallProposed { .. }
+        | Event::ToolCallPrepared { .. }
+        | Event::ToolCallProbed { .. }
+        | Event::PlanUpdated { by: None, .. }
+        | Event::DoneClaimed { .. }
+        | Event::ConfirmationRequested { .. }
+        | Event::ProgressObserved { .. }
+        | Event::Warned { .. }
+        | Event::IterationClosed { .. } => start,
     }
 }
 

@@ -255,8 +255,9 @@ impl Locked<'_> {
             // One that nobody ever wrote to is missing as well; then the journals have nothing for it.
             (None | Some(1..), None) => Some("is missing"),
             (None, Some(bytes)) if bytes.is_empty() => Some("is empty"),
+            (None, Some(_)) => Some("has lost its length, so lines of it may be missing"),
             (Some(known), Some(_)) if self.length < known => Some("is shorter than it was"),
-            (None | Some(_), _) => None,
+            (Some(_), _) => None,
         };
         Ok(())
     }
@@ -351,8 +352,8 @@ impl Locked<'_> {
         if self.flaw.is_some() && path.exists() {
             self.keep_damaged(&path);
         }
-        // It may get shorter, which must not look like damage.
-        self.note_length(0)?;
+        // Killed in between, it looks damaged, and is made anew once more.
+        self.note_length(u64::MAX)?;
         file.persist(path).map_err(|error| error.error)?;
         files::sync_dir(dir)?;
         self.lead = "";

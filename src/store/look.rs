@@ -123,6 +123,9 @@ pub(crate) fn survey_taken(site: &Site, scratch: &Path) -> Result<Survey, Fault>
 fn survey_copies(site: &Site, copied: impl Fn() -> Result<Option<TempDir>, Fault>) -> Result<Survey, Fault> {
     let marks = marks(site)?;
     let Some(copy) = copied()? else {
+        if !site.dir.exists() {
+            return Err(Fault::Damaged("it was removed meanwhile".to_string()));
+        }
         let mut nothing = Survey::default();
         nothing.add(Seq(0), "the file of its database is missing");
         return Ok(nothing);

@@ -5,6 +5,7 @@
 //! the anchor is gone nobody can tell which records were acknowledged; then those that follow each other count.
 
 use std::fs::File;
+use std::fs::TryLockError;
 use std::io;
 use std::path::Path;
 use std::path::PathBuf;
@@ -54,6 +55,9 @@ pub enum Repair {
 
 /// Mends the store of a run that nobody holds.
 pub(crate) fn repair(site: &Site) -> Result<Repair, Fault> {
+    // Held to the end: a second repair must see what this one leaves. The lock on the store below is not enough, since
+    // it is on a file that a repair replaces.
+    let _alone = alone(site)?;
     let store = site.store();
     // Held to the end: nobody opens what is being put in place.
     let _held = match owner::look(&store) {
@@ -82,6 +86,16 @@ pub(crate) fn repair(site: &Site) -> Result<Repair, Fault> {
         }
     }
     Ok(Repair::Lost(best))
+}
+
+/// The lock of a repair: on the run's directory, which stays. Errors with `Busy` while another repair has it.
+fn alone(site: &Site) -> Result<File, Fault> {
+    let dir = File::open(&site.dir)?;
+    match dir.try_lock() {
+        Ok(()) => Ok(dir),
+        Err(TryLockError::WouldBlock) => Err(Fault::Busy),
+        Err(TryLockError::Error(error)) => Err(error.into()),
+    }
 }
 
 /// Takes the longest of the stores in which each record follows the one before it, and anchors its last one. A batch

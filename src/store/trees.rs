@@ -370,6 +370,8 @@ fn not_open() -> Fault {
 pub(crate) fn explain(site: &Site, fault: Fault, doing: &str) -> StoreError {
     let run = site.run.clone();
     match fault {
+        // Somebody removed it while it was waited for, or read.
+        Fault::Busy | Fault::Damaged(_) if !site.dir.exists() => StoreError::NotFound(run.to_string()),
         Fault::Busy => StoreError::Locked { run, holder: owner::phrase(&site.dir) },
         Fault::Damaged(why) => StoreError::Damaged { run, why, path: site.dir.clone() },
         Fault::Disk(why) => StoreError::Disk { doing: doing.to_string(), why },

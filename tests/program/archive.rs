@@ -1,5 +1,6 @@
 //! The real program on journals as they lie on the disk: exported, imported, audited, mended.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use crate::program::scripts::shell;
@@ -7,6 +8,9 @@ use crate::real::Stage;
 use serde_json::Value;
 use tiller::domain::money::MicroUsd;
 use tiller::domain::text::sha256_hex;
+use tiller::headless::audit;
+use tiller::headless::audit::Payloads;
+use tiller::store::transfer;
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/journals/1-first-rehearsal.jsonl");
 
@@ -152,6 +156,33 @@ fn an_audit_says_what_a_charge_was_corrected_to_and_what_a_fork_has_from_before(
     let fork = stage.ids().into_iter().find(|one| !before.contains(one)).unwrap();
     let told = stage.ask(&["audit", &fork]).out;
     assert!(told.lines().last().unwrap().starts_with("before it branched off $0.0"), "{told}");
+}
+
+#[test]
+fn an_audit_names_who_asked_for_whatever_the_operator_asked_for() {
+    let (mut names, mut seen) = (BTreeSet::new(), 0);
+    for folder in ["journals", "journals/second"] {
+        for entry in fs::read_dir(format!("tests/fixtures/{folder}")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "jsonl") {
+                continue;
+            }
+            let records = transfer::read(&fs::read_to_string(&path).unwrap()).unwrap().records;
+            let told = audit::json(&audit::audit(&records, Payloads::Hashed));
+            let lines: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            for record in &records {
+                let written = serde_json::to_value(record).unwrap();
+                let Some(by) = written["event"]["by"].as_str() else { continue };
+                let line = lines.iter().find(|line| line["seq"] == record.seq.0);
+                let line = line.unwrap_or_else(|| panic!("{}: no line for {written}", path.display()));
+                assert_eq!(line["actor"], format!("operator ({by})"), "{}: {written}", path.display());
+                names.insert(record.event.name());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 50 && names.len() > 12, "{seen}: {names:?}");
+    assert!(["rewound", "interjection_withdrawn", "price_chosen"].iter().all(|name| names.contains(name)), "{names:?}");
 }
 
 /// The golden journal with something else in the place of a text, as somebody writes it who knows the hash chain.

@@ -95,7 +95,11 @@ fn a_charge_in_doubt_is_corrected_once_in_the_run_and_in_the_ledger() {
     assert_eq!(before.len(), 2, "{before:?}");
     assert_eq!(before[0]["held"], before[1]["charged"], "it counts as what was set aside");
 
-    stage.ask(&["correct", &id, "m1.1", "0.000123"]).check(0, &["recorded"]);
+    // Killed when the journal knows it and the ledger does not: the same order again is refused, and tells the ledger.
+    let correct = ["correct", &id, "m1.1", "0.000123"];
+    let killed = stage.tiller(&correct).env("TILLER_FAULT", "after:C9:1").status().unwrap();
+    assert_eq!((killed.code(), ledger()), (None, before.clone()));
+    stage.ask(&correct).check(3, &["was corrected to $0.01 already; nothing was corrected"]);
     let after = ledger();
     assert_eq!(after[..2], before);
     let line = &after[2];

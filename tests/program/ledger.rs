@@ -150,6 +150,16 @@ fn whatever_becomes_of_the_ledger_every_charge_counts_once() {
     fs::write(world.file(), "").unwrap();
     fs::write(world.state().join("ledger.lock"), "").unwrap();
     assert_eq!(world.check("empty, and never noted").flaw, Some("is empty"));
+    // Its length was lost, or it was being made anew when that process was killed.
+    let (lost, short) = ("has lost its length, so lines of it may be missing", "is shorter than it was");
+    for (noted, flaw) in [(String::new(), lost), ("\0".repeat(21), lost), (format!("{}\n", u64::MAX), short)] {
+        fs::write(world.file(), format!("{half}\n")).unwrap();
+        fs::write(world.state().join("ledger.lock"), noted).unwrap();
+        assert_eq!(world.check("cut between lines").flaw, Some(flaw));
+    }
+    fs::remove_file(world.file()).unwrap();
+    fs::write(world.state().join("ledger.lock"), format!("{}\n", u64::MAX)).unwrap();
+    assert_eq!(world.check("gone while it was made anew").flaw, Some("is missing"));
     // A torn end is no damage: what was being written was never acknowledged.
     let torn = format!("{}{}", fs::read_to_string(world.file()).unwrap(), &unknown[..30]);
     fs::write(world.file(), torn).unwrap();

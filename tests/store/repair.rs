@@ -235,6 +235,19 @@ async fn an_anchor_that_is_gone_is_made_anew() {
 }
 
 #[tokio::test]
+async fn two_repairs_take_turns() {
+    let scene = Scene::new().await;
+    std::fs::remove_file(scene.dir().join("anchor")).unwrap();
+    let other = std::fs::File::open(scene.dir()).unwrap();
+    other.lock().unwrap();
+    let before = files(&scene.dir());
+    assert!(matches!(scene.home.repair(&scene.id).unwrap_err(), StoreError::Locked { .. }));
+    assert_eq!(files(&scene.dir()), before, "it changed something");
+    drop(other);
+    assert!(matches!(scene.home.repair(&scene.id).unwrap(), Repair::Anchored { .. }));
+}
+
+#[tokio::test]
 async fn an_anchor_is_made_anew_where_snapshots_of_sled_are_damaged_too() {
     let spoil = |anchor: &Path| {
         std::fs::remove_file(anchor).unwrap();
