@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::AtomicBool;
 
+use crate::program::scripts::SHORT;
 use crate::program::stage::files;
 use crate::real::Stage;
 use tiller::domain::budget::Limit;
@@ -16,18 +17,6 @@ use tiller::policy::keeping::Keep;
 use tiller::store::place::Home;
 
 const DAY: u64 = 24 * 60 * 60 * 1_000;
-
-/// A script that plans and is done.
-const SHORT: &str = r#"
-[[step]]
-name = "plan"
-text = "a plan"
-calls = [ { tool = "update_plan", args = { todos = [ { id = "a", title = "A", status = "done" } ] } } ]
-[[step]]
-name = "claim"
-text = "done"
-calls = [ { tool = "finish", args = { summary = "it is done" } } ]
-"#;
 
 /// A script that asks a question, so that its run is parked.
 const ASKS: &str = r#"
