@@ -52,7 +52,8 @@ pub async fn carry_out(ground: &Ground, what: Archive) -> anyhow::Result<u8> {
             });
             Ok(complain(&id, &survey))
         }
-        Archive::Remove { run, yes } => keeping::remove(ground, &run, yes).await,
+        Archive::Remove { run, yes, damaged: false } => keeping::remove(ground, &run, yes).await,
+        Archive::Remove { run, yes, damaged: true } => keeping::remove_damaged(ground, &run, yes).await,
         Archive::Repair { run } => mend(ground, &run),
     }
 }
@@ -111,8 +112,7 @@ pub fn show_rest(ground: &Ground, id: &RunId, form: Form, why: &anyhow::Error) -
         output::put(&match form {
             Form::Text => {
                 let shown = show::rest(&run);
-                let further: String = further.iter().map(|line| format!("  {line}\n")).collect();
-                format!("as it stood at record {}; only to look at\n{shown}what helps, to type:\n{further}", run.seq)
+                format!("as it stood at record {}; only to look at\n{shown}{}", run.seq, typed(&further))
             }
             Form::Json => show::rest_json(&run, &further),
         });
@@ -176,12 +176,35 @@ fn mend(ground: &Ground, prefix: &str) -> anyhow::Result<u8> {
         }
         Repair::Lost(survey) => {
             let code = complain(&id, &survey);
-            let further: String = ways_on(&id, &survey).iter().map(|line| format!("  {line}\n")).collect();
-            let head = if further.is_empty() { "; its files are kept as they are" } else { "; what helps, to type:" };
-            output::put_aside(&format!("nothing was changed{head}\n{further}"));
+            let mut further = ways_on(&id, &survey);
+            if survey.newer.is_none_or(|found| !found.is_certain()) {
+                further.push(format!("tiller remove {} --damaged   # gives it up: it goes for good", id.short()));
+            }
+            output::put_aside("nothing was changed, and no more can be mended; its files are kept as they are\n");
+            output::put_aside(&typed(&further));
             Ok(code)
         }
     }
+}
+
+/// Says on standard error what is wrong with a run and what goes with it, before it is removed.
+pub fn warn(id: &RunId, survey: &Survey) {
+    complain(id, survey);
+    let lines = typed(&ways_on(id, survey));
+    let cost = Run::fold(id, &survey.records).map(|run| format!("; it had spent {}", run.pool.spent()));
+    let can = if lines.is_empty() { "nothing of it can be saved\n" } else { lines.as_str() };
+    output::put_aside(&format!(
+        "all of it goes, with what is kept of its damaged store{}\n{can}",
+        cost.unwrap_or_default()
+    ));
+}
+
+/// Lines to type, under their head; nothing where there are none.
+fn typed(lines: &[String]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    lines.iter().fold("what helps, to type:\n".to_string(), |text, line| format!("{text}  {line}\n"))
 }
 
 /// What can still be done with a run of which records are lost, as lines to type.

@@ -211,10 +211,10 @@ fn runs(places: &Places) -> Finding {
         };
         match home.survey(id) {
             Ok(survey) if survey.is_whole() => {}
-            Ok(survey) => bad.push(format!("{id}: {}", ill(&survey))),
+            Ok(survey) => bad.push((id, ill(&survey))),
             Err(StoreError::Locked { .. }) => held += 1,
             Err(StoreError::Disk { why, .. }) => refused.push(format!("{id}: {why}")),
-            Err(error) => bad.push(format!("{id}: {error}")),
+            Err(error) => bad.push((id, error.to_string())),
         }
     }
     let counted = match held {
@@ -226,7 +226,10 @@ fn runs(places: &Places) -> Finding {
     }
     let mut text = counted;
     if !bad.is_empty() {
-        text += &format!("; damaged: {}; `tiller repair RUN` tries to mend one", bad.join("; "));
+        let phrases: Vec<String> = bad.iter().map(|(id, why)| format!("{id}: {why}")).collect();
+        let mends: Vec<String> = bad.iter().map(|(id, _)| format!("`tiller repair {}`", id.short())).collect();
+        let tries = if mends.len() == 1 { "tries" } else { "try" };
+        text += &format!("; damaged: {}; {} {tries} to mend that", phrases.join("; "), mends.join(", "));
     }
     if !refused.is_empty() {
         text += &format!("; not looked into, because the disk refuses: {}", refused.join("; "));

@@ -1,6 +1,7 @@
 //! Runs that have ended, removed after a time or on request (docs/ENGINE.md §10.5).
 //!
-//! It must not touch a run that is held, that has not ended, or that is damaged.
+//! It must not touch a run that is held, nor, unless the operator says so of just this one, a run that has not ended or
+//! is damaged.
 
 use std::io::BufRead;
 use std::io::IsTerminal;
@@ -11,10 +12,12 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use crate::archive;
 use crate::domain::budget::Axis;
 use crate::domain::id::RunId;
 use crate::domain::limits;
 use crate::domain::run::Run;
+use crate::domain::summary::Summary;
 use crate::domain::time::Timestamp;
 use crate::domain::visible::transcript;
 use crate::headless::exit;
@@ -129,16 +132,17 @@ pub async fn remove(ground: &Ground, prefix: &str, is_agreed: bool) -> anyhow::R
         return Ok(exit::REFUSED);
     }
     let told = telling::tell_rest(ground, &id).await;
-    match ground.home.remove(&id, Run::is_ended)? {
+    let removed = ground.home.remove(&id, Run::is_ended).map_err(|error| match error {
+        StoreError::Damaged { why, .. } => anyhow::Error::from(Obstacle::Lost(format!(
+            "run {id} is damaged: {why}; it was not removed; `tiller repair {short}` tries to mend it, `tiller remove \
+             {short} --damaged` removes it as it is",
+            short = id.short()
+        ))),
+        error => error.into(),
+    })?;
+    match removed {
         Removal::Done(summary) => {
-            tracing::info!(run = %id, "a run was removed on request");
-            if let Err(why) = told {
-                let why = transcript(&why);
-                output::put_aside(&format!(
-                    "tiller: the command of notify.command was not told all that happened in it: {why}\n"
-                ));
-            }
-            output::put(&format!("run {id} is removed: {}\n", transcript(&summary.goal)));
+            gone(&id, summary.as_deref(), told);
             Ok(0)
         }
         Removal::Kept(run) => Err(Obstacle::Refused(format!(
@@ -148,6 +152,42 @@ pub async fn remove(ground: &Ground, prefix: &str, is_agreed: bool) -> anyhow::R
         ))
         .into()),
     }
+}
+
+/// Removes one damaged run on request, after the operator was told what is lost and said yes. Gives the exit status.
+pub async fn remove_damaged(ground: &Ground, prefix: &str, is_agreed: bool) -> anyhow::Result<u8> {
+    let id = ground.home.find(prefix)?;
+    let survey = ground.home.survey(&id)?;
+    let whole = || Obstacle::Refused(format!("run {id} is not damaged; nothing was removed; leave out --damaged"));
+    if survey.is_whole() && Run::fold(&id, &survey.records).is_ok() {
+        return Err(whole().into());
+    }
+    archive::warn(&id, &survey);
+    if !is_agreed && !agrees(&id)? {
+        output::put_aside("nothing was removed\n");
+        return Ok(exit::REFUSED);
+    }
+    let told = telling::tell_rest(ground, &id).await;
+    match ground.home.remove_damaged(&id)? {
+        Removal::Done(summary) => {
+            gone(&id, summary.as_deref(), told);
+            Ok(0)
+        }
+        Removal::Kept(_) => Err(whole().into()),
+    }
+}
+
+/// Says that a run is gone.
+fn gone(id: &RunId, summary: Option<&Summary>, told: Result<(), String>) {
+    tracing::info!(run = %id, "a run was removed on request");
+    if let Err(why) = told {
+        let why = transcript(&why);
+        output::put_aside(&format!(
+            "tiller: the command of notify.command was not told all that happened in it: {why}\n"
+        ));
+    }
+    let goal = summary.map(|summary| format!(": {}", transcript(&summary.goal))).unwrap_or_default();
+    output::put(&format!("run {id} is removed{goal}\n"));
 }
 
 /// Asks the person at the terminal. Errors where there is none.

@@ -45,7 +45,7 @@ pub enum Archive {
         #[arg(long, conflicts_with_all = ["json", "payloads"])]
         verify: bool,
     },
-    /// Remove a run that has ended, for good: its journal and all that is kept with it
+    /// Remove a run that has ended, or is damaged, for good: its journal and all that is kept with it
     #[command(after_help = "Example: tiller export k7f --out k7f.jsonl && tiller remove k7f\n\
                             A line about it stays in removed.jsonl, in the state folder. The folder it worked in stays as \
                             it is; only that of a rehearsal is its own and goes with it. You are asked first, or say \
@@ -57,6 +57,9 @@ pub enum Archive {
         /// Do not ask
         #[arg(long)]
         yes: bool,
+        /// Remove a run that is damaged, whether it has ended or not; what can't be read of it is lost
+        #[arg(long)]
+        damaged: bool,
     },
     /// Mend the store of a run that does not open; what was found is kept
     Repair {

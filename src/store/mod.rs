@@ -47,6 +47,16 @@ pub enum Newer {
     Word(Seq),
 }
 
+impl Newer {
+    /// Whether no damage, and no edit by hand, looks the same.
+    pub fn is_certain(self) -> bool {
+        match self {
+            Newer::Format(_) => true,
+            Newer::Word(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for Newer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

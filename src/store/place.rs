@@ -207,6 +207,14 @@ impl Home {
         on_store_thread(|| remove::remove(&site, may)).unwrap_or_else(|| Err(StoreError::Closed(id.clone())))
     }
 
+    /// Removes a run that nobody holds and that can't be read whole. Errors with `NotFound`, `Locked`, `TooNew` or
+    /// `Disk`; then it is there as it was. Blocks.
+    pub fn remove_damaged(&self, id: &RunId) -> Result<Removal, StoreError> {
+        let site = self.known_site(id)?;
+        let listed = self.read_summary(id);
+        on_store_thread(|| remove::remove_damaged(&site, listed)).unwrap_or_else(|| Err(StoreError::Closed(id.clone())))
+    }
+
     /// Deletes what removals that were cut off left. Blocks.
     pub fn sweep(&self) -> Result<(), StoreError> {
         remove::sweep(&self.runs).map_err(|error| disk("deleting what is left of removed runs".to_string(), &error))
@@ -321,7 +329,9 @@ impl Home {
             Err(error) => return damaged(format!("the file of its database can't be opened ({error})")),
         };
         let held_by = held.then(|| owner::pid(&dir));
-        match (self.read_summary(id), held) {
+        // Where damage was found once, a summary may be older than that: whether the run opens is looked at anew.
+        let summary = self.read_summary(id).filter(|_| held || !dir.join(before::KEPT).exists());
+        match (summary, held) {
             (Some(summary), _) => Some(Listed::Run { summary: Box::new(summary), held_by }),
             (None, true) => damaged("another process holds it, and its summary can't be read now".to_string()),
             (None, false) => match self.rebuild(id) {

@@ -1,6 +1,7 @@
 //! A run removed for good: its last summary is kept in a line of a file, then its directory goes.
 //!
-//! It must not choose which: who calls says what must be so of the run, and it is asked while the run is held.
+//! It must not choose which: who calls says what must be so of the run, and it is asked while the run is held. A run that
+//! is damaged goes only by a way of its own.
 
 use std::fs::File;
 use std::fs::OpenOptions;
@@ -36,8 +37,8 @@ const GOING: &str = "removed";
 /// What became of a run that was to be removed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Removal {
-    /// It is gone; this was its last summary.
-    Done(Box<Summary>),
+    /// It is gone; this was its last summary, if one could be read.
+    Done(Option<Box<Summary>>),
     /// It is not what may be removed, so it is there as it was.
     Kept(Box<Run>),
 }
@@ -67,14 +68,39 @@ pub(crate) fn remove(site: &Site, may: impl FnOnce(&Run) -> bool) -> Result<Remo
     if !may(&run) {
         return Ok(Removal::Kept(Box::new(run)));
     }
-    let summary = Summary::of(&run);
-    go(&site.dir, runs, state, &summary).map_err(|error| failed(error.into()))?;
-    Ok(Removal::Done(Box::new(summary)))
+    let summary = Box::new(Summary::of(&run));
+    go(&site.dir, runs, state, Some(&summary)).map_err(|error| failed(error.into()))?;
+    Ok(Removal::Done(Some(summary)))
 }
 
-fn go(dir: &Path, runs: &Path, state: &Path, summary: &Summary) -> io::Result<()> {
+/// Removes a run that nobody holds and that can't be read whole, whether it has ended or not; one that is whole is kept.
+/// `listed` is what the list last knew of it, for its line: its records may say less. What a newer version wrote is no
+/// damage.
+pub(crate) fn remove_damaged(site: &Site, listed: Option<Summary>) -> Result<Removal, StoreError> {
+    let doing = format!("removing run {}", site.run);
+    let failed = |fault: Fault| explain(site, fault, &doing);
+    let runs = site.dir.parent().unwrap_or(&site.dir);
+    let state = runs.parent().unwrap_or(runs);
+    // A run without its database can't be locked, and can't be opened by anybody either.
+    let taken = look::patiently(site, owner::take).map_err(failed)?;
+    let survey = if taken.is_some() { look::survey_taken(site, state) } else { look::survey(site, state) };
+    let survey = survey.map_err(failed)?;
+    if let Some(found) = survey.newer.filter(|found| found.is_certain()) {
+        return Err(failed(Fault::TooNew(found)));
+    }
+    let run = match Run::fold(&site.run, &survey.records) {
+        Ok(run) if survey.is_whole() => return Ok(Removal::Kept(Box::new(run))),
+        folded => folded.ok(),
+    };
+    let read = run.map(|run| Summary::of(&run));
+    let known = read.into_iter().chain(listed).max_by_key(|summary| summary.seq).map(Box::new);
+    go(&site.dir, runs, state, known.as_deref()).map_err(|error| failed(error.into()))?;
+    Ok(Removal::Done(known))
+}
+
+fn go(dir: &Path, runs: &Path, state: &Path, summary: Option<&Summary>) -> io::Result<()> {
     let gone = dir.with_extension(GOING);
-    let noted = note(state, summary);
+    let noted = summary.map_or(Ok(()), |summary| note(state, summary));
     let is_full = |error: &io::Error| matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
     let is_owed = noted.as_ref().is_err_and(is_full);
     if !is_owed {
@@ -83,7 +109,10 @@ fn go(dir: &Path, runs: &Path, state: &Path, summary: &Summary) -> io::Result<()
     std::fs::rename(dir, &gone)?;
     files::sync_dir(runs)?;
     delete(&gone)?;
-    if is_owed && let Err(error) = note(state, summary) {
+    if is_owed
+        && let Some(summary) = summary
+        && let Err(error) = note(state, summary)
+    {
         tracing::warn!(run = %summary.id, %error, "no line about a removed run could be kept");
     }
     Ok(())

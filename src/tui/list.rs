@@ -320,9 +320,9 @@ impl List {
     fn open(&mut self) -> Asked {
         match self.listed.get(self.place()) {
             Some(Listed::Run { summary, .. }) => Asked::Choice(Choice::Open(summary.id.clone())),
-            Some(Listed::Damaged { .. }) => {
-                let text = "that run can't be read; `tiller repair RUN` tries to mend it";
-                self.notice = Some((text.to_string(), Role::Bad));
+            Some(Listed::Damaged { id, .. }) => {
+                let text = format!("that run can't be read; `tiller repair {}` tries to mend it", id.short());
+                self.notice = Some((text, Role::Bad));
                 Asked::Nothing
             }
             None => Asked::Nothing,

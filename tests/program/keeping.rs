@@ -153,5 +153,37 @@ async fn a_run_is_removed_on_request() {
     stage.ask(&["audit", &fork, "--verify"]).check(0, &[]);
     stage.ask(&["resume", &fork, "--plain"]).check(0, &["[completed]"]);
     damage(&stage, &fork);
-    stage.ask(&["remove", &fork, "--yes"]).check(20, &["is damaged", "its files are kept as they are"]);
+    let short = &fork[..6];
+    let ways =
+        [format!("`tiller repair {short}` tries"), format!("`tiller remove {short} --damaged` removes it as it is")];
+    stage.ask(&["remove", &fork, "--yes"]).check(20, &["is damaged", "it was not removed", &ways[0], &ways[1]]);
+    assert!(stage.run_dir(&fork).is_dir());
+}
+
+/// A run that can't be read can be given up, whether it had ended or not, and the last advice of a repair says how.
+#[test]
+fn a_damaged_run_is_removed_by_a_word_of_its_own() {
+    let stage = Stage::new();
+    let (parked, lost, gone, whole) =
+        (begin(&stage, ASKS, 14), begin(&stage, SHORT, 0), begin(&stage, SHORT, 0), begin(&stage, SHORT, 0));
+    stage.ask(&["remove", &whole, "--damaged", "--yes"]).check(3, &["is not damaged; nothing was removed"]);
+    damage(&stage, &parked);
+    damage(&stage, &lost);
+    fs::remove_dir_all(stage.run_dir(&gone).join("store")).unwrap();
+    // Nobody has found it yet, so the list tells what it knew; from then on it says so, and so does the screen's.
+    stage.ask(&["show", &lost]).check(20, &["is damaged"]);
+    let listed = stage.runs();
+    let told = listed.iter().find(|one| one["damaged"] == lost.as_str());
+    assert!(told.is_some_and(|one| one["why"].as_str().is_some_and(|why| !why.is_empty())), "{listed:?}");
+    let line = format!("tiller remove {} --damaged   # gives it up", &lost[..6]);
+    stage.ask(&["repair", &lost]).check(20, &["no more can be mended", "what helps, to type:", &line]);
+    stage.ask(&["remove", &lost, "--damaged"]).check(2, &["could be read up to record 0 only", "nobody is here"]);
+    assert!(stage.run_dir(&lost).is_dir());
+    for id in [&lost, &parked, &gone] {
+        let removed = stage.ask(&["remove", id, "--damaged", "--yes"]);
+        removed.check(0, &["nothing of it can be saved", &format!("run {id} is removed: do it")]);
+        assert!(!stage.run_dir(id).exists());
+    }
+    assert_eq!(lines(&stage), [lost, parked, gone]);
+    assert_eq!(stage.ids(), [whole]);
 }
