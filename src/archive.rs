@@ -246,7 +246,7 @@ fn import(ground: &Ground, path: &Path, as_new: bool) -> anyhow::Result<u8> {
     own.map_or(Ok(()), |record| carried.push(record))?;
     let run = ground.home.import(&id, &carried)?;
     telling::pass_over(ground, &run);
-    output::put(&format!("imported {count} records as run {id} · {}{}", show::parting(&run), brought(&run)));
+    output::put(&format!("imported {count} records as run {id} · {}{}", ground.parting(&run), brought(&run)));
     Ok(0)
 }
 

@@ -45,7 +45,7 @@ pub async fn carry_out(ground: &Ground, what: Branch) -> anyhow::Result<u8> {
     match what {
         Branch::Retry { run } => {
             let run = order::carry_out(ground, &run, Order::Retry).await?;
-            output::put(&format!("recorded · attempt {} · {}", run.attempt, show::parting(&run)));
+            output::put(&format!("recorded · attempt {} · {}", run.attempt, ground.parting(&run)));
         }
         Branch::Rewind { run, iteration, restore } => {
             let (mut standing, told) = rewind(ground, &run, iteration, &held::client()).await?;
@@ -60,12 +60,12 @@ pub async fn carry_out(ground: &Ground, what: Branch) -> anyhow::Result<u8> {
                 let (_, files) = restoring::look(ground, &standing)?;
                 output::put(&offered(standing.held.run(), iteration, &files));
             }
-            output::put(&show::parting(&standing.held.let_go().await));
+            output::put(&ground.parting(&standing.held.let_go().await));
             return Ok(if left == 0 { 0 } else { exit::STOPPED });
         }
         Branch::Fork { run, iteration, goal } => {
             let (run, told) = fork(ground, &run, iteration, goal, &held::client())?;
-            output::put(&format!("{told}{}", show::parting(&run)));
+            output::put(&format!("{told}{}", ground.parting(&run)));
         }
     }
     Ok(0)

@@ -53,6 +53,8 @@ use crate::engine::driver::Driven;
 use crate::engine::driver::World;
 use crate::engine::redaction::Redactor;
 use crate::headless::exit::Obstacle;
+use crate::headless::show;
+use crate::headless::text::title;
 use crate::machine;
 use crate::model;
 use crate::model::Model;
@@ -227,23 +229,13 @@ impl Ground {
     pub fn drive(&self, run: Run, journal: SledJournal) -> anyhow::Result<Seat> {
         let id = run.id.clone();
         let workspace = PathBuf::from(&run.terms.workspace);
+        if let Some(why) = self.homeless(&run) {
+            return Err(Obstacle::Stopped(format!("run {id} was not opened: {why}")).into());
+        }
         if run.terms.rehearsal {
             let parent = run.lineage.as_ref().map(|lineage| self.home.run_dir(&lineage.parent));
             let laid_out = rehearsal::lay_out(&self.home.run_dir(&id), parent.as_deref());
             laid_out.map_err(|error| Obstacle::Stopped(format!("{error:#}")))?;
-        }
-        if !workspace.is_dir() {
-            let gone = format!(
-                "the folder of run {id}, {}, is gone; the run was not opened, its journal is whole; put the folder back",
-                workspace.display()
-            );
-            return Err(Obstacle::Stopped(gone).into());
-        }
-        if !self.works_at_home(&id, &workspace)
-            && let Err(error) =
-                not_ours(&workspace, &self.places, "the run was not opened; start one in another folder")
-        {
-            return Err(Obstacle::Stopped(error.to_string()).into());
         }
         let model =
             model::open(&run.terms.model).unwrap_or_else(|_| Arc::new(Unready { spec: run.terms.model.clone() }));
@@ -270,6 +262,42 @@ impl Ground {
         let driven = driver::start(run, journal, world, owner(OwnerMode::Drives));
         let sink = sink.map(|sink| sinks::start(sink, &driven.handle));
         Ok(Seat { id, notes, driven, summaries, sink })
+    }
+
+    /// The last words about a run that nobody drives, as it can go on here.
+    pub fn parting(&self, run: &Run) -> String {
+        self.hindrance(run).map_or_else(|| show::parting(run), |why| show::left(run) + &show::hindered(&why))
+    }
+
+    /// Why a run that has not ended can't go on here, if it can't, and what to do; the end of a sentence.
+    pub fn hindrance(&self, run: &Run) -> Option<String> {
+        self.homeless(run).filter(|_| !run.is_ended())
+    }
+
+    /// Why a run can't be opened here for want of its folder, if it can't, and what to do; the end of a sentence. A
+    /// rehearsal's folder in its own run's directory is made where it is missing.
+    fn homeless(&self, run: &Run) -> Option<String> {
+        let (workspace, short) = (Path::new(&run.terms.workspace), run.id.short());
+        let look = format!("`tiller show {short}` and `tiller audit {short}` still show what it did");
+        if run.terms.rehearsal && workspace == rehearsal::workspace(&self.home.run_dir(&run.id)) {
+            return None;
+        }
+        let shown = title(&run.terms.workspace);
+        if workspace.is_dir() {
+            let refused = not_ours(workspace, &self.places, "it can go on in no other").err();
+            let refused = refused.filter(|_| !self.works_at_home(&run.id, workspace));
+            return refused.map(|why| format!("{why}; {look}"));
+        }
+        Some(match run.terms.rehearsal {
+            true => format!(
+                "the scratch folder of that rehearsal, {shown}, is not here, and a journal does not bring it along; \
+                 {look}; `tiller rehearse` starts another"
+            ),
+            false => format!(
+                "its folder, {shown}, is not here; put that folder there, with what it works on, and then type `tiller \
+                 resume {short}`; until then {look}"
+            ),
+        })
     }
 
     /// Writes the newest summary whenever there is one, off the engine's task.

@@ -199,7 +199,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         Ask::Show { run, form } => show_run(&ground, &run, form).await,
         Ask::Order { run, order } => {
             let run = order::carry_out(&ground, &run, order).await?;
-            output::put(&format!("recorded · {}", show::parting(&run)));
+            output::put(&format!("recorded · {}", ground.parting(&run)));
             Ok(0)
         }
         Ask::Branch(what) => branch::carry_out(&ground, what).await,
@@ -364,9 +364,10 @@ async fn show_run(ground: &Ground, prefix: &str, form: Form) -> anyhow::Result<u
         },
     };
     let today = ground.today(&run);
+    let hindrance = ground.hindrance(&run);
     output::put(&match form {
-        Form::Text => show::run(&run, today, &jiff::tz::TimeZone::system()),
-        Form::Json => show::run_json(&run, today),
+        Form::Text => show::run(&run, today, hindrance.as_deref(), &jiff::tz::TimeZone::system()),
+        Form::Json => show::run_json(&run, today, hindrance.as_deref()),
     });
     Ok(0)
 }

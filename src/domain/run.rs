@@ -356,7 +356,8 @@ impl Run {
     /// What can be done about the reason for which the run is parked, in one line.
     pub fn remedy(&self) -> Option<String> {
         let Status::Parked(reason) = &self.status else { return None };
-        Some(self.remedy_of(reason))
+        let is_settled = reason.is_settled(self.waiting_count());
+        Some(if is_settled { "resume goes on".to_string() } else { self.remedy_of(reason) })
     }
 
     /// What can be done about a reason to park this run, in one line.

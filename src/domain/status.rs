@@ -86,6 +86,16 @@ impl Status {
         }
     }
 
+    /// The status with its reason, as it stands when so many things wait for the operator.
+    pub fn phrase_now(&self, waiting: usize) -> String {
+        match self {
+            Status::Parked(reason) => format!("parked: {}", reason.phrase_now(waiting)),
+            Status::Queued | Status::Running | Status::Cancelled | Status::Completed(_) | Status::Failed(_) => {
+                self.phrase()
+            }
+        }
+    }
+
     /// The status with its reason: `parked: budget (cost)`.
     pub fn phrase(&self) -> String {
         match self {
@@ -201,6 +211,21 @@ impl ParkReason {
             ParkReason::EnginePanic => "recovered too often",
         };
         fixed.to_string()
+    }
+
+    /// Whether it was a wait for the operator alone and nothing waits any more, since so many things do. That is so after
+    /// an order to a run that nobody drives, and after an import.
+    pub fn is_settled(&self, waiting: usize) -> bool {
+        let asks = matches!(
+            self,
+            ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question | ParkReason::Confirm
+        );
+        asks && waiting == 0
+    }
+
+    /// The reason in a few words, as it stands when so many things wait for the operator.
+    pub fn phrase_now(&self, waiting: usize) -> String {
+        if self.is_settled(waiting) { "nothing waits for you".to_string() } else { self.phrase() }
     }
 
     /// What the operator can do about it, in one line.

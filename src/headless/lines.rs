@@ -184,7 +184,7 @@ pub fn status_line(run: &Run, zone: &TimeZone) -> String {
                 _ => String::new(),
             };
             let remedy = run.remedy().unwrap_or_default();
-            format!("[parked] {}{until}\n{together}  what to do: {remedy}\n", reason.phrase())
+            format!("[parked] {}{until}\n{together}  what to do: {remedy}\n", reason.phrase_now(run.waiting_count()))
         }
         Status::Completed(finish) => format!("[completed] {}\n{together}", finish.phrase()),
         Status::Failed(failure) => format!("[failed] {}\n", failure.phrase()),

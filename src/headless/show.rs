@@ -16,7 +16,6 @@ use crate::domain::message::Message;
 use crate::domain::money::MicroUsd;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
-use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::summary::Listed;
 use crate::domain::summary::Summary;
@@ -37,8 +36,9 @@ use crate::headless::text::block;
 use crate::headless::text::clock;
 use crate::headless::text::title;
 
-/// A run in full: what it is for, where it stands and why, what waits, and the lines to type.
-pub fn run(run: &Run, today: Option<Today>, zone: &TimeZone) -> String {
+/// A run in full: what it is for, where it stands and why, what waits, and the lines to type. Where something stands
+/// against going on here, that is said in the place of those lines.
+pub fn run(run: &Run, today: Option<Today>, hindrance: Option<&str>, zone: &TimeZone) -> String {
     let mut text = opening(run, zone);
     if !health(&run.status, false).is_empty() {
         text += "  nobody drives it: its process is gone; resume goes on\n";
@@ -54,7 +54,12 @@ pub fn run(run: &Run, today: Option<Today>, zone: &TimeZone) -> String {
         text += &head(call, waits, call.digest().as_ref());
         text += &whole(call, waits);
     }
-    text + &to_type(run)
+    text + &hindrance.map_or_else(|| to_type(run), hindered)
+}
+
+/// That a run can't go on here, and why.
+pub fn hindered(why: &str) -> String {
+    format!("it can't go on here: {why}\n")
 }
 
 /// What can be read of a run that can't be opened: how it stood, and nothing that could only be done if it could.
@@ -176,20 +181,19 @@ pub fn behind(behind: &Behind) -> String {
 
 /// The last words about a run that is left: how it stands, and what gets it further.
 pub fn parting(run: &Run) -> String {
-    let waits_for_nobody = run.waiting().is_empty();
+    left(run) + &to_type(run)
+}
+
+/// How a run stands that is left, in a line.
+pub fn left(run: &Run) -> String {
     let phrase = match &run.status {
-        Status::Parked(ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question)
-            if waits_for_nobody =>
-        {
-            "parked (nothing waits any more)".to_string()
-        }
-        Status::Parked(reason) => format!("parked ({})", reason.phrase()),
+        Status::Parked(reason) => format!("parked ({})", reason.phrase_now(run.waiting_count())),
         Status::Completed(finish) => format!("completed ({})", finish.phrase()),
         Status::Failed(failure) => format!("failed ({})", failure.phrase()),
         Status::Queued | Status::Running | Status::Cancelled => run.status.word().to_string(),
     };
     let money = if run.terms.rehearsal { " of pretend money" } else { "" };
-    format!("run {} is {phrase} · {}{money} spent\n{}", run.id.short(), run.pool.spent(), to_type(run))
+    format!("run {} is {phrase} · {}{money} spent\n", run.id.short(), run.pool.spent())
 }
 
 fn to_type(run: &Run) -> String {
@@ -205,8 +209,10 @@ fn to_type(run: &Run) -> String {
 }
 
 /// A run in full, as one JSON object.
-pub fn run_json(run: &Run, today: Option<Today>) -> String {
-    format!("{}\n", whole_json(run, today))
+pub fn run_json(run: &Run, today: Option<Today>, hindrance: Option<&str>) -> String {
+    let mut all = whole_json(run, today);
+    all["hindrance"] = json!(hindrance);
+    format!("{all}\n")
 }
 
 /// What can be read of a run that can't be opened, as one JSON object, with the lines that help.
@@ -227,7 +233,7 @@ fn whole_json(run: &Run, today: Option<Today>) -> Value {
         })
         .collect();
     let reason = match &run.status {
-        Status::Parked(reason) => Some(reason.phrase()),
+        Status::Parked(reason) => Some(reason.phrase_now(run.waiting_count())),
         Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => None,
     };
     let waiting: Vec<Value> = run.waiting().into_iter().map(|(call, waits)| waiting_json(run, call, waits)).collect();
@@ -304,10 +310,10 @@ mod tests {
         let shown = waiting();
         let digest = shown.calls[&CallId(2)].digest().unwrap();
         let expected = include_str!("../../tests/fixtures/show.txt").replace("DIGEST", digest.short());
-        assert_eq!(run(&shown, None, &TimeZone::UTC), expected);
+        assert_eq!(run(&shown, None, None, &TimeZone::UTC), expected);
         let today = Today { spent: MicroUsd(3_000_000), limit: Limit::At(20_000_000) };
         let line = "  all runs together: $3.00 of $20.00 in 24 hours\n";
-        assert_eq!(run(&shown, Some(today), &TimeZone::UTC).replace(line, ""), expected);
+        assert_eq!(run(&shown, Some(today), None, &TimeZone::UTC).replace(line, ""), expected);
     }
 
     #[test]
@@ -315,17 +321,17 @@ mod tests {
         let mut shown = waiting();
         shown.progress.faults.insert("list_dir".to_string(), limits::TOOL_FAULTS);
         shown.progress.faults.insert("shell".to_string(), 1);
-        let text = run(&shown, None, &TimeZone::UTC);
+        let text = run(&shown, None, None, &TimeZone::UTC);
         assert!(text.contains("[tool] list_dir broke 3 times and is not used any more in this run\n"), "{text}");
         assert!(!text.contains("[tool] shell"), "{text}");
-        let json: Value = serde_json::from_str(&run_json(&shown, None)).unwrap();
+        let json: Value = serde_json::from_str(&run_json(&shown, None, None)).unwrap();
         assert_eq!(json.pointer("/disabled"), Some(&json!(["list_dir"])));
     }
 
     #[test]
     fn json_has_the_same() {
         let shown = waiting();
-        let json: Value = serde_json::from_str(&run_json(&shown, None)).unwrap();
+        let json: Value = serde_json::from_str(&run_json(&shown, None, None)).unwrap();
         let digest = shown.calls[&CallId(2)].digest().unwrap();
         assert_eq!(json.pointer("/waiting/0/digest"), Some(&json!(digest.0)));
         assert_eq!(json.pointer("/waiting/0/waits_for"), Some(&json!("decision")));

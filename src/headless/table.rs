@@ -112,7 +112,7 @@ fn told(summary: &Summary, held_by: Option<u32>, now: Timestamp) -> [String; 7] 
     let rehearsal = if summary.rehearsal { " (rehearsal)" } else { "" };
     [
         summary.id.short().to_string(),
-        format!("{}{}{held}{rehearsal}", summary.status.phrase(), health(&summary.status, held_by.is_some())),
+        format!("{}{}{held}{rehearsal}", summary.phrase(), health(&summary.status, held_by.is_some())),
         ago(now.since(summary.updated)),
         format!("{} of {}", summary.spent, limit_phrase(Axis::Cost, summary.cost_limit)),
         summary.iterations.to_string(),

@@ -368,7 +368,7 @@ impl App {
             count => format!("({count}) "),
         };
         let goal = title(self.run.terms.goal.as_str(), 60);
-        format!("{waiting}tiller · {} · {goal}", self.run.status.phrase())
+        format!("{waiting}tiller · {} · {goal}", self.run.status.phrase_now(self.run.waiting_count()))
     }
 
     /// Milliseconds until the screen changes although nothing happens.

@@ -510,16 +510,17 @@ fn standing(app: &App) -> Vec<Row> {
         Status::Queued => rows.push(Row::new(2, "○", "queued: the run has not begun", Role::Dim, Form::Prose)),
         Status::Running => {}
         // The pane of what waits says it all.
-        Status::Parked(ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question) => {}
-        Status::Parked(reason) => rows.extend(parked(app, reason)),
+        Status::Parked(ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question)
+            if run.waiting_count() > 0 => {}
+        Status::Parked(_) => rows.extend(parked(app)),
         Status::Completed(_) | Status::Failed(_) | Status::Cancelled => rows.extend(end(app)),
     }
     rows
 }
 
-fn parked(app: &App, reason: &ParkReason) -> Vec<Row> {
+fn parked(app: &App) -> Vec<Row> {
     let since = age(app.now.at.since(app.run.status_since));
-    let mut first = Row::new(2, "‖", format!("parked: {}", reason.phrase()), Role::Attention, Form::Line);
+    let mut first = Row::new(2, "‖", app.run.status.phrase_now(app.run.waiting_count()), Role::Attention, Form::Line);
     first.right = since;
     let mut rows = vec![first, Row::new(4, "", app.run.remedy().unwrap_or_default(), Role::Text, Form::Prose)];
     if let Some(trouble) = &app.run.trouble {

@@ -49,7 +49,19 @@ fn s_34_edit_and_allow_runs_the_changed_call_once_and_a_refused_place_stays_refu
         &["the changed arguments do not fit: the arguments do not fit write_file: /mode: there is no such field"],
     );
     *edit.last_mut().unwrap() = stage.write("new.json", r#"{"path":"b.txt","content":"mine\n"}"#).display().to_string();
-    ask(&stage, &edit).check(0, &["recorded"]);
+    ask(&stage, &edit).check(0, &["recorded · run ", "is parked (nothing waits for you)"]);
+    // Nothing says any more that it waits for approval, since it does not.
+    stage.ask(&["runs"]).check(0, &["parked: nothing waits for you"]);
+    let id = &stage.ids()[0];
+    let shown = stage.ask(&["show", id]);
+    shown.check(
+        0,
+        &["[parked] nothing waits for you\n  what to do: resume goes on\n", "to go on, type:\n  tiller resume"],
+    );
+    assert!(!shown.out.contains("waiting for approval"), "{shown}");
+    stage
+        .ask(&["show", id, "--json"])
+        .check(0, &["\"reason\":\"nothing waits for you\"", "\"remedy\":\"resume goes on\""]);
     stage.ask(&["resume", "--last", "--plain"]).check(0, &["completed"]);
     assert_eq!(std::fs::read_to_string(stage.path("work/b.txt")).unwrap(), "mine\n");
     assert!(!stage.path("work/a.txt").exists());

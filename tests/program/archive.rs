@@ -244,13 +244,39 @@ fn a_run_from_elsewhere_asks_again_and_stays_in_its_folder() {
     // What was allowed there is asked about here.
     stage.ask(&["resume", &other, "--plain"]).check(10, &["[parked] waiting for approval"]);
     assert!(!stage.ask(&["audit", &other]).out.contains("tool_call_started"));
+    // Where the folder is not, nobody is told to resume, at the import or later.
+    fs::rename(stage.path("work"), stage.path("elsewhere")).unwrap();
+    let away = |words: &[&str]| crate::real::said(stage.tiller(words).current_dir("/").spawn().unwrap());
+    let sentence = "it can't go on here: its folder, ";
+    let told = away(&["import", &file, "--as-new"]);
+    told.check(0, &[sentence, "is not here; put that folder there", "then type `tiller resume "]);
+    assert!(!told.out.contains("to go on, type"), "{told}");
+    let shown = away(&["show", &other]);
+    shown.check(0, &[sentence]);
+    assert!(!shown.out.contains("to go on, "), "{shown}");
+    fs::rename(stage.path("elsewhere"), stage.path("work")).unwrap();
     // The folder that it names may by now be one that no call may touch.
     fs::rename(stage.path("work"), stage.path("elsewhere")).unwrap();
     std::os::unix::fs::symlink(stage.path("state/tiller"), stage.path("work")).unwrap();
-    let refused = stage.tiller(&["resume", &other, "--plain"]).current_dir("/").spawn().unwrap();
-    let refused = crate::real::said(refused);
+    let refused = away(&["resume", &other, "--plain"]);
     assert_ne!(refused.code, 0, "{refused}");
-    assert!(refused.err.contains("lies where tiller keeps its own files; the run was not opened"), "{refused}");
+    assert!(refused.err.contains("lies where tiller keeps its own files; it can go on in no other"), "{refused}");
+}
+
+/// A journal does not bring along the scratch folder that a rehearsal had where it comes from.
+#[test]
+fn a_rehearsal_from_elsewhere_is_only_to_be_looked_at() {
+    let (there, here) = (Stage::new(), Stage::new());
+    there.ask(&["rehearse", "--plain", "--script", &there.fast_rehearsal()]).check(10, &[]);
+    let file = there.path("out.jsonl").display().to_string();
+    there.ask(&["export", &there.ids()[0], "--out", &file]).check(0, &[]);
+    fs::remove_dir_all(there.path("state")).unwrap();
+    let told = here.ask(&["import", &file]);
+    let words = ["is parked (nothing waits for you)", "it can't go on here: the scratch folder of that rehearsal, "];
+    told.check(0, &[words[0], words[1], "`tiller rehearse` starts another"]);
+    assert!(!told.out.contains("tiller resume"), "{told}");
+    here.ask(&["resume", "--plain"]).check(14, &["was not opened: the scratch folder of that rehearsal, "]);
+    here.ask(&["show", &here.ids()[0], "--json"]).check(0, &["\"hindrance\":\"the scratch folder"]);
 }
 
 #[test]

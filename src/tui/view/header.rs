@@ -113,7 +113,7 @@ fn phrase(run: &Run) -> String {
         | Status::Parked(_)
         | Status::Completed(_)
         | Status::Failed(_)
-        | Status::Cancelled => run.status.phrase(),
+        | Status::Cancelled => run.status.phrase_now(run.waiting_count()),
     }
 }
 

@@ -204,7 +204,7 @@ fn state(summary: &Summary, status: &Status, elsewhere: Option<u32>) -> String {
     let waits = if summary.waiting > 1 { format!(" ({})", summary.waiting) } else { String::new() };
     let rehearsal = if summary.rehearsal { "rehearsal · " } else { "" };
     let phrase = match status {
-        Status::Parked(reason) => reason.phrase(),
+        Status::Parked(reason) => reason.phrase_now(summary.things()),
         Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => {
             status.phrase()
         }
@@ -227,6 +227,9 @@ fn detail_lines(list: &List, width: usize) -> Vec<Line<'static>> {
                 Status::Parked(ParkReason::Interrupted) => {
                     let key = keymap::key_of(Action::Resume);
                     format!("the process that ran it is gone; opening it shows it; {key} resumes")
+                }
+                Status::Parked(reason) if reason.is_settled(summary.things()) => {
+                    format!("opening it shows it; {} resumes", keymap::key_of(Action::Resume))
                 }
                 Status::Parked(reason) => reason.remedy().to_string(),
                 Status::Running => match list.elsewhere(*held_by) {

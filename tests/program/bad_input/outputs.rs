@@ -142,7 +142,7 @@ fn a_workspace_that_is_gone() {
     fs::remove_dir(&other).unwrap();
     let id = stage.ids()[0].clone();
     let told = stage.ask(&["resume", &id, "--plain"]);
-    told.check(14, &["the folder of run", "is gone", "not opened", "put the folder back"]);
+    told.check(14, &["was not opened", "its folder,", "is not here", "put that folder there"]);
     assert!(!stage.path("work/trace.txt").exists() && !stage.path("other").exists());
     fs::create_dir(&other).unwrap();
     for _ in 0..3 {
