@@ -24,6 +24,7 @@ use crate::store::sled::SledJournal;
 use crate::tui;
 use crate::tui::Exit;
 use crate::tui::app;
+use crate::tui::app::Focus;
 use crate::tui::lineage::Doubt;
 use crate::tui::lineage::Step;
 use crate::tui::lineage::StepKind;
@@ -34,9 +35,17 @@ use crate::tui::theme::Palette;
 
 /// Opens the list of runs, and whatever is chosen there. Gives the exit status.
 pub async fn browse(ground: &Ground, options: &Options) -> anyhow::Result<u8> {
-    Rooms { ground, options: options.clone(), draft: String::new(), notice: None, doubt: None, said: None }
-        .walk(None)
-        .await
+    Rooms {
+        ground,
+        options: options.clone(),
+        draft: String::new(),
+        notice: None,
+        doubt: None,
+        said: None,
+        focus: Focus::default(),
+    }
+    .walk(None)
+    .await
 }
 
 /// Shows one run on the screen, and whatever is chosen after it. `first` is asked of the run at once.
@@ -45,9 +54,17 @@ pub async fn watch(ground: &Ground, seat: Seat, first: Option<Command>) -> anyho
         // A refusal is no error here: the screen shows what the run waits for.
         let _ = seat.client().submit(command).await;
     }
-    Rooms { ground, options: Options::default(), draft: String::new(), notice: None, doubt: None, said: None }
-        .walk(Some(seat))
-        .await
+    Rooms {
+        ground,
+        options: Options::default(),
+        draft: String::new(),
+        notice: None,
+        doubt: None,
+        said: None,
+        focus: Focus::default(),
+    }
+    .walk(Some(seat))
+    .await
 }
 
 struct Rooms<'a> {
@@ -61,6 +78,8 @@ struct Rooms<'a> {
     doubt: Option<Doubt>,
     /// What is said first in the next room.
     said: Option<String>,
+    /// Where the keys were when the room of the run was left, for when it is entered again.
+    focus: Focus,
 }
 
 /// Where to go from the list.
@@ -84,6 +103,7 @@ impl Rooms<'_> {
                         continue;
                     }
                     Ok(Exit::Do(step)) => {
+                        self.focus = Focus::default();
                         let id = shown.id.clone();
                         leave(seat.take()).await;
                         let opened = self.take(&id, step).await;
@@ -101,6 +121,7 @@ impl Rooms<'_> {
                 Ok(Next::Same) => {}
                 Ok(Next::Leave) => return part(seat).await,
                 Ok(Next::Open(taken)) => {
+                    self.focus = Focus::default();
                     leave(seat.take()).await;
                     let (run, journal) = *taken;
                     let opened = self.ground.drive(run, journal);
@@ -108,6 +129,7 @@ impl Rooms<'_> {
                     self.go_on_by_itself(seat.as_ref()).await?;
                 }
                 Ok(Next::Start(text, terms)) => {
+                    self.focus = Focus::default();
                     leave(seat.take()).await;
                     let started = self.start(*terms).await;
                     self.draft = if started.is_err() { text } else { String::new() };
@@ -177,6 +199,7 @@ impl Rooms<'_> {
             draft: home.read_draft(&id),
             alerts: self.ground.settings.alerts(),
             doubt: self.doubt.take(),
+            focus: self.focus,
             said: self.said.take().or_else(|| (!seat.notes.is_empty()).then(|| seat.notes.join("; "))),
         };
         let keep = move |draft: &str| {
@@ -184,7 +207,9 @@ impl Rooms<'_> {
                 tracing::warn!(%error, "the draft could not be kept");
             }
         };
-        tui::run(client, run, options, past, keep).await.map_err(lost)
+        let (exit, focus) = tui::run(client, run, options, past, keep).await.map_err(lost)?;
+        self.focus = focus;
+        Ok(exit)
     }
 
     /// Shows the list until something is chosen that can be done: whatever stands against it must not cost the run that

@@ -66,7 +66,7 @@ impl App {
         }
         let action = keymap::find(&self.places(), &key).filter(|action| !self.is_text(*action, &key));
         match action {
-            Some(Action::Decide(choice)) => self.decide(choice, &key),
+            Some(action @ Action::Decide(choice)) if self.in_vain(action).is_none() => self.decide(choice, &key),
             Some(action) if key.kind == KeyEventKind::Repeat && !may_repeat(action) => Vec::new(),
             Some(action) => match self.in_vain(action) {
                 None => self.carry_out(action),
@@ -78,7 +78,12 @@ impl App {
             },
             None => {
                 self.guard.disturb(self.now.ms);
+                let before = self.composer.text();
                 self.type_key(key);
+                let leaves = keymap::find(&self.places(), &key) == Some(Action::Leave);
+                if leaves && self.composer.text() == before {
+                    self.say(kept_by_draft(Action::Leave), Role::Warning);
+                }
                 Vec::new()
             }
         }
@@ -162,6 +167,12 @@ impl App {
         }
         Vec::new()
     }
+}
+
+/// Why a key that leaves does not do so now, and what does.
+pub(crate) fn kept_by_draft(leaves: Action) -> String {
+    let (leave, clear) = (keymap::key_of(leaves), keymap::key_of(Action::Stop));
+    format!("{leave} leaves only while nothing is written here: {clear} clears it, then {leave} leaves")
 }
 
 /// What a held key may go on doing.

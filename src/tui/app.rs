@@ -63,6 +63,8 @@ pub struct Options {
     pub doubt: Option<Doubt>,
     /// What is said at first.
     pub said: Option<String>,
+    /// What has the keys.
+    pub focus: Focus,
 }
 
 /// How the operator is called.
@@ -165,9 +167,10 @@ pub struct View {
 }
 
 /// What has the keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Focus {
     /// The text field.
+    #[default]
     Composer,
     /// The plan.
     Plan,
@@ -198,7 +201,8 @@ pub struct Notice {
     pub text: String,
     /// How it is shown.
     pub role: Role,
-    until_ms: u64,
+    /// Until when it is shown, in milliseconds since the screen was opened.
+    pub until_ms: u64,
 }
 
 /// The state of the screen.
@@ -266,7 +270,7 @@ impl App {
             today: None,
             now,
             palette: options.palette,
-            focus: Focus::Composer,
+            focus: options.focus,
             zoomed: false,
             popups: Vec::new(),
             composer: Composer::new(&options.draft, Vec::new()),

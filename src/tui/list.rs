@@ -13,6 +13,7 @@ use crate::domain::summary::Listed;
 use crate::domain::terms::Goal;
 use crate::domain::visible::title;
 use crate::engine::clock::SystemClock;
+use crate::tui::act::kept_by_draft;
 use crate::tui::action::Action;
 use crate::tui::app::Moment;
 use crate::tui::app::View;
@@ -213,8 +214,13 @@ impl List {
         match keymap::find(&self.places(), &key).filter(|action| *action != Action::LeaveList || !leaves_nothing) {
             Some(action) => self.act(action),
             None => {
+                let before = self.goal.text();
                 if self.writes {
                     self.goal.input(key);
+                }
+                let leaves = keymap::find(&self.places(), &key) == Some(Action::LeaveList);
+                if leaves && self.goal.text() == before {
+                    self.notice = Some((kept_by_draft(Action::LeaveList), Role::Warning));
                 }
                 Asked::Nothing
             }

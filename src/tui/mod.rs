@@ -47,6 +47,7 @@ use crate::protocol::client::Client;
 use crate::protocol::client::Update;
 use crate::tui::app::Alerts;
 use crate::tui::app::App;
+use crate::tui::app::Focus;
 use crate::tui::app::Moment;
 use crate::tui::app::Msg;
 use crate::tui::app::Options;
@@ -78,7 +79,7 @@ pub enum Exit {
     Do(Step),
 }
 
-/// Shows a run until the operator leaves it. `run` is its state at the record that `client` has seen last.
+/// Shows a run until the operator leaves it, and says where the keys were then. `run` is its state at the record that `client` has seen last.
 /// `past` comes when the records up to there are read; the screen does not wait for it. `keep_draft` is given what is
 /// being written, to be kept where a crash does not lose it.
 pub async fn run(
@@ -87,7 +88,7 @@ pub async fn run(
     options: Options,
     past: oneshot::Receiver<Past>,
     keep_draft: impl FnMut(&str),
-) -> io::Result<Exit> {
+) -> io::Result<(Exit, Focus)> {
     let mut screen = Screen::open()?;
     let sources = Sources::new(client, past)?;
     let clock = SystemClock::start();
@@ -149,7 +150,7 @@ enum Way {
 }
 
 impl<Keep: FnMut(&str)> Room<Keep> {
-    async fn stay(mut self, screen: &mut Screen) -> io::Result<Exit> {
+    async fn stay(mut self, screen: &mut Screen) -> io::Result<(Exit, Focus)> {
         let mut is_changed = true;
         loop {
             if is_changed && self.is_due() {
@@ -158,7 +159,7 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             }
             if let Some(exit) = self.has_left() {
                 (self.keep_draft)(&self.app.draft());
-                return Ok(exit);
+                return Ok((exit, self.app.focus));
             }
             let wait = self.wait(is_changed);
             match tokio::time::timeout(wait, self.sources.next()).await {

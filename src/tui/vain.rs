@@ -1,6 +1,7 @@
 //! Keys that can do nothing as the run stands. Help and footer leave them out, and whoever presses one is told why: what
 //! a command would be refused for is asked of the machine, which is the only judge of it.
 
+use crate::domain::approval::Decision;
 use crate::domain::command::Cancel;
 use crate::domain::command::Command;
 use crate::domain::command::Pause;
@@ -11,11 +12,13 @@ use crate::domain::trust::Trust;
 use crate::machine::Input;
 use crate::machine::respond::respond;
 use crate::tui::action::Action;
+use crate::tui::action::Choice;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
 use crate::tui::keymap;
 use crate::tui::lineage::StepKind;
 use crate::tui::lineage::ways_on;
+use crate::tui::waiting::Item;
 
 /// What a key comes to, as far as that can be told before what it asks for is written.
 enum Means {
@@ -88,6 +91,7 @@ impl App {
                 Means::ALiveRun
             }
             Action::Withdraw => Means::Withdrawal,
+            Action::Decide(choice) => self.item().map_or(Means::Screen, |item| decides(choice, item)),
             Action::AskBack => Means::Step(StepKind::Back),
             Action::AskFork => Means::Step(StepKind::Fork),
             Action::View => Means::View,
@@ -116,7 +120,6 @@ impl App {
             | Action::PageDown
             | Action::PageUp
             | Action::Zoom
-            | Action::Decide(_)
             | Action::WriteAnswer
             | Action::Submit
             | Action::NextAxis
@@ -136,4 +139,23 @@ impl App {
             (Status::Parked(_) | Status::Failed(_) | Status::Cancelled | Status::Completed(_), _) => None,
         }
     }
+}
+
+/// What a decision about a call comes to: leave that is wider than for this once is not to be had for every call.
+fn decides(choice: Choice, item: &Item) -> Means {
+    let Some(digest) = item.digest.clone() else { return Means::Screen };
+    let decision = match choice {
+        Choice::AllowRun => Decision::AllowRun,
+        Choice::AllowTool => Decision::AllowTool,
+        Choice::AllowOnce
+        | Choice::AllowList
+        | Choice::Edit
+        | Choice::Deny
+        | Choice::DenyWithWords
+        | Choice::Happened
+        | Choice::NotHappened
+        | Choice::RunAgain
+        | Choice::Skip => return Means::Screen,
+    };
+    Means::Command(Command::Decide { call: item.call, digest, decision })
 }

@@ -101,6 +101,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App) -> Seen {
         seen.item = None;
         popups::draw(frame, Rect { height: area.height.saturating_sub(1), ..area }, app, &mut seen);
     }
+    footer::draw_banner_over(frame, banner, app);
     seen
 }
 

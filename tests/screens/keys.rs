@@ -21,14 +21,24 @@ use tiller::domain::id::InterjectionId;
 use tiller::domain::id::Seq;
 use tiller::domain::plan::TodoId;
 use tiller::domain::plan::TodoStatus;
+use tiller::domain::status::Course;
 use tiller::domain::status::Finish;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::trust::Trust;
+use tiller::tui::app::App;
+use tiller::tui::app::Focus;
+use tiller::tui::app::Moment;
 use tiller::tui::app::Msg;
+use tiller::tui::app::Notice;
+use tiller::tui::app::Options;
 use tiller::tui::app::Out;
 use tiller::tui::app::Ticket;
+use tiller::tui::lineage::Doubt;
+use tiller::tui::lineage::Step;
+use tiller::tui::lineage::StepKind;
+use tiller::tui::theme::Role;
 
 use crate::screens::story::Show;
 use crate::screens::story::Story;
@@ -323,6 +333,15 @@ fn control_d_leaves_only_with_an_empty_composer() {
     show.letters("x");
     show.chord(KeyCode::Char('d'), KeyModifiers::CONTROL);
     assert_eq!(show.outs, []);
+    let why = "^D leaves only while nothing is written here: ^C clears it, then ^D leaves";
+    assert!(text_in(&show.frame(), ' ').contains(why), "{}", show.frame());
+    // In front of a letter it takes that away, and needs no word.
+    show.frame_at(60_000);
+    show.press(KeyCode::Left);
+    show.chord(KeyCode::Char('d'), KeyModifiers::CONTROL);
+    assert_eq!((show.outs.len(), show.app.composer.text().as_str()), (0, ""));
+    assert!(!show.frame().contains("leaves only"), "{}", show.frame());
+    show.letters("y");
     show.press(KeyCode::Backspace);
     show.chord(KeyCode::Char('d'), KeyModifiers::CONTROL);
     assert_eq!(show.outs, [Out::Leave]);
@@ -428,7 +447,7 @@ fn the_footer_of_a_pane_begins_with_what_fits_the_state() {
 /// A run that ended so, with the activity focused.
 fn ended(status: Status) -> Show {
     let mut story = pursuing();
-    story.close(tiller::domain::status::Course::Continue, &[]);
+    story.close(Course::Continue, &[]);
     story.event(Event::StatusChanged { status, by: None });
     let mut show = Show::of(story, (100, 60), 0);
     show.chord(KeyCode::Char('2'), KeyModifiers::ALT);
@@ -548,6 +567,74 @@ fn leave_for_the_tool_counts_like_leave_for_the_call() {
     show.frame_at(1_200);
     show.letters("t");
     assert_eq!(commands(&show), [decided(&show, call, Decision::AllowTool)]);
+}
+
+#[test]
+fn leave_that_a_call_can_not_be_given_is_not_offered() {
+    let waiting = |wait: fn(&mut Story) -> CallId| {
+        let mut story = pursuing();
+        wait(&mut story);
+        story.park(ParkReason::Approval);
+        let mut show = focused(story);
+        show.frame_at(600);
+        show.frame_at(1_200);
+        show
+    };
+    let (mut file, mut shell) = (waiting(Story::diff_waits), waiting(|story| story.command_waits("cargo test")));
+    assert!(file.frame().contains("[t] tool") && file.frame().contains("[y] once"), "{}", file.frame());
+    assert!(!shell.frame().contains(" tool ") && shell.frame().contains("[y] once"), "{}", shell.frame());
+    shell.letters("t");
+    assert_eq!(commands(&shell), []);
+    assert!(text_in(&shell.frame(), ' ').contains("allowed exactly as they are or not at all"), "{}", shell.frame());
+    shell.press(KeyCode::F(1));
+    assert!(!shell.frame().contains("every later one of its tool"), "{}", shell.frame());
+}
+
+/// What stands in the rows of a frame between the bars of a box, as one row.
+fn text_in(frame: &str, bar: char) -> String {
+    let inner = |line: &'_ str| match (line.find(bar), line.rfind(bar)) {
+        (Some(first), Some(last)) if bar != ' ' && first < last => line[first + bar.len_utf8()..last].to_string(),
+        _ if bar == ' ' => line.to_string(),
+        _ => String::new(),
+    };
+    let rows: Vec<String> = frame.lines().map(inner).collect();
+    rows.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a dialog says of its keys, and what is said while anything is open or has the keys, is never cut off.
+#[test]
+fn what_is_said_can_be_read_whole() {
+    let said = "the run can't go on yet: the folder of it is not here, so nothing was recorded; put that folder there, with \
+                what it works on in it, and say it again";
+    for size in [(80, 24), (70, 20)] {
+        for keys in ["", "d", "v", "?", "T", "B", "F", "X", "+"] {
+            let mut show = focused(with_diff().0);
+            show.resize(size.0, size.1);
+            show.frame_at(600);
+            show.frame_at(1_200);
+            show.letters(keys);
+            assert_eq!(show.app.popups.len(), keys.len(), "{keys}");
+            let before = show.frame();
+            let cut = before.lines().filter(|line| line.contains("…\u{2503}") || line.contains("… \u{2503}")).count();
+            assert!(keys == "v" || cut == 0, "{keys}: {before}");
+            show.app.notice = Some(Notice { text: said.to_string(), role: Role::Warning, until_ms: 99_000 });
+            let frame = show.frame();
+            let bar = if matches!(keys, "d" | "T" | "B" | "F") { '\u{2503}' } else { ' ' };
+            assert!(text_in(&frame, bar).contains(said), "{keys} {size:?}:\n{frame}");
+        }
+    }
+}
+
+/// A room that is entered again after a look at what a step would not undo has its keys where they were.
+#[test]
+fn a_dialog_gives_the_keys_back_to_where_they_were() {
+    let step = Step { kind: StepKind::Back, iteration: 1 };
+    let doubt = Some(Doubt { step, told: vec!["Nothing changed.".to_string()] });
+    let options = Options { doubt, focus: Focus::Plan, ..Options::default() };
+    let story = pursuing();
+    let mut app = App::new(story.run.clone(), Moment { ms: 0, at: story.run.at }, options);
+    app.update(Msg::Key(KeyCode::Esc.into()), Moment { ms: 600, at: story.run.at });
+    assert_eq!((app.popups.len(), app.focus), (0, Focus::Plan));
 }
 
 #[test]

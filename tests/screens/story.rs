@@ -248,7 +248,7 @@ impl Story {
         let write =
             FileWrite { path: "/home/op/parser/src/lexer.rs".to_string(), before: None, after: "00".to_string() };
         let facts = Facts {
-            unconfined: false,
+            unconfined: self.run.calls[&call].effect == EffectClass::External,
             title: title.to_string(),
             reach: reach.to_string(),
             inside: true,

@@ -4,6 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Position;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
+use ratatui::widgets::Clear;
 use ratatui::widgets::Paragraph;
 
 use crate::domain::cells::cells;
@@ -21,6 +22,7 @@ use crate::tui::composer::Composer;
 use crate::tui::keymap;
 use crate::tui::keymap::Binding;
 use crate::tui::keymap::Place;
+use crate::tui::popup::Popup;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
 use crate::tui::view::LOW;
@@ -48,13 +50,36 @@ pub fn draw_banner(frame: &mut Frame<'_>, area: Rect, app: &App) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// Rows that the sentence needs. It has one on a low screen, and while something waits: that must not move, because
-/// its keys rest when it does.
+/// Rows that the sentence has. That is one on a low screen, and while the keys are on what waits: that must not move,
+/// because its keys rest when it does.
 pub fn banner_rows(app: &App, screen: Rect) -> u16 {
-    if screen.height < LOW || !app.waiting.is_empty() {
-        return 1;
-    }
+    let is_decided = app.focus == Focus::Waiting && !app.waiting.is_empty();
+    if screen.height < LOW || is_decided { 1 } else { rows_wanted(app, screen) }
+}
+
+fn rows_wanted(app: &App, screen: Rect) -> u16 {
     u16::try_from(banner_lines(app, usize::from(screen.width), BANNER_ROWS).len()).unwrap_or(1)
+}
+
+/// Draws the sentence over the rows at the bottom where it has no row of its own to be read in whole: over text field and
+/// keys, which are not in use then, or under what is open and covers it.
+pub fn draw_banner_over(frame: &mut Frame<'_>, banner: Rect, app: &App) {
+    let screen = frame.area();
+    let wanted = rows_wanted(app, screen);
+    let top = match app.popups.last() {
+        // It shows what is to be said itself.
+        Some(Popup::Words { .. }) => return,
+        Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Raise { .. } | Popup::Cancel)
+            if app.notice.is_some() =>
+        {
+            screen.bottom().saturating_sub(wanted)
+        }
+        None if app.focus != Focus::Composer && wanted > banner.height => banner.y,
+        Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Raise { .. } | Popup::Cancel) | None => return,
+    };
+    let area = Rect { x: screen.x, y: top, width: screen.width, height: wanted }.intersection(screen);
+    frame.render_widget(Clear, area);
+    draw_banner(frame, area, app);
 }
 
 fn banner_lines(app: &App, width: usize, most: usize) -> Vec<Line<'static>> {

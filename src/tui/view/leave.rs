@@ -1,14 +1,8 @@
 //! The dialogs that change the arguments of a call, and how much a run does unasked.
 
 use ratatui::Frame;
-use ratatui::layout::Constraint;
-use ratatui::layout::Layout;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
-use ratatui::widgets::Paragraph;
 
-use crate::domain::cells::wrap;
-use crate::domain::cells::wrap_at_most;
 use crate::domain::trust::Trust;
 use crate::tui::action::Action;
 use crate::tui::app::App;
@@ -16,21 +10,15 @@ use crate::tui::composer::Composer;
 use crate::tui::keymap;
 use crate::tui::popup::Asks;
 use crate::tui::theme::Role;
-use crate::tui::view::cut;
-use crate::tui::view::footer::Field;
-use crate::tui::view::footer::draw_field;
-use crate::tui::view::piece;
-use crate::tui::view::popups::frame_box;
-use crate::tui::view::popups::sentence;
+use crate::tui::view::popups::Dialog;
+use crate::tui::view::popups::draw_dialog;
+use crate::tui::view::popups::prose;
 
-/// Widest dialog, in cells.
-const WIDTH: u16 = 84;
 /// Rows that the field of changed arguments has where there is room.
 const FIELD_ROWS: u16 = 8;
 
 /// Draws the dialog.
 pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Composer) {
-    let width = area.width.saturating_sub(4).min(WIDTH);
     let (title, told, hint, rows, does) = match asks {
         Asks::Edit(call, digest) => (
             format!("Change {call} {} and allow it", digest.short()),
@@ -58,30 +46,9 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
             "sets it · Esc: nothing is changed",
         ),
     };
-    let text: Vec<Line<'static>> = told
-        .iter()
-        .flat_map(|(text, role)| wrap(text, usize::from(width).saturating_sub(4)).into_iter().map(|row| (row, *role)))
-        .map(|(row, role)| Line::from(cut(vec![piece(format!(" {row}"), role, app.palette)], usize::from(width))))
-        .collect();
-    let text_rows = u16::try_from(text.len()).unwrap_or(u16::MAX);
-    let height = text_rows.saturating_add(rows + 5).min(area.height);
-    let inner = frame_box(frame, area, (width, height), &title, app.palette);
-    let [top, field, problem, keys] = Layout::vertical([
-        Constraint::Max(text_rows),
-        Constraint::Min(1),
-        Constraint::Length(2),
-        Constraint::Length(1),
-    ])
-    .areas(inner);
-    frame.render_widget(Paragraph::new(text), top);
-    draw_field(frame, field, line, Field { prompt: " › ", hint, has_keys: true, palette: app.palette });
-    if let Some(notice) = &app.notice {
-        let told = wrap_at_most(&notice.text, usize::from(problem.width).saturating_sub(2), 2);
-        let row = |row: String| Line::from(piece(format!(" {row}"), notice.role, app.palette));
-        frame.render_widget(Paragraph::new(told.into_iter().map(row).collect::<Vec<_>>()), problem);
-    }
-    let text = format!("{} {does}", keymap::key_of(Action::Submit));
-    frame.render_widget(Paragraph::new(sentence(&text, inner.width, app.palette)), keys);
+    let told = told.iter().flat_map(|(text, role)| prose(text, *role, area, app.palette)).collect();
+    let does = [format!("{} {does}", keymap::key_of(Action::Submit))];
+    draw_dialog(frame, area, app, line, Dialog { title, told, all: "show", field_rows: rows, hint, does: &does });
 }
 
 /// What each mode means, in plain words; the word is typed as it stands.

@@ -15,7 +15,6 @@ use crate::domain::budget::Limit;
 use crate::domain::cells::fit;
 use crate::domain::cells::pad;
 use crate::domain::cells::wrap;
-use crate::domain::cells::wrap_at_most;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Todo;
@@ -46,6 +45,11 @@ use crate::tui::view::waiting::Keys;
 use crate::tui::view::waiting::body_view;
 use crate::tui::view::waiting::keys_line;
 use crate::tui::view::waiting::shown;
+
+/// Widest dialog, in cells.
+const DIALOG_CELLS: u16 = 84;
+/// Rows of a sentence in a dialog, at most.
+const DIALOG_ROWS: usize = 5;
 
 /// Draws the popup on top.
 pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
@@ -135,11 +139,13 @@ fn draw_whole(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
 }
 
 fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Composer) {
-    let (title, why, hint) = match asks {
+    let words = "sends, also without words · Esc: nothing is decided";
+    let (title, why, hint, does) = match asks {
         Asks::Deny(call, digest) => (
             format!("Deny {call} {}", digest.short()),
             "The call is not run. The model is told no, and these words:",
             "what to do instead…",
+            words,
         ),
         Asks::Edit(..) | Asks::Trust => return leave::draw(frame, area, app, asks, line),
         Asks::Plan => return draw_plan_words(frame, area, app, line),
@@ -149,79 +155,107 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
             "The claim is wrong".to_string(),
             "The model is told that you say no, and these words:",
             "what is missing…",
+            words,
         ),
         Asks::Price => (
             "What does the model cost?".to_string(),
             "Dollars per million tokens in and out; or: unpriced, not to count money",
             "0.25 2.00",
+            "sets the price and resumes · Esc: nothing is changed",
         ),
         Asks::Happened(call) => (
             format!("{call} happened"),
             "The model is told that it happened, and as its result these words:",
             "what came of it, as far as you know…",
+            words,
         ),
     };
-    let inner = frame_box(frame, area, (area.width.saturating_sub(4).min(84), 7), &title, app.palette);
-    let [text, field, problem, keys] =
-        Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1), Constraint::Length(1)])
-            .areas(inner);
-    frame.render_widget(Paragraph::new(sentence(why, inner.width, app.palette)), text);
+    let told = prose(why, Role::Dim, area, app.palette);
+    let does = [format!("{} {does}", keymap::key_of(Action::Submit))];
+    draw_dialog(frame, area, app, line, Dialog { title, told, all: "show", field_rows: 2, hint, does: &does });
+}
+
+/// A dialog with a field.
+pub(crate) struct Dialog<'a> {
+    /// Its title.
+    pub(crate) title: String,
+    /// What is told above the field, as wide as `dialog_width` says.
+    pub(crate) told: Vec<Line<'static>>,
+    /// The command that tells all of it, where it does not fit.
+    pub(crate) all: &'static str,
+    /// Rows of the field where there is room.
+    pub(crate) field_rows: u16,
+    /// What stands in the field while it is empty.
+    pub(crate) hint: &'static str,
+    /// What its keys do, each in a sentence of its own.
+    pub(crate) does: &'a [String],
+}
+
+/// The width of a dialog, its frame included.
+pub(crate) fn dialog_width(area: Rect) -> u16 {
+    area.width.saturating_sub(4).min(DIALOG_CELLS)
+}
+
+/// A text in rows of a dialog, none of it cut off.
+pub(crate) fn prose(text: &str, role: Role, area: Rect, palette: Palette) -> Vec<Line<'static>> {
+    let rows = wrap(text, usize::from(dialog_width(area)).saturating_sub(4));
+    rows.into_iter().map(|row| Line::from(piece(format!(" {row}"), role, palette))).collect()
+}
+
+/// Draws a dialog. What went wrong with what was sent, and what the keys do, can always be read whole; what is told above
+/// gives way to them.
+pub(crate) fn draw_dialog(frame: &mut Frame<'_>, area: Rect, app: &App, line: &Composer, dialog: Dialog<'_>) {
+    let Dialog { title, told: mut lines, all, field_rows, hint, does } = dialog;
+    let keys: Vec<Line<'static>> =
+        does.iter().flat_map(|text| prose(text, Role::Dim, area, app.palette)).take(DIALOG_ROWS).collect();
+    let mut problem: Vec<Line<'static>> =
+        app.notice.iter().flat_map(|notice| prose(&notice.text, notice.role, area, app.palette)).collect();
+    problem.truncate(DIALOG_ROWS);
+    let count = |lines: &[Line<'static>]| u16::try_from(lines.len()).unwrap_or(u16::MAX);
+    let below = count(&keys).saturating_add(count(&problem).max(1)).saturating_add(2);
+    let room = usize::from(area.height.saturating_sub(below.saturating_add(1)));
+    if lines.len() > room {
+        let left = lines.len() - room.saturating_sub(1);
+        lines.truncate(room.saturating_sub(1));
+        let more = format!("… {left} more rows; `tiller {all} {}` has all", app.run.id.short());
+        lines.extend(prose(&more, Role::Text, area, app.palette));
+    }
+    let height = count(&lines).saturating_add(field_rows).saturating_add(below);
+    let inner = frame_box(frame, area, (dialog_width(area), height), &title, app.palette);
+    let [top, field, middle, bottom] = Layout::vertical([
+        Constraint::Max(count(&lines)),
+        Constraint::Min(1),
+        Constraint::Length(count(&problem).max(1)),
+        Constraint::Length(count(&keys)),
+    ])
+    .areas(inner);
+    frame.render_widget(Paragraph::new(lines), top);
     draw_field(frame, field, line, Field { prompt: " › ", hint, has_keys: true, palette: app.palette });
-    let key = keymap::key_of(Action::Submit);
-    let text = match asks {
-        Asks::Price => {
-            if let Some(notice) = &app.notice {
-                let row = vec![piece(format!(" {}", notice.text), notice.role, app.palette)];
-                frame.render_widget(Paragraph::new(Line::from(cut(row, usize::from(problem.width)))), problem);
-            }
-            format!("{key} sets the price and resumes · Esc: nothing is changed")
-        }
-        Asks::Deny(..)
-        | Asks::Edit(..)
-        | Asks::Trust
-        | Asks::Plan
-        | Asks::WrongClaim
-        | Asks::Happened(_)
-        | Asks::Iteration(_)
-        | Asks::Sure(_) => {
-            format!("{key} sends, also without words · Esc: nothing is decided")
-        }
-    };
-    frame.render_widget(Paragraph::new(sentence(&text, inner.width, app.palette)), keys);
+    frame.render_widget(Paragraph::new(problem), middle);
+    frame.render_widget(Paragraph::new(keys), bottom);
 }
 
 /// The field for a change of the plan, under the todos with the names by which they are called there.
 fn draw_plan_words(frame: &mut Frame<'_>, area: Rect, app: &App, line: &Composer) {
-    let todos = &app.run.plan.todos;
-    let height = area.height.saturating_sub(2).min(u16::try_from(todos.len()).unwrap_or(u16::MAX).saturating_add(6));
-    let inner = frame_box(frame, area, (area.width.saturating_sub(4).min(84), height), "Change the plan", app.palette);
-    let [list, field, how, keys] =
-        Layout::vertical([Constraint::Min(0), Constraint::Length(1), Constraint::Length(2), Constraint::Length(1)])
-            .areas(inner);
     let row = |todo: &Todo| {
         let indent = if todo.parent.is_some() { "  " } else { "" };
         let name = visible::title(&todo.id.0, 32);
         let text = visible::title(&todo.title, limits::TODO_TITLE_MAX_CHARS);
         let spans = vec![
-            piece(format!("{indent}{name}  "), Role::Strong, app.palette),
+            piece(format!(" {indent}{name}  "), Role::Strong, app.palette),
             piece(format!("{}  ", todo.status.word()), Role::Dim, app.palette),
             piece(text, Role::Text, app.palette),
         ];
-        Line::from(cut(spans, usize::from(list.width)))
+        Line::from(cut(spans, usize::from(dialog_width(area)).saturating_sub(3)))
     };
-    let lines: Vec<Line<'static>> = todos.iter().map(row).take(usize::from(list.height)).collect();
-    frame.render_widget(Paragraph::new(lines), list);
-    let hint = "add TEXT, or done t2, or drop t3 why…";
-    draw_field(frame, field, line, Field { prompt: " › ", hint, has_keys: true, palette: app.palette });
+    let told: Vec<Line<'static>> = app.run.plan.todos.iter().map(row).collect();
     let words = "add TEXT · edit ID TEXT · done ID · now ID · open ID · block ID WHY · drop ID WHY · move ID POSITION";
-    let rows: Vec<Line<'static>> = wrap_at_most(words, usize::from(how.width), 2)
-        .into_iter()
-        .map(|text| Line::from(piece(text, Role::Dim, app.palette)))
-        .collect();
-    frame.render_widget(Paragraph::new(rows), how);
-    let text =
-        format!("{} changes it, and the agent is told · Esc: nothing is changed", keymap::key_of(Action::Submit));
-    frame.render_widget(Paragraph::new(sentence(&text, inner.width, app.palette)), keys);
+    let enter = keymap::key_of(Action::Submit);
+    let keys = format!("{enter} changes it, and the agent is told · Esc: nothing is changed");
+    // What is wrong with a change says the same.
+    let does: Vec<String> = app.notice.is_none().then(|| words.to_string()).into_iter().chain([keys]).collect();
+    let (title, hint) = ("Change the plan".to_string(), "add TEXT, or done t2, or drop t3 why…");
+    draw_dialog(frame, area, app, line, Dialog { title, told, all: "show", field_rows: 1, hint, does: &does });
 }
 
 fn draw_raise(frame: &mut Frame<'_>, area: Rect, app: &App, axis: Axis, line: &Composer, problem: Option<&str>) {
@@ -309,8 +343,4 @@ fn draw_cancel(frame: &mut Frame<'_>, area: Rect, app: &App) {
     let high = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX);
     let inner = frame_box(frame, area, (wide, high), title, app.palette);
     frame.render_widget(Paragraph::new(lines), inner);
-}
-
-pub(crate) fn sentence(text: &str, width: u16, palette: Palette) -> Line<'static> {
-    Line::from(cut(vec![piece(format!(" {text}"), Role::Dim, palette)], usize::from(width)))
 }

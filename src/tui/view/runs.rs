@@ -47,6 +47,8 @@ use crate::tui::view::two_sided;
 const NAME_CELLS: usize = 13;
 /// Cells of the goal that the age and the money give way to.
 const GOAL_CELLS: usize = 12;
+/// Rows of a sentence about the selected run, at most.
+const DETAIL_ROWS: usize = 6;
 /// Cells of the age.
 const AGE_CELLS: usize = 14;
 /// Cells of the money.
@@ -59,11 +61,14 @@ pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
     let greeting = wrap_at_most(&title(&list.greeting, 600), usize::from(area.width).saturating_sub(2), greeting_most);
     let field_rows = u16::try_from(list.goal.rows(usize::from(area.width).saturating_sub(12)).0.len()).unwrap_or(1);
     let about = if area.height >= 16 { detail_lines(list, usize::from(area.width)) } else { Vec::new() };
+    let (notice, role) = list.notice.clone().unwrap_or((String::new(), Role::Dim));
+    let most = usize::from(area.height / 4).max(1);
+    let notice = wrap_at_most(&notice, usize::from(area.width).saturating_sub(2), most);
     let [head, middle, detail, banner, field, keys] = Layout::vertical([
         Constraint::Length(1 + u16::try_from(greeting.len()).unwrap_or(1)),
         Constraint::Min(1),
         Constraint::Length(u16::try_from(about.len()).unwrap_or(0)),
-        Constraint::Length(1),
+        Constraint::Length(u16::try_from(notice.len()).unwrap_or(1).max(1)),
         Constraint::Length(field_rows.clamp(1, (area.height / 3).max(1))),
         Constraint::Length(1),
     ])
@@ -71,9 +76,9 @@ pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
     draw_head(frame, head, list, greeting);
     let view = if list.listed.is_empty() { draw_empty(frame, middle, list) } else { draw_rows(frame, middle, list) };
     frame.render_widget(Paragraph::new(about), detail);
-    let (text, role) = list.notice.clone().unwrap_or((String::new(), Role::Dim));
-    let line = Line::from(cut(vec![piece(format!(" {text}"), role, list.palette)], usize::from(area.width)));
-    frame.render_widget(Paragraph::new(line), banner);
+    let line =
+        |row: String| Line::from(cut(vec![piece(format!(" {row}"), role, list.palette)], usize::from(area.width)));
+    frame.render_widget(Paragraph::new(notice.into_iter().map(line).collect::<Vec<_>>()), banner);
     let has_keys = list.writes && list.help.is_none();
     let hint = if list.writes { "what is to be reached, in a sentence or two…" } else { "" };
     draw_field(frame, field, &list.goal, Field { prompt: " new goal › ", hint, has_keys, palette: list.palette });
@@ -257,7 +262,7 @@ fn detail_lines(list: &List, width: usize) -> Vec<Line<'static>> {
     };
     let line = |text: String, role: Role| Line::from(cut(vec![piece(format!("  {text}"), role, list.palette)], width));
     let wrapped = |(text, role): (String, Role)| {
-        let rows = wrap_at_most(&text, width.saturating_sub(3), 3);
+        let rows = wrap_at_most(&text, width.saturating_sub(3), DETAIL_ROWS);
         rows.into_iter().map(move |row| line(row, role))
     };
     rows.into_iter().flat_map(wrapped).collect()

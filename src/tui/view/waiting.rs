@@ -262,7 +262,7 @@ pub(crate) fn keys_line(app: &App, item: &Item, width: usize, keys: Keys) -> Lin
     };
     let is_read = keys.at_end || app.guard.was_read(item.call, item.digest.as_ref());
     let mut spans = Vec::new();
-    for row in keymap::rows(place) {
+    for row in keymap::rows(place).filter(|row| app.in_vain(row.action).is_none()) {
         let works = match row.action {
             Action::Decide(choice) => app.guard.is_armed() && (is_read || !choice.lets_run()),
             _ => true,
