@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::fs::OpenOptions;
+use std::io::ErrorKind;
 use std::io::Read;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -16,6 +17,7 @@ use crate::cli::archive::Archive;
 use crate::domain::id::RunId;
 use crate::domain::limits;
 use crate::domain::run::Run;
+use crate::domain::text::counted;
 use crate::domain::time::Now;
 use crate::domain::visible::transcript;
 use crate::headless::audit;
@@ -70,15 +72,19 @@ fn export(ground: &Ground, prefix: &str, out: Option<&Path>) -> anyhow::Result<u
     match out {
         Some(path) => {
             let failed = || format!("{} can't be written; nothing was exported; name another file", path.display());
-            let mut file =
-                OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).with_context(failed)?;
+            let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+            if opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists) {
+                let there = format!("{} is there already; nothing was exported; name a new file", path.display());
+                return Err(Obstacle::Refused(there).into());
+            }
+            let mut file = opened.with_context(failed)?;
             let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
             if written.is_err() {
                 // Half a journal must not be taken for one.
                 let _ = std::fs::remove_file(path);
             }
             written.with_context(failed)?;
-            output::put(&format!("{} records of run {id} in {}\n", survey.lines.len(), path.display()));
+            output::put(&format!("{} of run {id} in {}\n", counted(survey.lines.len(), "record"), path.display()));
         }
         None => output::put(&text),
     }
@@ -124,10 +130,8 @@ fn verify(ground: &Ground, prefix: &str) -> anyhow::Result<u8> {
     let id = ground.home.find(prefix)?;
     let survey = ground.home.survey(&id)?;
     if survey.is_whole() {
-        let count = survey.records.len();
-        output::put(&format!(
-            "run {id}: {count} records, each follows the one before it, none is missing at the end\n"
-        ));
+        let count = counted(survey.records.len(), "record");
+        output::put(&format!("run {id}: {count}, each follows the one before it, none is missing at the end\n"));
     }
     if !survey.liars.is_empty() {
         let places: Vec<String> = survey.liars.iter().map(ToString::to_string).collect();
@@ -148,27 +152,28 @@ fn mend(ground: &Ground, prefix: &str) -> anyhow::Result<u8> {
     let listed = ground.home.listed_at(&id);
     match ground.home.repair(&id)? {
         Repair::Sound(survey) => {
-            let count = survey.records.len();
-            output::put(&format!("run {id} is not damaged: all {count} records are there; nothing was changed\n"));
+            let count = counted(survey.records.len(), "record");
+            output::put(&format!("run {id} is not damaged: all {count} are there; nothing was changed\n"));
             Ok(0)
         }
         Repair::Mended { survey, kept } => {
-            let count = survey.records.len();
+            let count = counted(survey.records.len(), "record");
             output::put(&format!(
-                "run {id} is mended: all {count} records are there; the damaged store is kept in {}\n",
+                "run {id} is mended: all {count} are there; the damaged store is kept in {}\n",
                 kept.display()
             ));
             Ok(0)
         }
         Repair::Anchored { survey, kept } => {
-            let count = survey.records.len();
+            let count = counted(survey.records.len(), "record");
+            let last = survey.records.len();
             let known = listed.filter(|seq| survey.records.last().is_some_and(|last| last.seq < *seq));
             let more = match known {
                 Some(seq) => format!("there were more: the list knew of record {seq}"),
-                None => format!("whether more were written after record {count}, nobody can tell any more"),
+                None => format!("whether more were written after record {last}, nobody can tell any more"),
             };
             output::put(&format!(
-                "run {id} has a new anchor, because the old one was missing or could not be read; {count} records are \
+                "run {id} has a new anchor, because the old one was missing or could not be read; {count} are \
                  there, each follows the one before it; {more}; the store as it was is kept in {}\n",
                 kept.display()
             ));
@@ -242,11 +247,11 @@ fn import(ground: &Ground, path: &Path, as_new: bool) -> anyhow::Result<u8> {
     let brought_run = Run::fold(&id, &carried.records).map_err(|broken| foreign(broken.to_string()))?;
     let (_, own) =
         lineage::import(brought_run, &held::client(), now).map_err(|refusal| foreign(refusal.to_string()))?;
-    let count = carried.records.len();
+    let count = counted(carried.records.len(), "record");
     own.map_or(Ok(()), |record| carried.push(record))?;
     let run = ground.home.import(&id, &carried)?;
     telling::pass_over(ground, &run);
-    output::put(&format!("imported {count} records as run {id} · {}{}", ground.parting(&run), brought(&run)));
+    output::put(&format!("imported {count} as run {id} · {}{}", ground.parting(&run), brought(&run)));
     Ok(0)
 }
 

@@ -1,7 +1,7 @@
 //! The command line: what may be typed and what it means. It parses and does nothing; `program.rs` acts.
 //!
-//! A word that is no command is a goal. A single word that is nearly a command is neither: it is refused, and
-//! both readings are named.
+//! Words that are no command are a goal. A single word that looks like a command is neither: it is refused, and both
+//! readings are named.
 
 pub mod archive;
 pub mod lineage;
@@ -12,6 +12,9 @@ use std::path::PathBuf;
 use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
+use clap::error::ContextKind;
+use clap::error::ContextValue;
+use clap::error::ErrorKind;
 
 use crate::cli::archive::Archive;
 use crate::cli::closing::ConfirmWords;
@@ -255,7 +258,11 @@ pub enum Stop {
 
 /// Reads a command line, the program's name first. Errors with the text to print.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Ask, Stop> {
-    let line = Line::try_parse_from(arguments).map_err(|error| {
+    let line = Line::try_parse_from(arguments).map_err(|mut error| {
+        if error.kind() == ErrorKind::UnknownArgument {
+            // That it could be passed as a value is true, and never what was meant.
+            error.insert(ContextKind::Suggested, ContextValue::None);
+        }
         let text = error.render().to_string();
         if error.use_stderr() { Stop::Usage(text) } else { Stop::Shown(text) }
     })?;

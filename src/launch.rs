@@ -125,7 +125,8 @@ impl Ground {
         self.spec(Priceless::Refused)
     }
 
-    fn spec(&self, priceless: Priceless) -> anyhow::Result<ModelSpec> {
+    /// The same, and what becomes of it when nobody knows what it costs.
+    pub fn spec(&self, priceless: Priceless) -> anyhow::Result<ModelSpec> {
         let known = |name: &str| {
             let entry = prices::lookup(name)?;
             Some(Known { price: entry.price, window: entry.window, max_output: entry.max_output })

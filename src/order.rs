@@ -6,6 +6,7 @@ use crate::domain::approval::Decision;
 use crate::domain::budget::Axis;
 use crate::domain::command::Cancel;
 use crate::domain::command::Command;
+use crate::domain::command::Refusal;
 use crate::domain::event::OwnerMode;
 use crate::domain::limits;
 use crate::domain::run::Run;
@@ -27,7 +28,10 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
     let recorded = record(ground, &mut held, order).await;
     // Also where it is refused: a process that died may have left the ledger behind, and this run may have ended.
     let run = held.let_go().await;
-    recorded.map(|()| run)
+    recorded.map(|()| run).map_err(|error| match error.downcast_ref::<Refusal>() {
+        Some(refusal @ (Refusal::Ended(_) | Refusal::EndedUnsaid(_))) => Obstacle::Refused(refusal.of(&id)).into(),
+        Some(_) | None => error,
+    })
 }
 
 async fn record(ground: &Ground, held: &mut Held<'_>, order: Order) -> anyhow::Result<()> {

@@ -92,10 +92,20 @@ fn carry_out(ask: Ask) -> ExitCode {
         Ok(_) if output::is_short() => ExitCode::from(exit::STOPPED),
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            output::put_aside(&format!("tiller: {}\n", transcript(&format!("{error:#}"))));
+            output::put_aside(&format!("tiller: {}\n", transcript(&without_numbers(&format!("{error:#}")))));
             ExitCode::from(code_of(&error))
         }
     }
+}
+
+/// A message without the numbers that the system's words come with: they say nothing that the words do not.
+fn without_numbers(message: &str) -> String {
+    let mut parts = message.split(" (os error ");
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |text, part| match part.split_once(')') {
+        Some((number, rest)) if number.bytes().all(|one| one.is_ascii_digit()) => text + rest,
+        Some(_) | None => text + " (os error " + part,
+    })
 }
 
 /// The exit status of an error (docs/ENGINE.md §16.3).

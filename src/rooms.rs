@@ -246,7 +246,10 @@ impl Rooms<'_> {
 
     /// What a new run would work with, or what is missing for one.
     fn greeting(&self) -> String {
-        match self.ground.model_spec() {
+        match self.ground.spec(Priceless::Asked) {
+            Ok(spec) if spec.price.is_none() => {
+                format!("a new run works with {}, and asks you first what that costs", spec.name)
+            }
             Ok(spec) => format!("a new run works with {}", spec.name),
             Err(error) => format!("{error:#}; `tiller rehearse` needs no model"),
         }

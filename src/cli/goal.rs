@@ -9,6 +9,9 @@ use crate::cli::Options;
 use crate::cli::Output;
 use crate::domain::terms::Goal;
 
+/// First letters of a word that are those of a command: one that goes on otherwise was meant for it, as `approvals` is.
+const LIKE_CHARS: usize = 5;
+
 /// The meaning of a line without a command.
 pub(crate) fn bare(words: &[String], options: Options) -> Result<Ask, String> {
     let Some(first) = words.first() else {
@@ -25,9 +28,16 @@ pub(crate) fn bare(words: &[String], options: Options) -> Result<Ask, String> {
              it is your goal, type `tiller run {first}`"
         ));
     }
+    if words.len() == 1 && looks_like_a_command(first) {
+        return Err(format!(
+            "`{first}` is not a command; nothing was started; `tiller --help` lists the commands; if it is your goal, \
+             type `tiller run {first}`"
+        ));
+    }
     if words.len() > 1 {
         return Err(format!(
-            "the goal came as {} arguments; nothing was started; put it in quotes: tiller \"{} …\"",
+            "the goal came as {} arguments; nothing was started; put it in quotes: tiller \"{} …\"; if you meant a \
+             command, `tiller --help` lists them",
             words.len(),
             first
         ));
@@ -35,19 +45,29 @@ pub(crate) fn bare(words: &[String], options: Options) -> Result<Ask, String> {
     start(first, options)
 }
 
+/// Whether a goal is one word as commands are: hardly anybody says in one such word what is to be reached.
+fn looks_like_a_command(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_alphabetic())
+        && word.chars().all(|one| one.is_ascii_alphanumeric() || matches!(one, '-' | '_'))
+}
+
 /// The command that a single word is nearly: one slip away, or two where the word is long enough that two slips
-/// still leave most of it.
+/// still leave most of it; or it is longer or shorter than the command and begins as that does.
 fn near_command(word: &str) -> Option<String> {
     if word.contains(char::is_whitespace) {
         return None;
     }
+    let begins = |name: &str| {
+        let common = word.to_lowercase().chars().zip(name.chars()).take_while(|(one, other)| one == other).count();
+        common >= LIKE_CHARS && common >= word.chars().count().min(name.len()) - 1
+    };
     let slips = if word.chars().count() >= 5 { 2 } else { 1 };
     Line::command()
         .get_subcommands()
         .map(|command| command.get_name())
         .chain(["help"])
         .map(|name| (strsim::osa_distance(&word.to_lowercase(), name), name))
-        .filter(|(distance, _)| *distance <= slips)
+        .filter(|(distance, name)| *distance <= slips || begins(name))
         .min()
         .map(|(_, name)| name.to_string())
 }

@@ -374,6 +374,13 @@ pub enum Refusal {
     Broken(String),
 }
 
+impl Refusal {
+    /// What it says of this run: the lines to type in it name the run.
+    pub fn of(&self, run: &RunId) -> String {
+        self.to_string().replace("RUN", run.short())
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -36,7 +36,7 @@ impl Deadline {
             (Some(span), _) => Ok(Deadline::After(span)),
             (None, Ok(at)) => match u64::try_from(at.as_millisecond()) {
                 Ok(at) if at > 0 => Ok(Deadline::At(Timestamp(at))),
-                Ok(_) | Err(_) => Err("the deadline lies before 1970".to_string()),
+                Ok(_) | Err(_) => Err(format!("the deadline {text} is past")),
             },
             (None, Err(_)) => Err(format!(
                 "a deadline must be a time from now such as 90m or 3h, a moment such as 2030-01-31T18:00:00Z, or {NONE}"

@@ -58,6 +58,11 @@ pub fn one_line(text: &str, max: usize) -> String {
     line.chars().take(max.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// So many things of a kind whose name takes an `s` where they are several: `1 line`, `2 lines`.
+pub fn counted(count: usize, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,6 +15,7 @@ use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
+use crate::domain::text::counted;
 use crate::domain::tool::CallState;
 use crate::domain::tool::Digest;
 use crate::domain::tool::ToolCall;
@@ -60,7 +61,8 @@ impl Prompt {
         let mut text = head(call, waits, digest.as_ref());
         text.extend(whole.lines().take(limits::PROMPT_LINES).flat_map(|line| [line, "\n"]));
         if unseen > 0 {
-            text += &format!("  … {unseen} more lines; v shows all of it, and only then can it be allowed\n");
+            let more = counted(unseen, "more line");
+            text += &format!("  … {more}; v shows all of it, and only then can it be allowed\n");
         }
         text += question_line(waits);
         Some((Prompt { call: call.id, waits, digest, whole, unseen, asked_at: now }, text))

@@ -495,7 +495,7 @@ impl App {
     fn refused(&mut self, ticket: Ticket, refusal: &Refusal) -> Vec<Out> {
         let Some(place) = self.sent.iter().position(|sent| sent.ticket == ticket) else { return Vec::new() };
         let sent = self.sent.remove(place);
-        self.say(transcript(&refusal.to_string()).replace('\n', " "), Role::Bad);
+        self.say(transcript(&refusal.of(&self.run.id)).replace('\n', " "), Role::Bad);
         if let Command::Interject { text, .. } | Command::Answer { text, .. } = sent.command
             && self.composer.is_empty()
         {

@@ -21,6 +21,7 @@ use crate::domain::status::Finish;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
 use crate::domain::status::Status;
+use crate::domain::text::counted;
 use crate::domain::text::head;
 use crate::domain::text::one_line;
 use crate::domain::text::tail;
@@ -249,7 +250,7 @@ fn fold(lines: &[&str], first: usize, last: usize) -> Vec<String> {
     let hidden = lines.len() - first - last;
     let shown = |line: &&str| line.to_string();
     let mut out: Vec<String> = lines.iter().take(first).map(shown).collect();
-    out.push(format!("… {hidden} more lines"));
+    out.push(format!("… {}", counted(hidden, "more line")));
     out.extend(lines.iter().skip(lines.len() - last).map(shown));
     out
 }

@@ -52,7 +52,7 @@ impl App {
             Means::Command(command) => {
                 let now = Now { at: self.now.at, ..Now::default() };
                 let input = Input::Command(command, ClientId("screen".to_string()));
-                respond(&self.run, &input, now).err().map(|refusal| refusal.to_string())
+                respond(&self.run, &input, now).err().map(|refusal| refusal.of(&self.run.id))
             }
         }
     }

@@ -30,7 +30,9 @@ fn a_run_goes_out_and_comes_back() {
     let file = stage.path("out.jsonl").display().to_string();
     stage.ask(&["export", &id, "--out", &file]).check(0, &["330 records of run 222222222222"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), told.out);
-    stage.ask(&["export", &id, "--out", &file]).check(3, &["can't be written; nothing was exported"]);
+    stage
+        .ask(&["export", &id, "--out", &file])
+        .check(3, &["out.jsonl is there already; nothing was exported; name a new file\n"]);
     stage.ask(&["import", &file]).check(3, &["there is a run 222222222222 already", "--as-new"]);
     stage.ask(&["import", &file, "--as-new"]).check(0, &["imported 330 records as run"]);
     let ids = stage.ids();

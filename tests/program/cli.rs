@@ -33,7 +33,8 @@ fn goals() {
     check(&["run", "-"], &format!("Start {{ goal: StandardInput, options: {DEFAULTS} }}"));
     check(&["run", "run"], &format!("Start {{ goal: Typed(Goal(\"run\")), options: {DEFAULTS} }}"));
     check(&["run", "reusme"], &format!("Start {{ goal: Typed(Goal(\"reusme\")), options: {DEFAULTS} }}"));
-    check(&["modernise"], &format!("Start {{ goal: Typed(Goal(\"modernise\")), options: {DEFAULTS} }}"));
+    check(&["run", "modernise"], &format!("Start {{ goal: Typed(Goal(\"modernise\")), options: {DEFAULTS} }}"));
+    check(&["モダンに"], &format!("Start {{ goal: Typed(Goal(\"モダンに\")), options: {DEFAULTS} }}"));
     check(&["fix"], &format!("Start {{ goal: Typed(Goal(\"fix\")), options: {DEFAULTS} }}"));
     check(&["resume the work of yesterday"], &{
         let goal = "Typed(Goal(\"resume the work of yesterday\"))";
@@ -60,10 +61,10 @@ fn options() {
         "--workspace",
         "/srv/x",
     ];
-    let meaning = format!("Start {{ goal: Typed(Goal(\"g\")), options: {all} }}");
-    check(&[&["run", "g"], &words[..]].concat(), &meaning);
-    check(&[&["g"], &words[..]].concat(), &meaning);
-    check(&[&words[..], &["g"]].concat(), &meaning);
+    let meaning = format!("Start {{ goal: Typed(Goal(\"go on\")), options: {all} }}");
+    check(&[&["run", "go on"], &words[..]].concat(), &meaning);
+    check(&[&["go on"], &words[..]].concat(), &meaning);
+    check(&[&words[..], &["go on"]].concat(), &meaning);
 }
 
 #[test]
@@ -154,6 +155,15 @@ fn slips_are_named_and_nothing_is_started() {
     refused(&["aprove", "k7f", "c7", "1a2b3c4d"], "type `tiller approve`");
     refused(&["Runs"], "type `tiller runs`");
     refused(&["docter"], "type `tiller doctor`");
+    refused(&["approvals"], "type `tiller approve`");
+    let unknown = "error: `status` is not a command; nothing was started; `tiller --help` lists the commands; if it is your \
+                   goal, type `tiller run status`";
+    refused(&["status"], unknown);
+    refused(&["status", "--plain"], unknown);
+    refused(&["modernise"], "type `tiller run modernise`");
+    // A tip that fits no flag of this program is worse than none.
+    let Err(Stop::Usage(said)) = read(&["--bogus"]) else { panic!("it was understood") };
+    assert!(said.starts_with("error: unexpected argument '--bogus' found") && !said.contains("tip:"), "{said}");
     refused(&["fix", "the", "tests"], "the goal came as 3 arguments; nothing was started; put it in quotes");
 }
 

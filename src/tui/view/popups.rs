@@ -20,6 +20,7 @@ use crate::domain::money::MicroUsd;
 use crate::domain::plan::Todo;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
+use crate::domain::text::counted;
 use crate::domain::visible;
 use crate::tui::action::Action;
 use crate::tui::app::App;
@@ -123,7 +124,7 @@ fn help_lines(row: &Binding, (column, width): (usize, usize), palette: Palette) 
 
 fn draw_whole(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     let Some(Popup::Whole { title, call, body, scroll }) = app.popups.last() else { return };
-    let name = format!("{title} · {} lines", body.numbered());
+    let name = format!("{title} · {}", counted(body.numbered(), "line"));
     let inner = frame_box(frame, area, (area.width, area.height), &name, app.palette);
     let item = app.item().filter(|item| Some(item.call) == *call);
     let [text, keys] =
@@ -217,7 +218,7 @@ pub(crate) fn draw_dialog(frame: &mut Frame<'_>, area: Rect, app: &App, line: &C
     if lines.len() > room {
         let left = lines.len() - room.saturating_sub(1);
         lines.truncate(room.saturating_sub(1));
-        let more = format!("… {left} more rows; `tiller {all} {}` has all", app.run.id.short());
+        let more = format!("… {}; `tiller {all} {}` has all", counted(left, "more row"), app.run.id.short());
         lines.extend(prose(&more, Role::Text, area, app.palette));
     }
     let height = count(&lines).saturating_add(field_rows).saturating_add(below);

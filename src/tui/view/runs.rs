@@ -20,6 +20,7 @@ use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::summary::Listed;
 use crate::domain::summary::Summary;
+use crate::domain::text::counted;
 use crate::domain::visible::title;
 use crate::tui::action::Action;
 use crate::tui::app::View;
@@ -246,8 +247,9 @@ fn detail_lines(list: &List, width: usize) -> Vec<Line<'static>> {
                     "it has ended; opening it shows all of it".to_string()
                 }
             };
+            let count = usize::try_from(summary.iterations).unwrap_or(usize::MAX);
             let where_to =
-                format!("{} · {} iterations · {}", summary.id, summary.iterations, title(&summary.workspace, 300));
+                format!("{} · {} · {}", summary.id, counted(count, "iteration"), title(&summary.workspace, 300));
             vec![
                 (title(&summary.goal, limits::TODO_TITLE_MAX_CHARS), Role::Text),
                 (next, Role::Text),
