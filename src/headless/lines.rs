@@ -253,10 +253,6 @@ pub fn spend(run: &Run) -> String {
     };
     let axes = [Axis::Cost, Axis::Tokens, Axis::Loops, Axis::ModelCalls, Axis::ToolCalls, Axis::Active];
     let mut text = axes.map(part).join(", ");
-    let (count, begun) = (run.pool.used(Axis::Loops), u64::from(run.iteration.n));
-    if count < begun {
-        text += &format!(" (of {begun} iterations {count} count: planning and wrapping up do not)");
-    }
     if let Limit::At(deadline) = run.pool.limits().deadline {
         text += &format!(", deadline {}", moment(Timestamp(deadline)));
     }

@@ -85,6 +85,10 @@ fn facts(run: &Run, today: Option<Today>) -> String {
         text += &format!("[retry] this is attempt {}\n", run.attempt);
     }
     text += &format!("[spend] {}\n", spend(run));
+    let (count, begun) = (run.pool.used(Axis::Loops), u64::from(run.iteration.n));
+    if count < begun {
+        text += &format!("  of {begun} iterations {count} count for the limit: planning and wrapping up do not\n");
+    }
     if let Some(Today { spent, limit }) = today {
         text += &format!("  all runs together: {spent} of {} in 24 hours\n", limit_phrase(Axis::Cost, limit));
     }
