@@ -35,7 +35,6 @@ fn goals() {
     check(&["run", "reusme"], &format!("Start {{ goal: Typed(Goal(\"reusme\")), options: {DEFAULTS} }}"));
     check(&["run", "modernise"], &format!("Start {{ goal: Typed(Goal(\"modernise\")), options: {DEFAULTS} }}"));
     check(&["モダンに"], &format!("Start {{ goal: Typed(Goal(\"モダンに\")), options: {DEFAULTS} }}"));
-    check(&["fix"], &format!("Start {{ goal: Typed(Goal(\"fix\")), options: {DEFAULTS} }}"));
     check(&["resume the work of yesterday"], &{
         let goal = "Typed(Goal(\"resume the work of yesterday\"))";
         format!("Start {{ goal: {goal}, options: {DEFAULTS} }}")
