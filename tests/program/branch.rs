@@ -44,10 +44,14 @@ fn a_cancelled_run_is_taken_up_again_and_completes() {
     let (stage, id) = parked();
     stage.ask(&["retry", &id]).check(3, &["the run has not ended: it is parked", "there is nothing to retry"]);
     stage.ask(&["cancel", &id]).check(0, &["is cancelled"]);
-    stage.ask(&["say", &id, "go on"]).check(3, &["the run has ended (cancelled)", &format!("`tiller retry {}`", &id[..6])]);
+    stage
+        .ask(&["say", &id, "go on"])
+        .check(3, &["the run has ended (cancelled)", &format!("`tiller retry {}`", &id[..6])]);
     stage.ask(&["retry", &id]).check(0, &["attempt 2", "is parked (paused)", "tiller resume"]);
     complete(&stage, &id);
-    stage.ask(&["retry", &id]).check(3, &["it is never opened again", "tiller fork RUN --goal TEXT"]);
+    stage
+        .ask(&["retry", &id])
+        .check(3, &["it is never opened again", &format!("tiller fork {} --goal TEXT", &id[..6])]);
 }
 
 #[test]
