@@ -125,7 +125,9 @@ fn whatever_becomes_of_the_ledger_every_charge_counts_once() {
     let own = run_id(1);
     let unknown = format!("{{\"at\":{},\"run\":\"{own}\",\"call\":1,\"attempt\":1,\"guessed\":7}}", NOW.0);
     let unreadable = "has lines that can't be read";
-    let cases: [(&str, Vec<u8>, &str); 7] = [
+    let digits = whole.replacen("\"charged\":", "\"charged\":9", 1);
+    let cases: [(&str, Vec<u8>, &str); 8] = [
+        ("other digits in a line", digits.into_bytes(), "has lines that are not what was written"),
         ("empty", Vec::new(), "is shorter than it was"),
         ("cut between lines", format!("{half}\n").into_bytes(), "is shorter than it was"),
         ("cut in a line", half.as_bytes()[..half.len() - 9].to_vec(), "is shorter than it was"),
