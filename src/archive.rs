@@ -129,13 +129,15 @@ fn verify(ground: &Ground, prefix: &str) -> anyhow::Result<u8> {
             "run {id}: {count} records, each follows the one before it, none is missing at the end\n"
         ));
     }
-    if !survey.liars.is_empty() {
-        let places: Vec<String> = survey.liars.iter().map(ToString::to_string).collect();
+    let liars = if survey.is_whole() { ground.home.liars(&id, &survey) } else { Vec::new() };
+    if !liars.is_empty() {
+        let places: Vec<String> = liars.iter().map(ToString::to_string).collect();
         output::put_aside(&format!(
             "tiller: what is kept of run {id} at record {} to open it faster says something else than its records; this \
-             is a bug of tiller; the records are whole; `tiller export` and `tiller import --as-new` make a run of \
-             them alone\n",
-            places.join(" and ")
+             is a bug of tiller; the records are whole; delete the files `snapshot.*` in {} and the run is opened \
+             from its records alone\n",
+            places.join(" and "),
+            ground.home.run_dir(&id).display(),
         ));
         return Ok(exit::FAILED);
     }

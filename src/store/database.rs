@@ -1,4 +1,4 @@
-//! sled, and nothing but sled: a database of four trees. Blocking; for the thread of a store.
+//! sled, and nothing but sled: a database of three trees. Blocking; for the thread of a store.
 //!
 //! Nothing outside this file calls sled. What it must guard against, measured (docs/LIBRARIES.md):
 //! * `flush` writes but does not fsync: the file is synced here after every flush.
@@ -7,7 +7,6 @@
 //!   journal went.
 //! * After a failed write every later one fails: `trees.rs` opens the database anew.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::panic::AssertUnwindSafe;
@@ -33,6 +32,7 @@ use crate::domain::text::one_line;
 use crate::domain::time::Timestamp;
 use crate::store::Newer;
 use crate::store::ahead;
+use crate::store::cadence::Cadence;
 use crate::store::codec;
 use crate::store::codec::Encoded;
 use crate::store::codec::Form;
@@ -41,8 +41,8 @@ use crate::store::codec::Stub;
 use crate::store::codec::Unfit;
 use crate::store::files;
 use crate::store::files::Identity;
-use crate::store::snaps;
-use crate::store::snaps::Cadence;
+use crate::store::snaps::Found;
+use crate::store::snaps::Shelf;
 use crate::store::values;
 use crate::store::values::STORE_FORMAT;
 use crate::store::values::Value;
@@ -112,7 +112,6 @@ pub(crate) struct Database {
     meta: Tree,
     journal: Tree,
     blob: Tree,
-    snap: Tree,
     /// Our own handle to sled's file, to sync it. Not the one that is locked.
     file: File,
     /// Where that file is.
@@ -133,11 +132,10 @@ impl Database {
             let meta = db.open_tree("meta")?;
             let journal = db.open_tree("journal")?;
             let blob = db.open_tree("blob")?;
-            let snap = db.open_tree("snap")?;
             let path = dir.join("db");
             let file = File::open(&path)?;
             let identity = files::glance(&path)?.identity;
-            Ok(Database { db, meta, journal, blob, snap, file, path, identity })
+            Ok(Database { db, meta, journal, blob, file, path, identity })
         })
     }
 
@@ -351,75 +349,38 @@ impl Database {
         })
     }
 
-    /// Writes the values of a snapshot made at a position, and removes those before the one before it. Not synced: it
-    /// is durable with the next commit, or lost.
-    pub(crate) fn put_snapshot(&self, seq: Seq, values: &[Vec<u8>]) -> Result<(), Fault> {
-        guarded(|| {
-            let mut batch = Batch::default();
-            let old: BTreeSet<Seq> = self.snapshots()?.into_iter().filter(|other| *other != seq).collect();
-            let kept: Vec<Seq> = old.iter().rev().take(limits::SNAPSHOTS_KEPT - 1).copied().collect();
-            for key in self.snap.iter().keys() {
-                let key = key?;
-                if !snapshot_of(&key).is_some_and(|seq| kept.contains(&seq)) {
-                    batch.remove(key);
-                }
-            }
-            for (number, value) in (0_u16..).zip(values) {
-                batch.insert(&snapshot_key(seq, number)[..], value.as_slice());
-            }
-            Ok(self.snap.apply_batch(batch)?)
-        })
-    }
-
-    /// The positions at which there are snapshots, newest first. Not guarded.
-    fn snapshots(&self) -> Result<Vec<Seq>, Fault> {
-        let mut found = BTreeSet::new();
-        for key in self.snap.iter().keys() {
-            found.extend(snapshot_of(&key?));
+    /// The run as a snapshot has it, with the texts of its conversation from the journal. Errors when the snapshot is not
+    /// of this journal; why, as the end of a sentence. Not guarded.
+    fn restore(&self, run: &RunId, found: Found) -> Result<Run, String> {
+        if self.mark(found.at.seq).ok() != Some(found.at) {
+            return Err("the record that it was made at is another one".to_string());
         }
-        Ok(found.into_iter().rev().collect())
-    }
-
-    /// The run as a snapshot has it, with the mark of its record and the length of the snapshot. Errors when the
-    /// snapshot is not whole or disagrees with the journal; why, as the end of a sentence. Not guarded.
-    fn snapshot(&self, run: &RunId, seq: Seq) -> Result<(Run, Mark, usize), Fault> {
-        let unfit = Fault::Damaged;
-        let at = self.mark(seq)?;
-        let mut values = Vec::new();
-        for entry in self.snap.scan_prefix(seq.0.to_be_bytes()) {
-            values.push(entry?.1.to_vec());
-        }
-        let snapshot = snaps::decode(&values, at).map_err(unfit)?;
         let mut walk = Walk { database: self, values: self.journal.iter(), held: None };
         let event = |seq| walk.json(seq).ok().flatten().and_then(|json| codec::event(&json).ok());
-        let restored = snapshot.restore(run, event).map_err(unfit)?;
-        restored.check().map_err(|broken| unfit(broken.to_string()))?;
-        Ok((restored, at, values.iter().map(Vec::len).sum()))
-    }
-
-    /// The snapshots that would be used and say something else than these records, which are the whole journal, fold
-    /// to. Not guarded.
-    pub(crate) fn liars(&self, run: &RunId, records: &[Record]) -> Result<Vec<Seq>, Fault> {
-        let mut liars = Vec::new();
-        for seq in self.snapshots()? {
-            let Ok((said, ..)) = guarded(|| self.snapshot(run, seq)) else { continue };
-            let upto = usize::try_from(seq.0).ok().and_then(|count| records.get(..count)).unwrap_or_default();
-            if Run::fold(run, upto).is_ok_and(|folded| folded != said) {
-                liars.push(seq);
-            }
-        }
-        Ok(liars)
+        let restored = found.snapshot.restore(run, event)?;
+        restored.check().map_err(|broken| broken.to_string())?;
+        Ok(restored)
     }
 
     /// The run, proven from its newest snapshot that is good: format, chain from there on, anchor. What is wrong with
     /// a snapshot only means that it is not used. Not guarded.
-    pub(crate) fn resume(&self, run: &RunId, marks: &[Mark]) -> Result<(Result<Run, Broken>, Mark, Cadence), Fault> {
+    pub(crate) fn resume(
+        &self,
+        run: &RunId,
+        marks: &[Mark],
+        shelf: &mut Shelf,
+    ) -> Result<(Result<Run, Broken>, Mark, Cadence), Fault> {
         self.take_back_torn(run, marks)?;
-        for seq in guarded(|| self.snapshots()).unwrap_or_default() {
-            let (base, at, bytes) = match guarded(|| self.snapshot(run, seq)) {
-                Ok(found) => found,
-                Err(fault) => {
-                    tracing::warn!(%run, seq = seq.0, ?fault, "a snapshot is not used");
+        for (seq, found) in shelf.newest_first() {
+            let used = found.and_then(|found| {
+                let (at, bytes) = (found.at, found.bytes);
+                let base = guarded(|| Ok(self.restore(run, found)));
+                Ok((base.unwrap_or_else(|fault| Err(format!("{fault:?}")))?, at, bytes))
+            });
+            let (base, at, bytes) = match used {
+                Ok(used) => used,
+                Err(why) => {
+                    tracing::warn!(%run, seq = seq.0, why, "a snapshot is not used");
                     continue;
                 }
             };
@@ -500,20 +461,6 @@ impl Walk<'_> {
 fn position(key: &[u8]) -> Result<Seq, Fault> {
     let bytes = key.try_into().map_err(|_| Fault::Damaged("a key of it is no position".to_string()))?;
     Ok(Seq(u64::from_be_bytes(bytes)))
-}
-
-/// The key of a value of a snapshot: the position that it was made at, then the number of the value, both big endian.
-fn snapshot_key(seq: Seq, number: u16) -> [u8; 10] {
-    let mut key = [0; 10];
-    key[..8].copy_from_slice(&seq.0.to_be_bytes());
-    key[8..].copy_from_slice(&number.to_be_bytes());
-    key
-}
-
-/// The position of a key of a snapshot; nothing when it is no such key.
-fn snapshot_of(key: &[u8]) -> Option<Seq> {
-    let (seq, number) = key.split_first_chunk::<8>()?;
-    (number.len() == 2).then(|| Seq(u64::from_be_bytes(*seq)))
 }
 
 /// Calls sled. A panic, which damaged files cause, becomes `Fault::Damaged`.

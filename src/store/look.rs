@@ -48,9 +48,6 @@ pub struct Survey {
     pub flaws: Vec<Flaw>,
     /// What tells that a newer version wrote the rest.
     pub newer: Option<Newer>,
-    /// The records at which there are snapshots that say something else than the records up to there: a bug. The
-    /// journal is none the worse for it.
-    pub liars: Vec<Seq>,
 }
 
 /// Something that is wrong with a journal.
@@ -282,9 +279,6 @@ fn read_all(database: &Database, run: &RunId, marks: &[Mark], survey: &mut Surve
         if at.is_some_and(|mark| mark != anchored) {
             survey.add(anchored.seq, "it is not the one that was written (its hash differs)");
         }
-    }
-    if survey.is_whole() {
-        survey.liars = guarded(|| database.liars(run, &survey.records)).unwrap_or_default();
     }
     Ok(())
 }

@@ -18,6 +18,7 @@ pub mod transfer;
 mod ahead;
 mod anchor;
 mod before;
+mod cadence;
 mod codec;
 mod database;
 mod files;

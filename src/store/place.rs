@@ -1,7 +1,7 @@
 //! The state directory and the runs in it: create, open, find, list; and the small files beside a store.
 //!
-//! `<state>/runs/<run id>/` holds `store/` (sled), `anchor`, `owner.json`, `summary.json`, `draft.json` and `sinks.json`. Directories
-//! are 0700, our files 0600; sled's own files have the mode that the umask leaves, inside a directory that nobody else
+//! `<state>/runs/<run id>/` holds `store/` (sled), `anchor`, snapshots, `owner.json`, `summary.json`, `draft.json` and
+//! `sinks.json`. Directories are 0700, our files 0600; sled's own files have the mode that the umask leaves, inside a directory that nobody else
 //! can enter. This file must not call sled, and must not decide anything by a summary.
 
 use std::collections::BTreeMap;
@@ -34,6 +34,7 @@ use crate::store::repair;
 use crate::store::repair::Repair;
 use crate::store::sled::SledJournal;
 use crate::store::sled::on_store_thread;
+use crate::store::snaps;
 use crate::store::transfer::Carried;
 use crate::store::trees::NASCENT;
 use crate::store::trees::Site;
@@ -101,6 +102,12 @@ impl Home {
         let looked = on_store_thread(|| look::survey(&site, scratch));
         let looked = looked.ok_or_else(|| StoreError::Closed(id.clone()))?;
         looked.map_err(|fault| explain(&site, fault, &format!("looking at run {id}")))
+    }
+
+    /// The records at which there are snapshots that say something else than a whole journal up to there: a bug. The
+    /// journal is none the worse for it. Blocks.
+    pub fn liars(&self, id: &RunId, journal: &Survey) -> Vec<Seq> {
+        snaps::liars(&self.run_dir(id), id, journal)
     }
 
     /// Mends the store of a run, if everything that was acknowledged can be found in it. Errors with `NotFound`, `Locked`

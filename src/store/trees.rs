@@ -22,6 +22,7 @@ use crate::store::anchor;
 use crate::store::anchor::Anchor;
 use crate::store::before;
 use crate::store::before::Before;
+use crate::store::cadence::Cadence;
 use crate::store::codec;
 use crate::store::codec::Encoded;
 use crate::store::codec::Mark;
@@ -32,7 +33,7 @@ use crate::store::files;
 use crate::store::look;
 use crate::store::owner;
 use crate::store::snaps;
-use crate::store::snaps::Cadence;
+use crate::store::snaps::Shelf;
 
 /// How long a busy lock is left alone before the next try.
 pub(crate) const LOCK_PAUSE: Duration = Duration::from_millis(10);
@@ -55,8 +56,8 @@ impl Site {
     }
 }
 
-/// Proves a journal against its anchor, and reads of it what is asked for; with the mark of its last record.
-type Prover<T> = fn(&Database, &RunId, &[Mark]) -> Result<(T, Mark, Cadence), Fault>;
+/// What was read of a journal that was proven against its anchor, with the mark of its last record.
+type Proven<T> = (T, Mark, Cadence);
 
 /// How the name of a run's directory ends while it is made.
 pub(crate) const NASCENT: &str = ".new";
@@ -124,12 +125,18 @@ impl Trees {
     /// Takes a run and folds it, from its newest good snapshot on where there is one. The chain is proven from there.
     pub(crate) fn resume(site: Site, patience: Span) -> Result<(Trees, Run), StoreError> {
         let id = site.run.clone();
-        let (trees, folded) = Trees::open_by(site, patience, Database::resume)?;
+        let mut shelf = Shelf::of(&site.dir);
+        let by = |database: &Database, run: &RunId, marks: &[Mark]| database.resume(run, marks, &mut shelf);
+        let (trees, folded) = Trees::open_by(site, patience, by)?;
         let run = folded.map_err(|broken| StoreError::Unreadable { run: id, why: broken.to_string() })?;
         Ok((trees, run))
     }
 
-    fn open_by<T>(site: Site, patience: Span, prove: Prover<T>) -> Result<(Trees, T), StoreError> {
+    fn open_by<T>(
+        site: Site,
+        patience: Span,
+        mut prove: impl FnMut(&Database, &RunId, &[Mark]) -> Result<Proven<T>, Fault>,
+    ) -> Result<(Trees, T), StoreError> {
         if !site.dir.is_dir() {
             return Err(StoreError::NotFound(site.run.to_string()));
         }
@@ -137,7 +144,7 @@ impl Trees {
         let doing = format!("opening run {}", site.run);
         let deadline = Instant::now() + Duration::from_millis(patience.0);
         loop {
-            match take(&site, prove) {
+            match take(&site, &mut prove) {
                 Ok(taken) => return Ok(taken),
                 Err((Fault::Busy, _)) if Instant::now() < deadline => std::thread::sleep(LOCK_PAUSE),
                 Err((fault, kept)) => {
@@ -201,15 +208,12 @@ impl Trees {
     /// Keeps a snapshot of the run, if it is as the last acknowledged record left it. A failure is no more than one
     /// snapshot less.
     pub(crate) fn keep(&mut self, run: &Run) {
-        let Some(database) = self.database.as_ref().filter(|_| run.seq == self.head.seq && !self.suspect) else {
+        if run.seq != self.head.seq || self.suspect {
             return;
-        };
+        }
         let has_room = files::check_space(&self.site.dir, limits::FREE_SPACE_MIN_BYTES);
-        let kept = has_room.map_err(|error| error.to_string()).and_then(|()| {
-            let values = snaps::encode(run, self.head)?;
-            let put = database.put_snapshot(self.head.seq, &values);
-            put.map_err(|fault| format!("{fault:?}")).map(|()| values.iter().map(Vec::len).sum())
-        });
+        let kept =
+            has_room.map_err(|error| error.to_string()).and_then(|()| snaps::keep(&self.site.dir, run, self.head));
         let bytes = kept.unwrap_or_else(|why| {
             tracing::warn!(run = %self.site.run, why, "a snapshot could not be kept");
             0
@@ -298,7 +302,10 @@ fn fill(site: &Site, created: Timestamp, batch: &[Encoded], mark: Mark) -> Resul
 }
 
 /// Takes the lock, opens and proves. On damage, also says where the files are as they were before.
-fn take<T>(site: &Site, by: Prover<T>) -> Result<(Trees, T), (Fault, Option<PathBuf>)> {
+fn take<T>(
+    site: &Site,
+    by: impl FnMut(&Database, &RunId, &[Mark]) -> Result<Proven<T>, Fault>,
+) -> Result<(Trees, T), (Fault, Option<PathBuf>)> {
     let before = prepare(site).map_err(|fault| (fault, None))?;
     let opened = Database::open(&site.store()).and_then(|database| {
         let proven = guarded(|| prove(site, &before, &database, by));
@@ -328,8 +335,8 @@ fn prove<T>(
     site: &Site,
     before: &Before,
     database: &Database,
-    by: Prover<T>,
-) -> Result<((T, Mark, Cadence), Anchor), Fault> {
+    mut by: impl FnMut(&Database, &RunId, &[Mark]) -> Result<Proven<T>, Fault>,
+) -> Result<(Proven<T>, Anchor), Fault> {
     owner::write(&site.dir, &site.owner)?;
     before::sweep(&site.dir, before)?;
     let (anchor, marks) = match Anchor::open(&site.dir.join(anchor::FILE)) {

@@ -5,6 +5,8 @@
 //! one, and is taken back before anything is read. A batch that has pieces or is long is a transaction; its values hold
 //! a record each. Pure: bytes in, bytes out. Format: docs/JOURNAL.md, "A batch".
 
+use memchr::memchr;
+
 use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::store::codec::Encoded;
@@ -46,7 +48,14 @@ pub(crate) fn lay(batch: &[Encoded]) -> Option<Vec<Value>> {
 
 /// The lines of a value, which belong to the positions from its key on.
 pub(crate) fn lines(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value.strip_suffix(&[GOES_ON]).unwrap_or(value).split(|byte| *byte == GOES_ON)
+    let mut rest = Some(value.strip_suffix(&[GOES_ON]).unwrap_or(value));
+    std::iter::from_fn(move || {
+        let bytes = rest.take()?;
+        // Each byte of a journal comes by here as it is opened: a search by the word is a tenth of one by the byte.
+        let (line, behind) = memchr(GOES_ON, bytes).and_then(|end| bytes.split_at_checked(end)).unzip();
+        rest = behind.and_then(|behind| behind.get(1..));
+        Some(line.unwrap_or(bytes))
+    })
 }
 
 /// Whether the batch of a value goes on in the next one.

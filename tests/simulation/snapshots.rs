@@ -1,6 +1,10 @@
 //! Snapshots: a shortcut for the fold and never a source. Whatever lies in the store, what a run opens to is what all
 //! its records fold to.
 
+use std::ffi::OsString;
+use std::path::Path;
+use std::path::PathBuf;
+
 use tiller::domain::event::Event;
 use tiller::domain::event::Record;
 use tiller::domain::id::ClientId;
@@ -19,7 +23,6 @@ use tiller::machine;
 use tiller::store::Journal;
 use tiller::store::place::Home;
 
-use crate::real::until;
 use crate::simulation::golden::all;
 use crate::simulation::golden::golden;
 use crate::simulation::golden::home;
@@ -235,23 +238,16 @@ impl Scene {
         Scene { _dir: dir, home, id, records, run, places }
     }
 
-    fn edit(&self, change: impl FnOnce(&sled::Tree)) {
-        // A database that was just closed may be locked for a moment, until its last thread has ended.
-        let db = until("the lock of the store", || sled::open(self.home.run_dir(&self.id).join("store")).ok());
-        change(&db.open_tree("snap").unwrap());
-        db.flush().unwrap();
+    fn path(&self, place: usize) -> PathBuf {
+        self.home.run_dir(&self.id).join(format!("snapshot.{place}"))
     }
 
     /// The positions of the snapshots that are there.
     fn kept(&self) -> Vec<usize> {
-        let mut kept = Vec::new();
-        self.edit(|snap| {
-            for key in snap.iter().keys() {
-                let seq = u64::from_be_bytes(key.unwrap()[..8].try_into().unwrap());
-                kept.push(usize::try_from(seq).unwrap());
-            }
-        });
-        kept.dedup();
+        let names = std::fs::read_dir(self.home.run_dir(&self.id)).unwrap().map(|entry| entry.unwrap().file_name());
+        let place = |name: OsString| name.to_str()?.strip_prefix("snapshot.")?.parse().ok();
+        let mut kept: Vec<usize> = names.filter_map(place).collect();
+        kept.sort_unstable();
         kept
     }
 
@@ -266,10 +262,6 @@ impl Scene {
     }
 }
 
-fn key(seq: usize, number: u16) -> Vec<u8> {
-    [(seq as u64).to_be_bytes().as_slice(), number.to_be_bytes().as_slice()].concat()
-}
-
 async fn scene() -> Scene {
     let (id, records) = golden("1-first-life-70");
     Scene::new(id, records).await
@@ -280,7 +272,7 @@ async fn snapshots_are_kept_and_can_all_be_deleted() {
     let scene = scene().await;
     assert_eq!(scene.kept(), scene.places);
     scene.check("with both").await;
-    scene.edit(|snap| snap.iter().keys().for_each(|key| drop(snap.remove(key.unwrap()).unwrap())));
+    scene.places.iter().for_each(|place| std::fs::remove_file(scene.path(*place)).unwrap());
     scene.check("without any").await;
     assert!(scene.kept().is_empty());
 }
@@ -301,45 +293,39 @@ async fn the_newest_two_are_kept() {
 
 #[tokio::test]
 async fn damaged_snapshots_are_not_used() {
-    for number in 0..4_u16 {
-        let scene = scene().await;
-        for place in scene.places.into_iter().rev() {
-            let mut there = true;
-            scene.edit(|snap| {
-                let Some(value) = snap.get(key(place, number)).unwrap() else {
-                    there = false;
-                    return;
-                };
-                let mut spoiled = value.to_vec();
-                let middle = spoiled.len() / 2;
-                spoiled[middle] ^= 1;
-                snap.insert(key(place, number), spoiled).unwrap();
-            });
-            scene.check(&format!("piece {number} of {place} spoiled, which is there: {there}")).await;
-            scene.edit(|snap| drop(snap.remove(key(place, number)).unwrap()));
-            scene.check(&format!("piece {number} of {place} missing")).await;
+    let scene = scene().await;
+    for place in scene.places.into_iter().rev() {
+        let path = scene.path(place);
+        let whole = std::fs::read(&path).unwrap();
+        for part in 0..40 {
+            let mut spoiled = whole.clone();
+            spoiled[whole.len() * part / 40] ^= 1;
+            std::fs::write(&path, &spoiled).unwrap();
+            scene.check(&format!("{part} fortieths of {place} spoiled")).await;
+            std::fs::write(&path, &whole[..whole.len() * part / 40]).unwrap();
+            scene.check(&format!("{place} cut after {part} fortieths")).await;
         }
-        scene.edit(|snap| drop(snap.insert(b"no key", b"no value").unwrap()));
-        scene.check("a stray key").await;
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        scene.check(&format!("a folder in the place of {place}")).await;
     }
 }
 
-/// The first value of a snapshot with other words in it.
-fn reword(snap: &sled::Tree, place: usize, from: &str, to: &str) {
-    let value = String::from_utf8(snap.get(key(place, 0)).unwrap().unwrap().to_vec()).unwrap();
-    assert!(value.contains(from), "{value}");
-    snap.insert(key(place, 0), value.replacen(from, to, 1).as_bytes()).unwrap();
+/// Puts other words into the first line of a snapshot.
+fn reword(path: &Path, from: &str, to: &str) {
+    let bytes = std::fs::read(path).unwrap();
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+    let line = std::str::from_utf8(&bytes[..end]).unwrap();
+    assert!(line.contains(from), "{line}");
+    std::fs::write(path, [line.replacen(from, to, 1).as_bytes(), &bytes[end..]].concat()).unwrap();
 }
 
 #[tokio::test]
 async fn a_snapshot_of_another_fold_is_not_used() {
     let scene = scene().await;
-    scene.edit(|snap| {
-        scene
-            .places
-            .into_iter()
-            .for_each(|place| reword(snap, place, &format!("\"fold\":{FOLD_VERSION}"), "\"fold\":0"))
-    });
+    for place in scene.places {
+        reword(&scene.path(place), &format!("\"fold\":{FOLD_VERSION}"), "\"fold\":0");
+    }
     scene.check("another version of the fold").await;
 }
 
@@ -348,24 +334,13 @@ async fn a_snapshot_of_a_later_record_is_not_preferred_to_the_journal() {
     let scene = scene().await;
     let later = scene.records.len() + 1;
     let name = format!("\"seq\":{}", scene.places[1]);
-    scene.edit(|snap| {
-        for entry in snap.scan_prefix((scene.places[1] as u64).to_be_bytes()) {
-            let (old, value) = entry.unwrap();
-            let number = u16::from_be_bytes(old[8..].try_into().unwrap());
-            snap.insert(key(later, number), value).unwrap();
-        }
-        reword(snap, later, &name, &format!("\"seq\":{later}"));
-    });
+    std::fs::copy(scene.path(scene.places[1]), scene.path(later)).unwrap();
+    reword(&scene.path(later), &name, &format!("\"seq\":{later}"));
     scene.check("a snapshot from the future").await;
     // Moved to an earlier record, it is not that of this record either.
-    scene.edit(|snap| {
-        for entry in snap.scan_prefix((scene.places[1] as u64).to_be_bytes()) {
-            let (old, value) = entry.unwrap();
-            snap.insert(key(scene.places[1] - 1, u16::from_be_bytes(old[8..].try_into().unwrap())), value).unwrap();
-            snap.remove(old).unwrap();
-        }
-        reword(snap, scene.places[1] - 1, &name, &format!("\"seq\":{}", scene.places[1] - 1));
-    });
+    let earlier = scene.places[1] - 1;
+    std::fs::rename(scene.path(scene.places[1]), scene.path(earlier)).unwrap();
+    reword(&scene.path(earlier), &name, &format!("\"seq\":{earlier}"));
     scene.check("a snapshot in the place of another").await;
 }
 
@@ -376,9 +351,9 @@ async fn a_snapshot_of_another_journal_is_not_used() {
     let mut others = scene.records.clone();
     others[0].at = Timestamp(others[0].at.0 + 1);
     let other = Scene::new(scene.id.clone(), others).await;
-    let mut values = Vec::new();
-    other.edit(|snap| values.extend(snap.iter().map(Result::unwrap)));
-    scene.edit(|snap| values.iter().for_each(|(key, value)| drop(snap.insert(key, value).unwrap())));
+    for place in scene.places {
+        std::fs::copy(other.path(place), scene.path(place)).unwrap();
+    }
     scene.check("snapshots of another journal").await;
     assert_ne!(other.run, scene.run);
 }
@@ -394,38 +369,29 @@ async fn opening_rests_on_the_snapshot() {
     assert_ne!(run, scene.run);
     let survey = scene.home.survey(&scene.id).unwrap();
     assert!(survey.is_whole(), "the journal is not damaged by it: {:?}", survey.flaws);
-    assert_eq!(survey.liars, [Seq(scene.places[1] as u64)]);
-    assert!(self::scene().await.home.survey(&scene.id).unwrap().liars.is_empty());
+    assert_eq!(scene.home.liars(&scene.id, &survey), [Seq(scene.places[1] as u64)]);
+    let honest = self::scene().await;
+    assert!(honest.home.liars(&honest.id, &honest.home.survey(&honest.id).unwrap()).is_empty());
 }
 
 /// Makes the newest snapshot say something else, with every hash right.
 fn lie(scene: &Scene) {
     use std::io::Read;
     use std::io::Write;
-    let place = scene.places[1];
-    scene.edit(|snap| {
-        let values: Vec<Vec<u8>> =
-            snap.scan_prefix((place as u64).to_be_bytes()).map(|entry| entry.unwrap().1.to_vec()).collect();
-        let packed = values[1..].concat();
-        let mut json = String::new();
-        lz4_flex::frame::FrameDecoder::new(&packed[..]).read_to_string(&mut json).unwrap();
-        let lied = json.replacen("\"recoveries\":", "\"recoveries\":1", 1);
-        assert_ne!(json, lied);
-        let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
-        encoder.write_all(lied.as_bytes()).unwrap();
-        let packed = encoder.finish().unwrap();
-        let mut header: serde_json::Value = serde_json::from_slice(&values[0]).unwrap();
-        header["hash"] = tiller::domain::text::sha256_hex(lied.as_bytes()).into();
-        header["bytes"] = lied.len().into();
-        header["packed"] = packed.len().into();
-        for number in 0..values.len() {
-            snap.remove(key(place, u16::try_from(number).unwrap())).unwrap();
-        }
-        snap.insert(key(place, 0), serde_json::to_vec(&header).unwrap()).unwrap();
-        for (number, piece) in (1..).zip(packed.chunks(4 * 1024)) {
-            snap.insert(key(place, number), piece).unwrap();
-        }
-    });
+    let path = scene.path(scene.places[1]);
+    let bytes = std::fs::read(&path).unwrap();
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+    let mut json = String::new();
+    lz4_flex::frame::FrameDecoder::new(&bytes[end + 1..]).read_to_string(&mut json).unwrap();
+    let lied = json.replacen("\"recoveries\":", "\"recoveries\":1", 1);
+    assert_ne!(json, lied);
+    let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+    encoder.write_all(lied.as_bytes()).unwrap();
+    let packed = encoder.finish().unwrap();
+    let mut header: serde_json::Value = serde_json::from_slice(&bytes[..end]).unwrap();
+    header["hash"] = tiller::domain::text::sha256_hex(&packed).into();
+    header["bytes"] = lied.len().into();
+    std::fs::write(&path, [header.to_string().as_bytes(), b"\n", &packed].concat()).unwrap();
 }
 
 #[tokio::test]
