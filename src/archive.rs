@@ -250,7 +250,7 @@ fn import(ground: &Ground, path: &Path, as_new: bool) -> anyhow::Result<u8> {
     let (_, own) =
         lineage::import(brought_run, &held::client(), now).map_err(|refusal| foreign(refusal.to_string()))?;
     let count = counted(carried.records.len(), "record");
-    own.map_or(Ok(()), |record| carried.push(record))?;
+    carried.push(own)?;
     let run = ground.home.import(&id, &carried)?;
     telling::pass_over(ground, &run);
     output::put(&format!("imported {count} as run {id} · {}{}", ground.parting(&run), brought(&run)));

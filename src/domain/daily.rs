@@ -111,7 +111,8 @@ impl Daily {
             (What::Charged(amount), None | Some(Entry { is_open: true, .. })) => entry(amount, false),
             (What::Charged(_), Some(known)) => known,
             (What::Corrected(amount), Some(known)) => Entry { amount, is_open: false, ..known },
-            (What::Corrected(amount), None) => entry(amount, false),
+            // What was charged elsewhere, or longer ago, was not charged now.
+            (What::Corrected(_), None) => return,
             (What::Released(_), _) if before == MicroUsd(0) => {
                 self.entries.remove(&key);
                 return;
@@ -136,7 +137,7 @@ impl Daily {
         match line.what {
             What::Held(_) => known.is_none(),
             What::Charged(_) => known.is_none_or(|known| known.is_open),
-            What::Corrected(amount) => known.is_none_or(|known| known.is_open || known.amount != amount),
+            What::Corrected(amount) => known.is_some_and(|known| known.is_open || known.amount != amount),
             What::Released(_) => false,
             What::Unread(_) => !self.unread.contains_key(&line.run),
         }
@@ -226,6 +227,7 @@ mod tests {
             (vec![line(1, 1, 1, held), line(2, 2, 1, held)], 400),
             (vec![line(1, 1, 1, held), line(2, 1, 1, What::Released(MicroUsd(0)))], 0),
             (vec![line(2, 1, 1, charged(10)), line(3, 1, 1, What::Corrected(MicroUsd(7)))], 7),
+            (vec![line(3, 1, 1, What::Corrected(MicroUsd(7)))], 0),
             (vec![line(1, 1, 1, held), line(2, 1, 1, held)], 200),
             // The same number once more, after the journal was put back: it counts beside what was charged before.
             (vec![line(1, 1, 1, held), line(2, 1, 1, charged(10)), line(3, 1, 1, held)], 210),

@@ -67,16 +67,13 @@ pub fn beginning(records: &[Record], asked: Option<u32>) -> Result<(&[Record], u
     Ok((records.get(..count).unwrap_or(records), iteration))
 }
 
-/// The record with which a run that was brought from elsewhere goes on; nothing for one that is never opened again.
-/// Gives the run after it.
-pub fn import(mut run: Run, client: &ClientId, now: Now) -> Result<(Run, Option<Record>), Refusal> {
-    if let Status::Completed(_) = run.status {
-        return Ok((run, None));
-    }
+/// The record with which a run that was brought from elsewhere goes on, also one that has ended: what stands before it
+/// was done, and paid, there. Gives the run after it.
+pub fn import(mut run: Run, client: &ClientId, now: Now) -> Result<(Run, Record), Refusal> {
     let still = Now { at: now.at, active: Span(run.pool.used(Axis::Active)) };
     let record = fold_in(&mut run, Event::Imported { by: client.clone() }, still)?;
     run.check()?;
-    Ok((run, Some(record)))
+    Ok((run, record))
 }
 
 /// The record that makes a run of its own of a copy of another run's beginning; and that run. `run` is what the copy

@@ -4,7 +4,7 @@
 //!
 //! A line is acknowledged when it is whole and synced. A last one that is torn was never acknowledged and is taken
 //! away. The lock lies beside the ledger, because the ledger is replaced when old lines are left out. It holds how long
-//! the ledger was, so that one that is shorter, or gone, or has other lines that can't be read, is known to be damaged:
+//! the ledger was, so that one that is shorter, or gone, or has other lines that can't be read or whose sum is wrong, is known to be damaged:
 //! it is made anew from what is left of it and what the journals say (`recount.rs`).
 
 use std::fs::File;
@@ -28,6 +28,7 @@ use crate::domain::id::ModelCallId;
 use crate::domain::id::RunId;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
+use crate::domain::text::short_hash;
 use crate::domain::time::Timestamp;
 use crate::store::StoreError;
 use crate::store::files;
@@ -237,21 +238,21 @@ impl Locked<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             bytes => Some(bytes?),
         };
-        let mut bad = 0;
+        let mut bad = None;
         let all = bytes.as_deref().unwrap_or_default();
         for text in all.split_inclusive(|byte| *byte == b'\n') {
             let is_whole = text.ends_with(b"\n");
-            match serde_json::from_slice(text) {
+            match read(text) {
                 Ok(line) => self.lines.push(line),
                 // The end of one that was being written.
                 Err(_) if !is_whole => break,
-                Err(_) => bad += 1,
+                Err(why) => bad = bad.or(Some(why)),
             }
             self.lead = if is_whole { "" } else { "\n" };
             self.length += text.len() as u64;
         }
         self.flaw = match (known, bytes) {
-            _ if bad > 0 => Some("has lines that can't be read"),
+            _ if bad.is_some() => bad,
             // One that nobody ever wrote to is missing as well; then the journals have nothing for it.
             (None | Some(1..), None) => Some("is missing"),
             (None, Some(bytes)) if bytes.is_empty() => Some("is empty"),
@@ -375,13 +376,34 @@ fn line(run: &RunId, id: ReservationId, what: What, at: Timestamp) -> Line {
     Line { at, run: run.clone(), call: id.call, attempt: id.attempt, what }
 }
 
+/// What stands between a line and its sum, which is its last field.
+const SUM: &str = ",\"sum\":\"";
+/// What stands behind the sum.
+const SUM_ENDS: &str = "\"}";
+
+/// Lines as they are written, each with a sum over the rest of it.
 fn written(lines: &[Line]) -> io::Result<String> {
     let mut text = String::new();
     for line in lines {
-        text += &serde_json::to_string(line)?;
-        text.push('\n');
+        let json = serde_json::to_string(line)?;
+        let fields = json.strip_suffix('}').unwrap_or(&json);
+        text += &format!("{fields}{SUM}{}{SUM_ENDS}\n", short_hash(fields.as_bytes()));
     }
     Ok(text)
+}
+
+/// Reads what was written; a line from before there were sums has none. Errors with what is wrong with the ledger, as
+/// the end of a sentence.
+fn read(text: &[u8]) -> Result<Line, &'static str> {
+    let unreadable = "has lines that can't be read";
+    let text = std::str::from_utf8(text).map_err(|_| unreadable)?;
+    let line = serde_json::from_str(text).map_err(|_| unreadable)?;
+    match text.rsplit_once(SUM) {
+        Some((fields, sum)) if sum.trim_end().strip_suffix(SUM_ENDS) != Some(&short_hash(fields.as_bytes())) => {
+            Err("has lines that are not what was written")
+        }
+        Some(_) | None => Ok(line),
+    }
 }
 
 #[cfg(test)]
@@ -440,11 +462,11 @@ mod tests {
         ledger.reserve(&run(1), id(1), MicroUsd(200), NOW).unwrap().unwrap();
         ledger.settle(&run(1), &[(id(1), What::Charged(MicroUsd(7)))], NOW).unwrap();
         let text = fs::read_to_string(dir.path().join(LEDGER)).unwrap();
-        let own = run(1);
-        let expected = format!(
-            "{{\"at\":1000,\"run\":\"{own}\",\"call\":1,\"attempt\":1,\"held\":200}}\n\
-             {{\"at\":1000,\"run\":\"{own}\",\"call\":1,\"attempt\":1,\"charged\":7}}\n"
-        );
+        let entry = |what: &str| {
+            let fields = format!("{{\"at\":1000,\"run\":\"{}\",\"call\":1,\"attempt\":1,{what}", run(1));
+            format!("{fields},\"sum\":\"{}\"}}\n", short_hash(fields.as_bytes()))
+        };
+        let expected = entry("\"held\":200") + &entry("\"charged\":7");
         assert_eq!(text, expected);
         for name in [LEDGER, LOCK] {
             let mode = fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
@@ -459,12 +481,30 @@ mod tests {
         ledger.reserve(&run(1), id(1), MicroUsd(100), NOW).unwrap().unwrap();
         let path = dir.path().join(LEDGER);
         let whole = fs::read_to_string(&path).unwrap();
+        let next = written(&[line(&run(1), id(1), What::Held(MicroUsd(900)), NOW)]).unwrap();
         for cut in 0..whole.len() {
-            fs::write(&path, format!("{whole}{}", &whole.replace(":100", ":900")[..cut])).unwrap();
+            fs::write(&path, format!("{whole}{}", &next[..cut])).unwrap();
             ledger.reserve(&run(2), id(2), MicroUsd(30), NOW).unwrap().unwrap();
             let torn_counts = if cut + 1 == whole.len() { 800 } else { 0 };
             assert_eq!(ledger.spent(NOW).unwrap(), MicroUsd(130 + torn_counts), "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn a_line_is_what_was_written_or_is_not_read() {
+        let old = "{\"at\":1000,\"run\":\"111111111111\",\"call\":1,\"attempt\":1,\"held\":200}\n";
+        let held = read(old.as_bytes()).unwrap();
+        let new = written(std::slice::from_ref(&held)).unwrap();
+        assert_eq!(read(new.as_bytes()), Ok(held.clone()));
+        // Whatever bit of it is flipped, nothing else is read of it.
+        for bit in 0..8 * (new.len() - 1) {
+            let mut bytes = new.clone().into_bytes();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let found = read(&bytes);
+            assert!(found.is_err() || found == Ok(held.clone()), "{}", String::from_utf8_lossy(&bytes));
+        }
+        let another = read(new.replace("200", "900").as_bytes());
+        assert_eq!(another, Err("has lines that are not what was written"));
     }
 
     #[test]

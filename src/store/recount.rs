@@ -127,15 +127,18 @@ fn lines(run: &Run, records: &[Record], now: Timestamp) -> Vec<Line> {
         what,
     };
     let own = records.iter().filter(|record| record.seq > foreign);
-    let all: Vec<Line> = own
+    let mut all: Vec<Line> = own
         .filter_map(|record| match &record.event {
             Event::BudgetReserved { reservation } => Some(line(record, reservation.id, What::Held(reservation.amount))),
             Event::BudgetSettled { id, charge } => Some(line(record, *id, What::Charged(charge.amount))),
             Event::BudgetCorrected { id, amount, .. } => Some(line(record, *id, What::Corrected(*amount))),
             _ => None,
         })
-        .filter(|line| Daily::counts(line, now))
         .collect();
+    // What became here of a call that was made elsewhere is not paid here either.
+    let made: BTreeSet<ReservationId> =
+        all.iter().filter(|line| matches!(line.what, What::Held(_))).map(Line::id).collect();
+    all.retain(|line| made.contains(&line.id()) && Daily::counts(line, now));
     // A model that costs nothing does not touch the ledger.
     let is_free = all.iter().all(|line| matches!(line.what, What::Held(MicroUsd(0)) | What::Charged(MicroUsd(0))));
     if is_free { Vec::new() } else { all }

@@ -11,10 +11,12 @@ use std::time::SystemTime;
 use std::time::UNIX_EPOCH;
 
 use crate::homes::home;
+use crate::homes::owner;
 use crate::homes::run_id;
 use crate::real::Stage;
 use tiller::domain::budget::Limit;
 use tiller::domain::budget::ReservationId;
+use tiller::domain::command::Command;
 use tiller::domain::daily::What;
 use tiller::domain::event::Event;
 use tiller::domain::event::Record;
@@ -24,11 +26,14 @@ use tiller::domain::id::RunId;
 use tiller::domain::model::Dialect;
 use tiller::domain::money::MicroUsd;
 use tiller::domain::run::Run;
+use tiller::domain::status::Status;
 use tiller::domain::terms::Terms;
 use tiller::domain::time::Now;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
+use tiller::machine::Input;
 use tiller::machine::lineage;
+use tiller::machine::turn;
 use tiller::store::Journal;
 use tiller::store::ledger::Ledger;
 use tiller::store::ledger::Mended;
@@ -120,7 +125,9 @@ fn whatever_becomes_of_the_ledger_every_charge_counts_once() {
     let own = run_id(1);
     let unknown = format!("{{\"at\":{},\"run\":\"{own}\",\"call\":1,\"attempt\":1,\"guessed\":7}}", NOW.0);
     let unreadable = "has lines that can't be read";
-    let cases: [(&str, Vec<u8>, &str); 7] = [
+    let digits = whole.replacen("\"charged\":", "\"charged\":9", 1);
+    let cases: [(&str, Vec<u8>, &str); 8] = [
+        ("other digits in a line", digits.into_bytes(), "has lines that are not what was written"),
         ("empty", Vec::new(), "is shorter than it was"),
         ("cut between lines", format!("{half}\n").into_bytes(), "is shorter than it was"),
         ("cut in a line", half.as_bytes()[..half.len() - 9].to_vec(), "is shorter than it was"),
@@ -271,6 +278,47 @@ fn what_a_fork_or_a_copy_has_from_elsewhere_is_not_counted_again() {
     assert_eq!(world.check("a fork and a copy").unread, Vec::new());
 }
 
+/// The records of a run of elsewhere, and the one with which `tiller import` goes on; and the run after it.
+fn brought(id: &RunId, mut records: Vec<Record>) -> (Run, Vec<Record>) {
+    let run = Run::fold(id, &records).unwrap();
+    let now = Now { at: NOW, ..Now::default() };
+    let (run, own) = lineage::import(run, &ClientId("test".to_string()), now).unwrap();
+    records.push(own);
+    (run, records)
+}
+
+#[test]
+fn what_an_import_cost_elsewhere_is_not_counted_and_what_it_costs_here_is() {
+    let mut world = World::new();
+    let state = home(world.dir.path());
+    let make = |world: &World, id: &RunId, records: &[Record]| {
+        drop(world.runtime.block_on(state.create(id, records)).unwrap());
+        fs::remove_file(world.file()).unwrap();
+    };
+    let earlier = Timestamp(NOW.0 - 1_000);
+    let (run, records) = brought(&run_id(5), self::records("1-first-life-6", earlier));
+    assert!(matches!(run.status, Status::Completed(_)) && run.pool.spent().0 > 0, "{:?}", run.status);
+    make(&world, &run_id(5), &records);
+    assert_eq!(world.check("one that ended there").unread, Vec::new());
+    // One whose process died there while its model was asked: what becomes of that call is no cost of this place.
+    let mut records = self::records("1-first-parked", earlier);
+    let reserved = records.iter().rposition(|record| matches!(record.event, Event::BudgetReserved { .. })).unwrap();
+    records.truncate(reserved + 2);
+    let (mut run, mut records) = brought(&run_id(6), records);
+    let foreign = *run.pool.reserved().unwrap();
+    let (recovered, resume) = (Input::Recovered { owner: owner(), lacks: Vec::new() }, Command::Resume);
+    for input in [recovered, Input::Command(resume, ClientId("test".to_string()))] {
+        let turned = turn(&run, &input, Now { at: NOW, ..Now::default() }).unwrap();
+        (run, records) = (turned.run, [records, turned.records].concat());
+    }
+    assert!(run.pool.spent() >= foreign.amount, "it was charged in the run");
+    let held = run.pool.reserved().unwrap();
+    assert_ne!(held.id, foreign.id);
+    make(&world, &run_id(6), &records);
+    world.spent = world.spent.plus(held.amount);
+    assert_eq!(world.check("one that goes on here").unread, Vec::new());
+}
+
 #[test]
 fn what_can_not_be_counted_is_told_until_it_can() {
     let world = World::new();
@@ -315,7 +363,7 @@ fn the_operator_is_told_at_a_start_and_by_doctor() {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let records = records("1-first-parked", Timestamp(u64::try_from(now).unwrap() - 1_000));
     let state = stage.path("state/tiller");
-    let owner = crate::homes::owner();
+    let owner = owner();
     let home = tiller::store::place::Home::new(state.clone(), owner).unwrap();
     let runtime = Runtime::new().unwrap();
     let id = run_id(1);

@@ -323,7 +323,7 @@ fn a_run_from_elsewhere_has_no_leave_wherever_its_journal_ends() {
                 Now { at: Timestamp(last.at.0 + 1_000), active: last.active },
             )
             .unwrap();
-            assert_eq!(record.unwrap().event.name(), "imported");
+            assert_eq!(record.event.name(), "imported");
             assert_eq!(run.trust, Trust::Ask);
             assert!(run.granted_tools.is_empty() && run.progress.granted.is_empty());
             for call in run.calls.values() {

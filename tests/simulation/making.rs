@@ -132,7 +132,7 @@ fn branched_off(parent: &RunId, child: &RunId, life: &[Record]) -> Vec<Record> {
     let (run, forked) = machine::lineage::fork(past, &stands, n, terms, &client(), now).unwrap();
     let now = later(&run);
     let (_, imported) = machine::lineage::import(run, &client(), now).unwrap();
-    beginning.iter().cloned().chain([forked]).chain(imported).collect()
+    beginning.iter().cloned().chain([forked, imported]).collect()
 }
 
 #[tokio::test]
