@@ -17,6 +17,7 @@ use crate::cli::Which;
 use crate::cli::closing::Grant;
 use crate::config;
 use crate::config::ConfigError;
+use crate::config::Origin;
 use crate::config::Places;
 use crate::config::Settings;
 use crate::doctor;
@@ -119,8 +120,16 @@ fn code_of(error: &anyhow::Error) -> u8 {
         .or(error.downcast_ref().map(exit::file_code))
         .or(error.downcast_ref::<Broken>().map(|_| exit::FAILED))
         .or(error.downcast_ref::<JoinError>().map(|_| exit::STOPPED))
-        .or(error.downcast_ref::<ConfigError>().map(|_| exit::CONFIGURATION));
+        .or(error.downcast_ref().map(of_configuration));
     known.unwrap_or(exit::USAGE)
+}
+
+/// What is wrong on the command line is no fault of the configuration.
+fn of_configuration(error: &ConfigError) -> u8 {
+    match error.origin {
+        Origin::Flag(_) => exit::USAGE,
+        Origin::BuiltIn | Origin::File { .. } | Origin::Variable(_) | Origin::Chosen => exit::CONFIGURATION,
+    }
 }
 
 fn of_store(error: &StoreError) -> u8 {

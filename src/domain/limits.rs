@@ -310,8 +310,9 @@ pub const LEDGER_SLACK_LINES: usize = 256;
 pub const RECOUNT_LOOKS: u32 = 4;
 /// How long a store's lock is tried for: it can outlive a killed process by some milliseconds.
 pub const LOCK_PATIENCE: Span = Span::seconds(2);
-/// Records that are written in one commit where many are there at once, as in an import: a transaction is held in memory.
-pub const RECORDS_PER_COMMIT: usize = 256;
+/// Records that are written in one commit where many are there at once, as in an import: about as many as a turn of the
+/// loop writes, because damage to a byte of a commit can cost all of it.
+pub const RECORDS_PER_COMMIT: usize = 16;
 /// Positions of a damaged journal that are looked at: more than any run has, and not what a stray key says.
 pub const SURVEY_RECORDS: u64 = 1_000_000;
 /// Damaged stores of one run that are kept beside its mended one: each repair keeps what it found.

@@ -412,3 +412,24 @@ async fn an_anchor_may_lag_behind() {
     std::fs::write(&anchor, old).unwrap();
     assert_eq!(home.open(&run_id(1)).await.unwrap().records.len(), 8);
 }
+
+/// In a run that was made of many records at once, as by an import, a bad byte costs what follows it and not what was
+/// written long before: sled drops a commit as a whole.
+#[tokio::test]
+async fn a_bad_byte_near_the_end_costs_an_imported_run_few_records() {
+    quiet();
+    let dir = tempfile::tempdir().unwrap();
+    let records = small_run(400, 600);
+    home(dir.path()).create(&run_id(1), &records).await.unwrap().close().await;
+    let last = serde_json::to_string(&records[records.len() - 1].at).unwrap();
+    let sound = Sound { dir, records };
+    let (_dir, home) = sound.spoiled(|dir| {
+        edit(&dir.join("store/db"), |bytes| {
+            let name = format!("\"seq\":{},\"at\":{last}", sound.records.len());
+            let at = bytes.windows(name.len()).rposition(|window| window == name.as_bytes()).unwrap();
+            bytes[at] ^= 1;
+        });
+    });
+    let kept = home.survey(&run_id(1)).unwrap().records.len();
+    assert!(kept < sound.records.len() && kept + 16 >= sound.records.len(), "{kept} of {}", sound.records.len());
+}

@@ -111,7 +111,7 @@ fn configurations() {
     check(b"model = \"gpt-5\"", "a model is named by its provider and its own name");
     fs::remove_file(&path).unwrap();
     refused(&stage, &goal, 13, &["no model is named", "give --model; nothing was started"]);
-    refused(&stage, &["run", "g", "--plain", "--model", "opnai/gpt-5"], 13, &["there is no provider \"opnai\""]);
+    refused(&stage, &["run", "g", "--plain", "--model", "opnai/gpt-5"], 2, &["there is no provider \"opnai\""]);
 }
 
 #[test]
@@ -183,7 +183,8 @@ fn s_57_a_check_that_is_not_there_starts_nothing_and_is_missing() {
     }
     fs::remove_file(stage.path("config/tiller/tiller.toml")).unwrap();
     let line = ["run", "g", "--plain", "--model", &model, "--check", "touch made; ("];
-    refused(&stage, &line, 13, &["--check: the check `touch made; (` can never hold: "]);
+    refused(&stage, &["run", "g", "--plain", "--model", &model, "--check", ""], 2, &["--check: a check is empty"]);
+    refused(&stage, &line, 2, &["--check: the check `touch made; (` can never hold: "]);
     assert!(!stage.path("work/made").exists(), "a line that is only read does nothing");
 }
 
