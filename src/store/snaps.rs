@@ -51,18 +51,21 @@ pub(crate) struct Found {
     pub(crate) bytes: usize,
 }
 
-/// Keeps the snapshot of a run whose last record is at `head`, and removes those before the one before it. Gives its
-/// length in bytes. Errors when it has no JSON, is too long, or can't be written; why, as the end of a sentence.
+/// Keeps the snapshot of a run whose last record is at `head`, and removes all but the one before it. Gives its length in
+/// bytes. Errors when it has no JSON, is too long, or can't be written; why, as the end of a sentence.
 pub(crate) fn keep(run_dir: &Path, run: &Run, head: Mark) -> Result<usize, String> {
     let bytes = encode(run, head)?;
-    let kept = files::replace(&run_dir.join(format!("{PREFIX}{}", head.seq)), &bytes).and_then(|()| sweep(run_dir));
-    kept.map_err(|error| error.to_string())?;
+    let path = run_dir.join(format!("{PREFIX}{}", head.seq));
+    files::replace(&path, &bytes).and_then(|()| sweep(run_dir, head.seq)).map_err(|error| error.to_string())?;
     Ok(bytes.len())
 }
 
-fn sweep(run_dir: &Path) -> io::Result<()> {
-    for (_, path) in list(run_dir)?.into_iter().skip(limits::SNAPSHOTS_KEPT) {
-        std::fs::remove_file(path)?;
+/// Removes the snapshots but for the newest. One of a later record is of a journal that a repair took back.
+fn sweep(run_dir: &Path, newest: Seq) -> io::Result<()> {
+    let (later, other): (Vec<_>, Vec<_>) = list(run_dir)?.into_iter().partition(|(seq, _)| *seq > newest);
+    for (_, path) in later.into_iter().chain(other.into_iter().skip(limits::SNAPSHOTS_KEPT)) {
+        // What can't be removed is in nobody's way.
+        let _ = std::fs::remove_file(path);
     }
     Ok(())
 }

@@ -284,6 +284,12 @@ async fn the_newest_two_are_kept() {
     journal.keep(run).await;
     journal.close().await;
     assert_eq!(scene.kept(), [scene.places[1], scene.records.len()]);
+    // One of a later record is of another journal, and would stand in the way of newer ones for ever.
+    std::fs::copy(scene.path(scene.places[1]), scene.path(scene.records.len() + 9)).unwrap();
+    let (mut journal, run) = scene.home.resume(&scene.id).await.unwrap();
+    journal.keep(run).await;
+    journal.close().await;
+    assert_eq!(scene.kept(), [scene.places[1], scene.records.len()]);
     // One of a run as it was before its last records is no snapshot of this journal, and is not written.
     let (mut journal, _) = scene.home.resume(&scene.id).await.unwrap();
     journal.keep(Run::fold(&scene.id, &scene.records[..scene.places[0]]).unwrap()).await;
