@@ -8,17 +8,16 @@ use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
-use crate::domain::status::Status;
 use crate::domain::terms::Check;
 use crate::domain::text::excerpt;
 use crate::domain::tool::ToolCall;
 use crate::machine::advance;
+use crate::machine::events;
+use crate::machine::events::Refused;
 use crate::policy::claim;
-use crate::policy::context;
 use crate::policy::judge;
 use crate::policy::progress;
 use crate::policy::reply;
-use crate::policy::spending;
 
 /// The next step, if there is a claim that is not judged. All other calls of the reply have ended before.
 pub fn step(run: &Run) -> Option<Vec<Event>> {
@@ -78,8 +77,8 @@ fn go_on(run: &Run, made: &Claim, passed: usize) -> Vec<Event> {
         }
         Some(Check::ModelJudge(_)) => return ask_judge(run, passed),
         Some(Check::OperatorConfirm(_)) => {
-            let parked = Event::StatusChanged { status: Status::Parked(ParkReason::Confirm), by: None };
-            return vec![Event::ConfirmationRequested { index: passed }, parked];
+            let asked = Event::ConfirmationRequested { index: passed };
+            return [asked].into_iter().chain(events::parked(ParkReason::Confirm)).collect();
         }
         None => {}
     }
@@ -92,24 +91,14 @@ fn go_on(run: &Run, made: &Claim, passed: usize) -> Vec<Event> {
 /// Asks the model that judges. Where that can't be paid, the run parks and keeps the claim.
 fn ask_judge(run: &Run, index: usize) -> Vec<Event> {
     let request = judge::request(run, index, run.next.model_call);
-    let reservation = spending::worst_case(run, &request);
     let started = Event::CheckStarted { index };
-    match spending::refusal(run, &reservation, request.max_output) {
-        None => {
-            let asked = Event::ModelCallStarted {
-                call: request.call,
-                attempt: request.attempt,
-                digest: context::digest(run, &request),
-                max_output: request.max_output,
-                purpose: request.purpose,
-            };
-            vec![started, Event::BudgetReserved { reservation }, asked]
-        }
-        Some(ParkReason::ContextExhausted) => {
+    match events::asked(run, &request) {
+        Ok(asked) => [started].into_iter().chain(asked).collect(),
+        Err(Refused { reason: ParkReason::ContextExhausted, worst: _ }) => {
             let detail = "what the judge must see does not fit the model".to_string();
             vec![started, Event::AcceptanceChecked { index, passed: false, detail }]
         }
-        Some(reason) => vec![Event::StatusChanged { status: Status::Parked(reason), by: None }],
+        Err(refused) => events::parked(refused.reason),
     }
 }
 

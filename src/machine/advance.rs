@@ -4,14 +4,12 @@
 use crate::domain::approval::By;
 use crate::domain::approval::Decision;
 use crate::domain::budget::Axis;
-use crate::domain::budget::Reservation;
 use crate::domain::command::Control;
 use crate::domain::command::Pause;
 use crate::domain::control;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::limits;
-use crate::domain::model::Purpose;
 use crate::domain::plan::PlanSource;
 use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
@@ -33,6 +31,10 @@ use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::acceptance;
 use crate::machine::compaction;
+use crate::machine::events;
+use crate::machine::events::Refused;
+use crate::machine::events::parked;
+use crate::machine::events::status;
 use crate::machine::steer;
 use crate::policy::claim;
 use crate::policy::context;
@@ -147,7 +149,7 @@ fn honour(run: &Run, control: Control) -> Honoured {
     match control {
         Control::Cancel(_) => {
             let closing = run.ordered_calls().filter(|call| !call.is_closed()).map(cancelled);
-            let ended = Event::StatusChanged { status: Status::Cancelled, by: None };
+            let ended = status(Status::Cancelled, None);
             Honoured::Do(closing.chain([ended]).collect())
         }
         // A claim whose checks have all passed outranks a pause: nothing would be left to pause.
@@ -197,10 +199,6 @@ pub(crate) fn unfinished(call: &ToolCall, unknown: &str, not_run: &str) -> Event
         | CallState::Closed(_) => (OutcomeKind::Cancelled, not_run),
     };
     Event::ToolCallFinished { call: call.id, outcome: ToolOutcome::not_run(kind, text) }
-}
-
-fn parked(reason: ParkReason) -> Vec<Event> {
-    vec![Event::StatusChanged { status: Status::Parked(reason), by: None }]
 }
 
 /// The judgement on every prepared call, as one group.
@@ -351,8 +349,8 @@ fn close(run: &Run) -> Vec<Event> {
 
 /// The end of the iteration, and what its verdict means for the run.
 fn closed(run: &Run, verdict: Verdict) -> Vec<Event> {
-    let status = status_after(&verdict).map(|status| Event::StatusChanged { status, by: None });
-    [Event::IterationClosed { n: run.iteration.n, verdict }].into_iter().chain(status).collect()
+    let next = status_after(&verdict).map(|next| status(next, None));
+    [Event::IterationClosed { n: run.iteration.n, verdict }].into_iter().chain(next).collect()
 }
 
 fn status_after(verdict: &Verdict) -> Option<Status> {
@@ -435,7 +433,7 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
         return match retry::after(run, trouble, now) {
             retry::Next::Retry(at) => vec![Event::RetryScheduled { at, why: trouble.message.clone() }],
             retry::Next::Park(reason) => parked(reason),
-            retry::Next::Fail(failure) => vec![Event::StatusChanged { status: Status::Failed(failure), by: None }],
+            retry::Next::Fail(failure) => vec![status(Status::Failed(failure), None)],
         };
     }
     if let Some(group) = compaction::step(run, now) {
@@ -444,26 +442,13 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
     let request = context::assemble(run);
     // A conversation out of order is a bug of the engine: it fails closed, and nothing is sent.
     if let Err(what) = request.entries.order().check_whole() {
-        return vec![Event::StatusChanged { status: Status::Failed(Failure::OutOfOrder(what)), by: None }];
+        return vec![status(Status::Failed(Failure::OutOfOrder(what)), None)];
     }
-    let reservation = spending::worst_case(run, &request);
-    if let Some(reason) = spending::refusal(run, &reservation, request.max_output) {
-        return cannot_ask(run, reason, &reservation);
-    }
-    let digest = context::digest(run, &request);
-    let started = Event::ModelCallStarted {
-        call: request.call,
-        attempt: request.attempt,
-        digest,
-        max_output: request.max_output,
-        purpose: Purpose::Turn,
-    };
-    vec![Event::BudgetReserved { reservation }, started]
+    events::asked(run, &request).unwrap_or_else(|refused| cannot_ask(run, refused))
 }
 
-/// The request of the open iteration can't be made. At a limit the work is wrapped up, where that is possible. `worst`
-/// is what it would have cost.
-fn cannot_ask(run: &Run, reason: ParkReason, worst: &Reservation) -> Vec<Event> {
+/// The request of the open iteration can't be made. At a limit the work is wrapped up, where that is possible.
+fn cannot_ask(run: &Run, Refused { reason, worst }: Refused) -> Vec<Event> {
     if run.iteration.phase == Phase::WrapUp {
         return closed(run, ending::wrapped_up(run));
     }
@@ -472,7 +457,7 @@ fn cannot_ask(run: &Run, reason: ParkReason, worst: &Reservation) -> Vec<Event> 
         && untouched
         && wrapping::is_possible(run, axis)
     {
-        let others = spending::exhausted(run, worst).into_iter().filter(|other| *other != axis);
+        let others = spending::exhausted(run, &worst).into_iter().filter(|other| *other != axis);
         let fired = [axis].into_iter().chain(others).map(Fired::Budget).collect();
         return closed(run, Verdict { action: Course::WrapUp(axis), fired });
     }

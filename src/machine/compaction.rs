@@ -2,45 +2,30 @@
 
 use crate::domain::context::Author;
 use crate::domain::event::Event;
-use crate::domain::model::Purpose;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
-use crate::domain::status::Status;
 use crate::domain::time::Now;
+use crate::machine::events;
 use crate::policy::compaction;
 use crate::policy::compaction::Step;
-use crate::policy::context;
-use crate::policy::spending;
 
 /// The next group, if room must be made first.
 pub fn step(run: &Run, now: Now) -> Option<Vec<Event>> {
-    let park = |reason| vec![Event::StatusChanged { status: Status::Parked(reason), by: None }];
     Some(match compaction::step(run)? {
         Step::Prune(refs) => vec![Event::ContextPruned { refs }],
         Step::Ask(from, to) => ask(run).unwrap_or_else(|reason| {
-            if reason == ParkReason::ContextExhausted { vec![listed(run, from, to)] } else { park(reason) }
+            if reason == ParkReason::ContextExhausted { vec![listed(run, from, to)] } else { events::parked(reason) }
         }),
         Step::List(from, to) => vec![listed(run, from, to)],
         Step::Again => vec![Event::RetryScheduled { at: now.at, why: "older results are left out now".to_string() }],
-        Step::Park => park(ParkReason::ContextExhausted),
+        Step::Park => events::parked(ParkReason::ContextExhausted),
     })
 }
 
-/// Reserves the worst case of a summary and asks for it. The error is why that can't be.
+/// Asks for a summary. The error is why that can't be.
 fn ask(run: &Run) -> Result<Vec<Event>, ParkReason> {
     let request = compaction::request(run).ok_or(ParkReason::ContextExhausted)?;
-    let reservation = spending::worst_case(run, &request);
-    if let Some(reason) = spending::refusal(run, &reservation, request.max_output) {
-        return Err(reason);
-    }
-    let started = Event::ModelCallStarted {
-        call: request.call,
-        attempt: request.attempt,
-        digest: context::digest(run, &request),
-        max_output: request.max_output,
-        purpose: Purpose::Summary,
-    };
-    Ok(vec![Event::BudgetReserved { reservation }, started])
+    events::asked(run, &request).map_err(|refused| refused.reason)
 }
 
 fn listed(run: &Run, from: u32, to: u32) -> Event {

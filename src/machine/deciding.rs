@@ -12,6 +12,7 @@ use crate::domain::status::Status;
 use crate::domain::tool::CallState;
 use crate::domain::tool::Digest;
 use crate::domain::tool::ToolCall;
+use crate::machine::events::status;
 use crate::machine::respond;
 use crate::machine::respond::Empty;
 use crate::policy::editing;
@@ -108,7 +109,7 @@ fn and_go_on(run: &Run, mut group: Vec<Event>, client: &ClientId) -> Vec<Event> 
     // The head may have been decided before, under an owner that only recorded.
     let holds_up = run.head().is_some_and(|head| run.waits(head).is_some() && !is_decided(head));
     if run.status == Status::Parked(ParkReason::Approval) && run.is_driven() && !holds_up {
-        group.push(respond::status(Status::Running, Some(client)));
+        group.push(status(Status::Running, Some(client)));
     }
     group
 }

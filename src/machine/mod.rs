@@ -9,6 +9,7 @@ pub mod advance;
 pub mod compaction;
 pub mod deciding;
 pub mod effect;
+mod events;
 pub mod lineage;
 pub mod outcome;
 pub mod respond;

@@ -33,6 +33,7 @@ use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::ToolOutcome;
 use crate::machine::Input;
 use crate::machine::deciding;
+use crate::machine::events::status;
 use crate::machine::fold_in;
 use crate::machine::outcome;
 use crate::machine::steer;
@@ -104,10 +105,6 @@ fn interrupted(run: &Run, lacks: &[Lack], now: Now) -> Vec<Event> {
 /// Whether the loop itself is what stands against going on.
 fn broke_down(lacks: &[Lack]) -> bool {
     lacks.iter().any(|lack| lack.reason == ParkReason::EnginePanic)
-}
-
-pub(crate) fn status(status: Status, by: Option<&ClientId>) -> Event {
-    Event::StatusChanged { status, by: by.cloned() }
 }
 
 /// A time was reached: a run that waited for its provider goes on.

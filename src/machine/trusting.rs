@@ -9,7 +9,7 @@ use crate::domain::status::Status;
 use crate::domain::tool::CallState;
 use crate::domain::tool::ToolCall;
 use crate::domain::trust::Trust;
-use crate::machine::respond;
+use crate::machine::events::status;
 use crate::policy::permission;
 use crate::policy::permission::Judgement;
 
@@ -29,7 +29,7 @@ pub fn set(run: &Run, trust: Trust, client: &ClientId) -> Vec<Event> {
         group.iter().any(|event| matches!(event, Event::ApprovalInvalidated { call, .. } if *call == head.id))
     });
     if parked && is_head_void {
-        group.push(respond::status(Status::Running, Some(client)));
+        group.push(status(Status::Running, Some(client)));
     }
     group
 }

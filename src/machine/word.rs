@@ -8,17 +8,14 @@ use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::machine::advance;
+use crate::machine::events::status;
 use crate::machine::respond::Empty;
 use crate::machine::respond::said;
-
-fn status(status: Status, client: &ClientId) -> Event {
-    Event::StatusChanged { status, by: Some(client.clone()) }
-}
 
 /// Goes on with a stalled run, with all its replans again (docs/ENGINE.md §7.5).
 pub(crate) fn grant(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal> {
     if let Status::Parked(ParkReason::Stalled(_)) = &run.status {
-        return Ok(vec![Event::ReplansGranted { by: client.clone() }, status(Status::Running, client)]);
+        return Ok(vec![Event::ReplansGranted { by: client.clone() }, status(Status::Running, Some(client))]);
     }
     Err(Refusal::NotStalled(run.status.clone()))
 }
@@ -29,7 +26,7 @@ pub(crate) fn confirm(run: &Run, confirmed: bool, text: &str, client: &ClientId)
     let text = said(text, Empty::Fits)?;
     let mut group = vec![Event::ConfirmationGiven { index, confirmed, text, by: client.clone() }];
     if run.status == Status::Parked(ParkReason::Confirm) && run.is_driven() {
-        group.push(status(Status::Running, client));
+        group.push(status(Status::Running, Some(client)));
     }
     Ok(group)
 }
@@ -43,5 +40,5 @@ pub(crate) fn end(run: &Run, ended: Status, client: &ClientId) -> Result<Vec<Eve
     let closing = open.map(|call| {
         advance::unfinished(call, "outcome unknown; the operator ended the run", "not run: the operator ended the run")
     });
-    Ok(closing.chain([status(ended, client)]).collect())
+    Ok(closing.chain([status(ended, Some(client))]).collect())
 }
