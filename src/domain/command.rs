@@ -457,7 +457,10 @@ impl fmt::Display for Refusal {
             Refusal::BadCorrection(why) => write!(out, "{why}; nothing was corrected"),
             Refusal::Stale => write!(out, "that is not under way any more"),
             Refusal::Storage(why) => {
-                write!(out, "the journal could not be written ({why}); nothing was done; free space and resume")
+                write!(
+                    out,
+                    "the journal could not be written ({why}); nothing was done; see to that (free space, where there is none), then resume"
+                )
             }
             Refusal::Stopped(why) => {
                 write!(out, "the engine of this run has stopped ({why}); nothing was done; open the run again")

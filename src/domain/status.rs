@@ -260,7 +260,7 @@ impl ParkReason {
             }
             ParkReason::Unexplained => "see what it said, then resume to try again",
             ParkReason::NotReady => "see to what is missing, then resume",
-            ParkReason::Storage => "free space on the disk, then resume",
+            ParkReason::Storage => "see to what the disk says (free space, where there is none), then resume",
             ParkReason::Interrupted | ParkReason::Paused | ParkReason::Shutdown => "resume",
             ParkReason::EnginePanic => "look at the log file, then resume",
         }

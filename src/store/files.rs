@@ -71,8 +71,8 @@ fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
 }
 
 fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    file.persist(path).map(|_| ()).map_err(|error| named(error.error))
 }
 
 /// Removes what killed processes left in a directory: entries of these names that have not changed for

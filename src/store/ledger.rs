@@ -234,9 +234,16 @@ impl Locked<'_> {
     /// Reads the ledger, and finds what is wrong with it.
     fn read(&mut self) -> io::Result<()> {
         let known = self.known_length()?;
-        let bytes = match files::read(&self.ledger.dir.join(LEDGER), limits::LEDGER_MAX_BYTES) {
+        let path = self.ledger.dir.join(LEDGER);
+        let bytes = match files::read(&path, limits::LEDGER_MAX_BYTES) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            bytes => Some(bytes?),
+            // So many lines are never written in a day; what is true among them the journals say.
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                self.flaw = Some("is longer than it can be");
+                return Ok(());
+            }
+            Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
+            Ok(bytes) => Some(bytes),
         };
         let mut bad = None;
         let all = bytes.as_deref().unwrap_or_default();

@@ -96,7 +96,9 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The disk is full, or the file system refuses.
-    #[error("{doing} failed: {why}; nothing was recorded; free space or mend the disk, then try again")]
+    #[error(
+        "{doing} failed: {why}; nothing was recorded; see to that (free space, where there is none), then try again"
+    )]
     Disk {
         /// What was tried.
         doing: String,

@@ -80,7 +80,7 @@ async fn s_64_what_can_not_be_written_is_not_done_and_goes_on_later() {
     assert_eq!(stage.executions(), 0, "an allowance that is not durable runs nothing");
     assert_eq!(stage.run().await, run, "on disk it is as it was");
     let said = stage.driven.handle.halted().unwrap();
-    assert!(said.contains("nothing was recorded; free space"), "{said}");
+    assert!(said.contains("nothing was recorded; see to that"), "{said}");
     assert_eq!(stage.submit(Command::Resume).await, Err(Refusal::Stopped(said)));
     // There is room again, and another process takes the run: the decision is given once more, and holds.
     let journal = MemoryJournal::new(&stage.records().await).unwrap();

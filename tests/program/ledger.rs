@@ -126,7 +126,7 @@ fn whatever_becomes_of_the_ledger_every_charge_counts_once() {
     let unknown = format!("{{\"at\":{},\"run\":\"{own}\",\"call\":1,\"attempt\":1,\"guessed\":7}}", NOW.0);
     let unreadable = "has lines that can't be read";
     let digits = whole.replacen("\"charged\":", "\"charged\":9", 1);
-    let cases: [(&str, Vec<u8>, &str); 8] = [
+    let cases: [(&str, Vec<u8>, &str); 9] = [
         ("other digits in a line", digits.into_bytes(), "has lines that are not what was written"),
         ("empty", Vec::new(), "is shorter than it was"),
         ("cut between lines", format!("{half}\n").into_bytes(), "is shorter than it was"),
@@ -134,6 +134,7 @@ fn whatever_becomes_of_the_ledger_every_charge_counts_once() {
         ("one line torn, others after it", format!("{}\n{rest}\n", &half[..half.len() - 9]).into_bytes(), unreadable),
         ("a line of a kind that nobody knows", format!("{half}\n{unknown}\n{rest}\n").into_bytes(), unreadable),
         ("bytes that are no text", [half.as_bytes(), b"\n\xff\0\n", rest.as_bytes(), b"\n"].concat(), unreadable),
+        ("longer than it can be", vec![b'\n'; 64 * 1024 * 1024 + 1], "is longer than it can be"),
         ("nothing but zeroes", vec![0; whole.len()], "is shorter than it was"),
     ];
     for (what, bytes, flaw) in cases {

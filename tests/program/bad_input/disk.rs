@@ -90,7 +90,10 @@ fn full_between_two_commands() {
     let (call, digest) = (&shown["waiting"][0]["call"], &shown["waiting"][0]["digest"]);
     disk.fill(0);
     let told = stage.ask(&["approve", &id, call.as_str().unwrap(), digest.as_str().unwrap()]);
-    let full = ["MiB are free on the disk", "nothing was recorded; free space or mend the disk, then try again"];
+    let full = [
+        "MiB are free on the disk",
+        "nothing was recorded; see to that (free space, where there is none), then try again",
+    ];
     told.check(14, &full);
     stage.ask(&["resume", &id, "--plain"]).check(14, &full);
     stage.ask(&["runs"]).check(0, &["waiting for approval"]);
@@ -168,7 +171,13 @@ fn a_disk_that_can_only_be_read() {
         &["cancel", &id],
     ] {
         let told = stage.ask(words);
-        told.check(14, &["Read-only file system", "nothing was recorded; free space or mend the disk, then try again"]);
+        told.check(
+            14,
+            &[
+                "Read-only file system",
+                "nothing was recorded; see to that (free space, where there is none), then try again",
+            ],
+        );
     }
     let words = ["run", "g", "--plain", "--model", &model, "--workspace", elsewhere.path().to_str().unwrap()];
     stage.ask(&words).check(14, &["creating run", "Read-only file system", "nothing was recorded"]);
@@ -220,7 +229,7 @@ fn a_full_disk_is_made_room_on() {
     let out = elsewhere.path().join("out.jsonl").display().to_string();
     stage.ask(&["export", &both[0], "--out", &out]).check(0, &[]);
     for words in [&["import", &out, "--as-new"][..], &["fork", &both[0], "--goal", "and now"]] {
-        stage.ask(words).check(14, &["creating run", "nothing was recorded; free space"]);
+        stage.ask(words).check(14, &["creating run", "nothing was recorded; see to that (free space"]);
     }
     let count = fs::read_dir(stage.path("state/tiller/runs")).unwrap().count();
     assert_eq!(count, 3, "a run that was not made was left");

@@ -262,3 +262,36 @@ fn two_processes_that_resume_the_same_run() {
     assert_eq!(fs::read_to_string(stage.path("work/traces.txt")).unwrap(), "once\n");
     assert_eq!(stage.show()["summary"]["status"]["completed"], "accepted_unverified");
 }
+
+/// A folder or a pipe in the place of a file that lies beside the journals hangs nothing, and is told by its name where
+/// it stands in the way. What is replaced by rename takes the place of a pipe, not that of a folder.
+#[test]
+fn what_is_no_file_is_told_or_passed_over() {
+    let waits = (0, "waiting for approval");
+    let no_file = (13, "ledger.jsonl: it is not a file; nothing was recorded; see to that");
+    let lost = (20, "its anchor is missing or can't be read");
+    for (name, command, folder, pipe) in [
+        ("ledger.jsonl", "doctor", no_file, no_file),
+        ("owner.json", "cancel", (14, "owner.json: Is a directory; nothing was recorded"), (0, "is cancelled")),
+        ("anchor", "show", lost, lost),
+        ("summary.json", "show", waits, waits),
+        ("summary.json", "runs", waits, waits),
+        ("sinks.json", "show", waits, waits),
+        ("draft.json", "show", waits, waits),
+    ] {
+        for (is_folder, (status, said)) in [(true, folder), (false, pipe)] {
+            let stage = Stage::new();
+            stage.run(&shell("true")).check(10, &[]);
+            let id = stage.ids()[0].clone();
+            let dir = if name == "ledger.jsonl" { stage.path("state/tiller") } else { stage.run_dir(&id) };
+            let path = dir.join(name);
+            let _ = fs::remove_file(&path);
+            match is_folder {
+                true => fs::create_dir(&path).unwrap(),
+                false => nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap(),
+            }
+            let run = Some(id.as_str()).filter(|_| !["doctor", "runs"].contains(&command));
+            stage.ask(&[command].into_iter().chain(run).collect::<Vec<_>>()).check(status, &[said]);
+        }
+    }
+}
