@@ -35,17 +35,7 @@ use crate::tui::theme::Palette;
 
 /// Opens the list of runs, and whatever is chosen there. Gives the exit status.
 pub async fn browse(ground: &Ground, options: &Options) -> anyhow::Result<u8> {
-    Rooms {
-        ground,
-        options: options.clone(),
-        draft: String::new(),
-        notice: None,
-        doubt: None,
-        said: None,
-        focus: Focus::default(),
-    }
-    .walk(None)
-    .await
+    Rooms::new(ground, options.clone()).walk(None).await
 }
 
 /// Shows one run on the screen, and whatever is chosen after it. `first` is asked of the run at once.
@@ -54,17 +44,7 @@ pub async fn watch(ground: &Ground, seat: Seat, first: Option<Command>) -> anyho
         // A refusal is no error here: the screen shows what the run waits for.
         let _ = seat.client().submit(command).await;
     }
-    Rooms {
-        ground,
-        options: Options::default(),
-        draft: String::new(),
-        notice: None,
-        doubt: None,
-        said: None,
-        focus: Focus::default(),
-    }
-    .walk(Some(seat))
-    .await
+    Rooms::new(ground, Options::default()).walk(Some(seat)).await
 }
 
 struct Rooms<'a> {
@@ -92,7 +72,11 @@ enum Next {
     Leave,
 }
 
-impl Rooms<'_> {
+impl<'a> Rooms<'a> {
+    fn new(ground: &'a Ground, options: Options) -> Rooms<'a> {
+        Rooms { ground, options, draft: String::new(), notice: None, doubt: None, said: None, focus: Focus::default() }
+    }
+
     async fn walk(mut self, mut seat: Option<Seat>) -> anyhow::Result<u8> {
         loop {
             if let Some(shown) = &seat {
