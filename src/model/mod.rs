@@ -23,6 +23,8 @@ pub mod openai;
 pub mod prices;
 pub mod repetition;
 pub mod replay;
+#[cfg(test)]
+mod sample;
 pub mod script;
 pub mod scripted;
 pub mod sse;

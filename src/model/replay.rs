@@ -157,10 +157,10 @@ mod tests {
     use crate::domain::id::InterjectionId;
     use crate::domain::id::ModelCallId;
     use crate::domain::id::Seq;
-    use crate::domain::model::Purpose;
     use crate::domain::time::Span;
-    use crate::domain::time::Timestamp;
     use crate::domain::tool::ProblemKind;
+    use crate::model::sample::entry;
+    use crate::model::sample::request;
 
     const STEPS: &str = r#"
         [[step]]
@@ -215,10 +215,6 @@ mod tests {
         Script::load(file.path()).unwrap()
     }
 
-    fn entry(message: Message) -> Arc<Entry> {
-        Arc::new(Entry { iteration: 1, at: Timestamp(0), seq: Seq(0), message })
-    }
-
     fn reply(phase: Phase) -> Arc<Entry> {
         let tools = ["shell", "read_file", "ask_operator"];
         let uses = (1..).zip(tools).map(|(number, tool)| ToolUse {
@@ -242,23 +238,6 @@ mod tests {
 
     fn engine(text: &str) -> Arc<Entry> {
         entry(Message::Engine { text: text.to_string() })
-    }
-
-    fn request(entries: Vec<Arc<Entry>>) -> ModelRequest {
-        ModelRequest {
-            call: ModelCallId(7),
-            attempt: 1,
-            iteration: 1,
-            phase: Phase::Pursue,
-            purpose: Purpose::Turn,
-            system: "be good".to_string(),
-            talk: entries.iter().cloned().collect(),
-            entries: entries.into_iter().collect(),
-            closing: String::new(),
-            offer: Arc::default(),
-            max_output: 100,
-            temperature_percent: None,
-        }
     }
 
     fn due_name(request: &ModelRequest) -> String {

@@ -223,44 +223,24 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use std::io::Write;
-    use std::sync::Arc;
 
     use tokio::time::Instant;
 
     use super::*;
     use crate::domain::id::ModelCallId;
-    use crate::domain::id::Seq;
     use crate::domain::limits::REPLY_MAX_BYTES;
-    use crate::domain::message::Entry;
     use crate::domain::message::Message;
     use crate::domain::model::AskedCall;
     use crate::domain::model::DeltaSource;
-    use crate::domain::model::Purpose;
     use crate::domain::status::Phase;
     use crate::domain::time::Span;
-    use crate::domain::time::Timestamp;
+    use crate::model::sample::entry;
+    use crate::model::sample::request;
 
     fn load(text: &str) -> Scripted {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
         Scripted::load(file.path()).unwrap()
-    }
-
-    fn request(entries: Vec<Arc<Entry>>) -> ModelRequest {
-        ModelRequest {
-            call: ModelCallId(7),
-            attempt: 1,
-            iteration: 1,
-            phase: Phase::Pursue,
-            purpose: Purpose::Turn,
-            system: "be good".to_string(),
-            talk: entries.iter().cloned().collect(),
-            entries: entries.into_iter().collect(),
-            closing: String::new(),
-            offer: Arc::default(),
-            max_output: 100,
-            temperature_percent: None,
-        }
     }
 
     async fn play(text: &str, attempt: u32) -> (Result<ModelReply, ModelFailure>, Vec<Delta>) {
@@ -351,7 +331,7 @@ mod tests {
     async fn after_the_last_step_it_says_so() {
         let first =
             Message::Assistant { call: ModelCallId(1), phase: Phase::Pursue, text: String::new(), uses: Vec::new() };
-        let request = request(vec![Arc::new(Entry { iteration: 1, at: Timestamp(0), seq: Seq(0), message: first })]);
+        let request = request(vec![entry(first)]);
         let model = load("[[step]]\nname = \"a\"");
         let reply = model.call(request, broadcast::channel(8).0, CancellationToken::new()).await.unwrap();
         assert_eq!((reply.text.as_str(), reply.stop), (THE_END, StopReason::End));

@@ -172,31 +172,16 @@ mod tests {
     use crate::domain::id::InterjectionId;
     use crate::domain::id::ModelCallId;
     use crate::domain::id::Seq;
-    use crate::domain::message::Transcript;
     use crate::domain::model::Offer;
-    use crate::domain::model::Purpose;
     use crate::domain::status::Phase;
     use crate::domain::time::Span;
-    use crate::domain::time::Timestamp;
     use crate::domain::tool::EffectClass;
     use crate::domain::tool::Noise;
+    use crate::model::sample;
 
     fn request(messages: Vec<Message>) -> ModelRequest {
-        let entry = |message| Arc::new(Entry { iteration: 1, at: Timestamp(0), seq: Seq(0), message });
-        ModelRequest {
-            call: ModelCallId(1),
-            attempt: 1,
-            iteration: 1,
-            phase: Phase::Pursue,
-            purpose: Purpose::Turn,
-            system: "be good".to_string(),
-            talk: Transcript::default(),
-            entries: messages.into_iter().map(entry).collect(),
-            closing: "the plan".to_string(),
-            offer: Arc::default(),
-            max_output: 100,
-            temperature_percent: None,
-        }
+        let entries = messages.into_iter().map(sample::entry).collect();
+        ModelRequest { closing: "the plan".to_string(), ..sample::request(entries) }
     }
 
     fn reply(text: &str, calls: &[(u32, &str)]) -> Message {
