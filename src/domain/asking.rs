@@ -84,7 +84,8 @@ impl Run {
 
     pub(crate) fn wait_for_retry(&mut self, at: Timestamp) {
         self.retry_at = Some(at);
-        if self.trouble.as_ref().is_some_and(|trouble| trouble.class.excess().is_some()) {
+        // Where room was made, this is the answer to it, whatever became of other calls since it was demanded.
+        if self.context.demand.is_some_and(|demand| demand.pruned) {
             self.context.answer_demand(self.iteration.n);
         }
     }

@@ -105,6 +105,16 @@ impl App {
     }
 
     fn act(&mut self, action: Action) -> Vec<Out> {
+        let open = self.popups.len();
+        let out = self.do_action(action);
+        if self.popups.len() > open {
+            // It was about something else, and a dialog says under its field what is wrong with what it was sent.
+            self.notice = None;
+        }
+        out
+    }
+
+    fn do_action(&mut self, action: Action) -> Vec<Out> {
         match action {
             Action::NextPane => self.focus_by(1),
             Action::PreviousPane => self.focus_by(PANES.len() - 1),

@@ -105,6 +105,10 @@ fn a_key_counts_after_half_a_second_of_rest() {
     show.letters("y");
     assert_eq!(commands(&show), []);
     assert!(show.frame().contains("came too early"));
+    let mut asked = focused(with_diff().0);
+    asked.ms = 100;
+    asked.letters("yT");
+    assert!(!asked.frame().contains("came too early"), "it is about another key than those of the dialog");
     show.frame_at(600);
     show.ms = 700;
     show.letters("y");

@@ -115,6 +115,13 @@ fn short_lives_survive_a_crash_at_every_boundary() {
     assert!(boundaries > 500, "only {boundaries} boundaries: the lives are too short to prove anything");
 }
 
+/// Lives that failed once, each by a fault of its own.
+#[test]
+fn lives_that_failed_once_end_well() {
+    // Room was demanded, and the run failed of something else before it was made: after a retry it was made for ever.
+    play(1_350, Length::Short, Crash::At(56), Sabotage::None).unwrap();
+}
+
 /// What happens in some of the lives. Going back, branching off and correcting a charge is for the golden journals.
 const SOMEWHERE: [&str; 44] = [
     "run_created",
