@@ -83,9 +83,11 @@ impl Run {
     }
 
     pub(crate) fn wait_for_retry(&mut self, at: Timestamp) {
+        let is_other = self.trouble.as_ref().is_some_and(|trouble| trouble.class.excess().is_none());
+        let waits_for_provider = self.iteration.failures > 0 && is_other && self.retry_at.is_none();
         self.retry_at = Some(at);
-        // Where room was made, this is the answer to it, whatever became of other calls since it was demanded.
-        if self.context.demand.is_some_and(|demand| demand.pruned) {
+        // Else room was made, whatever became of other calls since it was demanded: this is the answer to that.
+        if !waits_for_provider {
             self.context.answer_demand(self.iteration.n);
         }
     }
