@@ -13,7 +13,7 @@ use crate::domain::text::excerpt;
 use crate::domain::tool::ToolCall;
 use crate::machine::advance;
 use crate::machine::events;
-use crate::machine::events::Refused;
+use crate::machine::events::Unasked;
 use crate::policy::claim;
 use crate::policy::judge;
 use crate::policy::progress;
@@ -94,7 +94,7 @@ fn ask_judge(run: &Run, index: usize) -> Vec<Event> {
     let started = Event::CheckStarted { index };
     match events::asked(run, &request) {
         Ok(asked) => [started].into_iter().chain(asked).collect(),
-        Err(Refused { reason: ParkReason::ContextExhausted, worst: _ }) => {
+        Err(Unasked { reason: ParkReason::ContextExhausted, worst: _ }) => {
             let detail = "what the judge must see does not fit the model".to_string();
             vec![started, Event::AcceptanceChecked { index, passed: false, detail }]
         }

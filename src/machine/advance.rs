@@ -32,7 +32,7 @@ use crate::domain::tool::ToolOutcome;
 use crate::machine::acceptance;
 use crate::machine::compaction;
 use crate::machine::events;
-use crate::machine::events::Refused;
+use crate::machine::events::Unasked;
 use crate::machine::events::parked;
 use crate::machine::events::status;
 use crate::machine::steer;
@@ -448,7 +448,7 @@ fn ask_model(run: &Run, now: Now) -> Vec<Event> {
 }
 
 /// The request of the open iteration can't be made. At a limit the work is wrapped up, where that is possible.
-fn cannot_ask(run: &Run, Refused { reason, worst }: Refused) -> Vec<Event> {
+fn cannot_ask(run: &Run, Unasked { reason, worst }: Unasked) -> Vec<Event> {
     if run.iteration.phase == Phase::WrapUp {
         return closed(run, ending::wrapped_up(run));
     }

@@ -20,8 +20,8 @@ pub(crate) fn parked(reason: ParkReason) -> Vec<Event> {
     vec![status(Status::Parked(reason), None)]
 }
 
-/// A request that can't be paid, or does not fit.
-pub(crate) struct Refused {
+/// A request that is not sent: it can't be paid, or does not fit.
+pub(crate) struct Unasked {
     /// What the run waits for then.
     pub(crate) reason: ParkReason,
     /// What the request would have cost at worst.
@@ -29,10 +29,10 @@ pub(crate) struct Refused {
 }
 
 /// Reserves the worst case of a request, and asks the model (docs/ENGINE.md §8.2).
-pub(crate) fn asked(run: &Run, request: &ModelRequest) -> Result<Vec<Event>, Refused> {
+pub(crate) fn asked(run: &Run, request: &ModelRequest) -> Result<Vec<Event>, Unasked> {
     let reservation = spending::worst_case(run, request);
     if let Some(reason) = spending::refusal(run, &reservation, request.max_output) {
-        return Err(Refused { reason, worst: reservation });
+        return Err(Unasked { reason, worst: reservation });
     }
     let started = Event::ModelCallStarted {
         call: request.call,
