@@ -9,6 +9,7 @@ mod store {
     mod contract;
     mod crash;
     mod damage;
+    mod database;
     mod records;
     mod repair;
     mod small;

@@ -7,6 +7,7 @@ use crate::homes::home;
 use crate::homes::owner;
 use crate::homes::run_id;
 use crate::store::beginning::created;
+use crate::store::database::database;
 use crate::store::records::noise;
 use crate::store::records::said;
 use crate::store::small::parked;
@@ -93,7 +94,7 @@ async fn a_journal_in_memory_fails_when_told() {
 
 /// Values of every tree, and files that sled keeps for large pages.
 fn longest_value(store: &Path) -> (usize, usize) {
-    let db = sled::open(store).unwrap();
+    let db = database(store);
     let longest = |tree: &str| db.open_tree(tree).unwrap().iter().values().map(|value| value.unwrap().len()).max();
     let longest = ["meta", "journal", "blob"].into_iter().filter_map(longest).max().unwrap();
     (longest, std::fs::read_dir(store.join("blobs")).unwrap().count())
@@ -152,7 +153,7 @@ async fn many_records_in_one_batch_come_back() {
 
 /// What stands in the journal tree of a closed run: keys, lines of their values, and `+` where the batch goes on.
 fn values(home: &Home) -> Vec<(u64, usize, bool)> {
-    let db = sled::open(home.run_dir(&run_id(1)).join("store")).unwrap();
+    let db = database(&home.run_dir(&run_id(1)).join("store"));
     let tell = |(key, value): (sled::IVec, sled::IVec)| {
         let text = std::str::from_utf8(&value).unwrap();
         (u64::from_be_bytes(key.as_ref().try_into().unwrap()), text.lines().count(), text.ends_with('\n'))
@@ -203,7 +204,7 @@ async fn a_batch_that_was_cut_short_is_taken_back_unless_it_was_acknowledged() {
     journal.close().await;
     let after = std::fs::read(&anchor).unwrap();
     let cut = |from: u64| {
-        let db = sled::open(home.run_dir(&run_id(1)).join("store")).unwrap();
+        let db = database(&home.run_dir(&run_id(1)).join("store"));
         db.open_tree("journal").unwrap().remove(from.to_be_bytes()).unwrap().unwrap();
     };
     cut(17);
@@ -271,7 +272,7 @@ async fn a_store_of_the_first_format_is_read_and_written_on() {
     expected.extend([said(9, &noise(9, 9_000)), said(10, "short"), said(11, &noise(11, 5_000))]);
     expected.extend([said(12, "short"), parked(13)]);
     let format = || {
-        let db = sled::open(run_dir.join("store")).unwrap();
+        let db = database(&run_dir.join("store"));
         db.open_tree("meta").unwrap().get("format").unwrap().unwrap().to_vec()
     };
     let survey = home.survey(&run_id(1)).unwrap();
@@ -451,7 +452,7 @@ async fn a_newer_format_is_not_opened() {
     let dir = tempfile::tempdir().unwrap();
     let home = home(dir.path());
     home.create(&run_id(1), &[created("the goal")]).await.unwrap().close().await;
-    let db = sled::open(home.run_dir(&run_id(1)).join("store")).unwrap();
+    let db = database(&home.run_dir(&run_id(1)).join("store"));
     db.open_tree("meta").unwrap().insert("format", "3").unwrap();
     drop(db);
     let error = home.open(&run_id(1)).await.unwrap_err();

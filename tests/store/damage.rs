@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::homes::home;
 use crate::homes::run_id;
+use crate::store::database::database;
 use crate::store::records::noise;
 use crate::store::records::said;
 use crate::store::small::small_run;
@@ -318,7 +319,7 @@ async fn a_half_made_snapshot_is_swept_away() {
 async fn a_journal_that_ends_before_its_anchor_says_so() {
     let sound = Sound::new().await;
     let (_dir, home) = sound.spoiled(|dir| {
-        let db = sled::open(dir.join("store")).unwrap();
+        let db = database(&dir.join("store"));
         let journal = db.open_tree("journal").unwrap();
         journal.remove(COUNT.to_be_bytes()).unwrap();
     });
@@ -332,7 +333,7 @@ async fn a_journal_that_ends_before_its_anchor_says_so() {
 /// Changes one stored value through sled, and gives what opening says.
 async fn check_edit(sound: &Sound, tree: &str, key: &[u8], change: impl Fn(Vec<u8>) -> Option<Vec<u8>>) -> String {
     let (_dir, home) = sound.spoiled(|dir| {
-        let db = sled::open(dir.join("store")).unwrap();
+        let db = database(&dir.join("store"));
         let tree = db.open_tree(tree).unwrap();
         let (key, value) = tree.scan_prefix(key).next().unwrap().unwrap();
         match change(value.to_vec()) {
@@ -387,7 +388,7 @@ async fn an_edited_record_breaks_the_chain() {
 async fn an_edited_anchored_record_differs_from_its_anchor() {
     let sound = Sound::new().await;
     let (_dir, home) = sound.spoiled(|dir| {
-        let db = sled::open(dir.join("store")).unwrap();
+        let db = database(&dir.join("store"));
         let journal = db.open_tree("journal").unwrap();
         let value = journal.get(COUNT.to_be_bytes()).unwrap().unwrap().to_vec();
         let value = swap("\"by\":\"test\"", "\"by\":\"hand\"")(value).unwrap();

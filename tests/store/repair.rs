@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use crate::homes::home;
 use crate::store::damage::quiet;
+use crate::store::database::database;
 use crate::store::records::noise;
 use crate::store::records::said;
 use tiller::domain::id::RunId;
@@ -73,7 +74,7 @@ impl Scene {
 
     /// What is wrong after a change of the journal tree through sled.
     fn flaws(&self, change: impl FnOnce(&sled::Tree)) -> Vec<String> {
-        let db = sled::open(self.dir().join("store")).unwrap();
+        let db = database(&self.dir().join("store"));
         change(&db.open_tree("journal").unwrap());
         db.flush().unwrap();
         drop(db);
