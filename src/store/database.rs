@@ -32,6 +32,7 @@ use crate::domain::text::one_line;
 use crate::domain::time::Timestamp;
 use crate::store::Newer;
 use crate::store::ahead;
+use crate::store::before;
 use crate::store::cadence::Cadence;
 use crate::store::codec;
 use crate::store::codec::Encoded;
@@ -121,8 +122,11 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// Opens or makes sled's files.
+    /// Opens or makes sled's files. Errors with `Damaged` when something else stands between them.
     pub(crate) fn open(dir: &Path) -> Result<Database, Fault> {
+        if let Some(why) = before::stranger(dir)? {
+            return Err(Fault::Damaged(why));
+        }
         guarded(|| {
             let db = sled::Config::new()
                 .path(dir)

@@ -118,6 +118,19 @@ impl Home {
         mended.map_err(|fault| explain(&site, fault, &format!("mending run {id}")))
     }
 
+    /// What `repair` would put in the store's place out of what is kept beside it; nothing when it would not. `found` is a
+    /// survey of the run. Errors as `survey`. Blocks.
+    pub fn outlook(&self, id: &RunId, found: &Survey) -> Result<Option<Survey>, StoreError> {
+        if !found.is_elsewhere {
+            return Ok(None);
+        }
+        let site = self.known_site(id)?;
+        let scratch = self.runs.parent().unwrap_or(&self.runs);
+        let searched = on_store_thread(|| repair::outlook(&site, scratch, found.clone()));
+        let searched = searched.ok_or_else(|| StoreError::Closed(id.clone()))?;
+        searched.map_err(|fault| explain(&site, fault, &format!("looking at run {id}")))
+    }
+
     /// Makes a run of a journal that was read from lines. Errors with `Taken` when there is one of this name. Blocks.
     pub fn import(&self, id: &RunId, carried: &Carried) -> Result<Run, StoreError> {
         let site = self.site(id);
@@ -336,6 +349,9 @@ impl Home {
             Err(error) => return damaged(format!("the file of its database can't be opened ({error})")),
         };
         let held_by = held.then(|| owner::pid(&dir));
+        if !held && let Some(why) = look::sign(&self.site(id)) {
+            return damaged(why);
+        }
         // Where damage was found once, a summary may be older than that: whether the run opens is looked at anew.
         let summary = self.read_summary(id).filter(|_| held || !dir.join(before::KEPT).exists());
         match (summary, held) {
