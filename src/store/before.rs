@@ -139,13 +139,14 @@ pub(crate) fn has_database(store_dir: &Path) -> bool {
     store_dir.join("db").symlink_metadata().is_ok_and(|file| file.is_file())
 }
 
-/// Copies the files of a store into a new directory below `into`, which is deleted when it is dropped.
+/// Copies the files of a store into a new directory below `into`, which is deleted when it is dropped. What is no file, and
+/// what stands in the place of sled's folder, is left out.
 pub(crate) fn copy(into: &Path, store_dir: &Path) -> io::Result<TempDir> {
     let private = Permissions::from_mode(files::DIR_MODE);
     let copy = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(into)?;
     for entry in std::fs::read_dir(store_dir)? {
         let entry = entry?;
-        if entry.file_type()?.is_file() {
+        if entry.file_type()?.is_file() && entry.file_name() != BLOBS {
             std::fs::copy(entry.path(), copy.path().join(entry.file_name()))?;
         }
     }

@@ -329,6 +329,10 @@ async fn what_is_no_file_in_a_store_is_told_and_mended() {
         let opened = scene.home.open(&scene.id).await.unwrap();
         assert_eq!(opened.records, scene.carried.records);
         opened.journal.close().await;
+        // It would be read in the place of the store.
+        let kept = std::fs::read_dir(scene.dir()).unwrap().map(|entry| entry.unwrap().path());
+        let kept = kept.filter(|path| path.to_str().unwrap().contains("store.damaged"));
+        kept.for_each(|path| std::fs::remove_dir_all(path).unwrap());
     }
     std::fs::remove_file(scene.dir().join("store/conf")).unwrap();
     pipe(&scene.dir().join("store/conf"));
