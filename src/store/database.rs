@@ -133,6 +133,11 @@ impl Database {
                 .cache_capacity(limits::STORE_CACHE_BYTES)
                 .flush_every_ms(None) // We flush, and say when.
                 .open()?;
+            // sled makes its files as it opens, and no other later. That they can't be changed is no reason not to go on:
+            // the directory is closed to others.
+            if let Err(error) = files::keep_private(dir) {
+                tracing::debug!(path = %dir.display(), %error, "sled's files are not its owner's only");
+            }
             let meta = db.open_tree("meta")?;
             let journal = db.open_tree("journal")?;
             let blob = db.open_tree("blob")?;

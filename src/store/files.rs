@@ -50,6 +50,19 @@ pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Makes the files and folders in a directory their owner's only, where others made them under whatever umask.
+pub(crate) fn keep_private(dir: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        let (facts, path) = (entry.metadata()?, entry.path());
+        let wanted = if facts.is_dir() { DIR_MODE } else { FILE_MODE };
+        if facts.mode() & 0o077 != 0 && !facts.is_symlink() {
+            std::fs::set_permissions(path, Permissions::from_mode(wanted))?;
+        }
+    }
+    Ok(())
+}
+
 /// Replaces a file by rename, so that readers see all of the old or all of the new. Not synced: for files that can be
 /// made anew.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {

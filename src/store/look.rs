@@ -109,7 +109,9 @@ impl Survey {
 /// Looks at the journal of a run that nobody holds, in a copy below `scratch`, or elsewhere where that can't be written.
 /// Where another store of the run holds more of it than its own, because a repair was broken off say, it is read there.
 pub(crate) fn survey(site: &Site, scratch: &Path) -> Result<Survey, Fault> {
-    let entered = patiently(|| owner::enter(&site.dir))?;
+    // Where there is no database to lock, an owner that had it open is found by the directory alone.
+    let lock = if before::has_database(&site.store()) { owner::enter } else { owner::alone };
+    let entered = patiently(|| lock(&site.dir))?;
     let marks = marks(site)?;
     drop(entered);
     survey_all(site, &marks, |store| copied_free(site, store, scratch))

@@ -1,8 +1,7 @@
 //! The state directory and the runs in it: create, open, find, list; and the small files beside a store.
 //!
 //! `<state>/runs/<run id>/` holds `store/` (sled), `anchor`, snapshots, `owner.json`, `summary.json`, `draft.json` and
-//! `sinks.json`. Directories are 0700, our files 0600; sled's own files have the mode that the umask leaves, inside a directory that nobody else
-//! can enter. This file must not call sled, and must not decide anything by a summary.
+//! `sinks.json`. Directories are 0700, files 0600. This file must not call sled, and must not decide anything by a summary.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -350,7 +349,8 @@ impl Home {
         };
         let held_by = held.then(|| owner::pid(&dir));
         if !held && let Some(why) = look::sign(&self.site(id)) {
-            return damaged(why);
+            // Nothing shows of a run that was removed in this moment.
+            return damaged(why).filter(|_| dir.exists());
         }
         // Where damage was found once, a summary may be older than that: whether the run opens is looked at anew.
         let summary = self.read_summary(id).filter(|_| held || !dir.join(before::KEPT).exists());
