@@ -203,9 +203,14 @@ pub enum Advice {
     TooLate,
 }
 
-/// Says on standard error what is wrong with a run and what goes with it, before it is removed.
-pub fn warn(id: &RunId, survey: &Survey, advice: Advice) {
+/// Says on standard error what is wrong with a run and what goes with it, before it is removed. `restored` is what a repair
+/// would make of it.
+pub fn warn(id: &RunId, survey: &Survey, restored: Option<&Survey>, advice: Advice) {
     complain(id, survey);
+    if let Some(restored) = restored {
+        let count = counted(restored.records.len(), "record");
+        output::put_aside(&format!("`tiller repair {}` would mend it, with {count}\n", id.short()));
+    }
     let cost = Run::fold(id, &survey.records).map(|run| format!("; it had spent {}", run.pool.spent()));
     let lines = typed(&ways_on(id, survey));
     let can = match advice {

@@ -164,7 +164,8 @@ pub async fn remove_damaged(ground: &Ground, prefix: &str, is_agreed: bool) -> a
     if survey.is_whole() && Run::fold(&id, &survey.records).is_ok() {
         return Err(whole().into());
     }
-    if let Some(restored) = ground.home.outlook(&id, &survey)? {
+    let restored = if survey.is_whole() { None } else { ground.home.outlook(&id, &survey)? };
+    if let Some(restored) = restored.as_ref().filter(|_| survey.is_elsewhere) {
         return Err(Obstacle::Refused(format!(
             "run {id} can be mended: a repair of it was broken off, or its store got worse since, and {} are in what is \
              kept beside it; nothing was removed; type `tiller repair {short}` first, and then, if it is to go, `tiller \
@@ -174,7 +175,7 @@ pub async fn remove_damaged(ground: &Ground, prefix: &str, is_agreed: bool) -> a
         ))
         .into());
     }
-    archive::warn(&id, &survey, if is_agreed { Advice::TooLate } else { Advice::InTime });
+    archive::warn(&id, &survey, restored.as_ref(), if is_agreed { Advice::TooLate } else { Advice::InTime });
     if !is_agreed && !agrees(&id)? {
         output::put_aside("nothing was removed\n");
         return Ok(exit::REFUSED);

@@ -117,12 +117,9 @@ impl Home {
         mended.map_err(|fault| explain(&site, fault, &format!("mending run {id}")))
     }
 
-    /// What `repair` would put in the store's place out of what is kept beside it; nothing when it would not. `found` is a
-    /// survey of the run. Errors as `survey`. Blocks.
+    /// What `repair` would put in the place of a damaged store; nothing when it would change nothing. `found` is a survey
+    /// of the run that is not whole. Errors as `survey`. Blocks.
     pub fn outlook(&self, id: &RunId, found: &Survey) -> Result<Option<Survey>, StoreError> {
-        if !found.is_elsewhere {
-            return Ok(None);
-        }
         let site = self.known_site(id)?;
         let scratch = self.runs.parent().unwrap_or(&self.runs);
         let searched = on_store_thread(|| repair::outlook(&site, scratch, found.clone()));

@@ -182,6 +182,7 @@ fn a_damaged_run_is_removed_by_a_word_of_its_own() {
     for id in [&lost, &parked, &gone] {
         let removed = stage.ask(&["remove", id, "--damaged", "--yes"]);
         removed.check(0, &["nothing of it can be saved", &format!("run {id} is removed: do it")]);
+        assert!(!removed.err.contains("would mend it"), "{removed}");
         assert!(!stage.run_dir(id).exists());
     }
     assert_eq!(lines(&stage), [lost, parked, gone]);
@@ -226,8 +227,10 @@ fn advice_comes_before_the_question_and_not_after_the_answer() {
     let id = begin(&stage, ASKS, 14);
     fs::remove_file(stage.run_dir(&id).join("anchor")).unwrap();
     let advice = format!("tiller export {}   # saves what can be read", &id[..6]);
-    stage.ask(&["remove", &id, "--damaged"]).check(2, &["all of it goes", &advice, "nobody is here to be asked"]);
+    let mends = format!("`tiller repair {}` would mend it, with ", &id[..6]);
+    let asked = stage.ask(&["remove", &id, "--damaged"]);
+    asked.check(2, &[&mends, "all of it goes", &advice, "nobody is here to be asked"]);
     let removed = stage.ask(&["remove", &id, "--damaged", "--yes"]);
-    removed.check(0, &["all of it goes", "is removed"]);
+    removed.check(0, &[&mends, "all of it goes", "is removed"]);
     assert!(!removed.err.contains("what helps"), "{removed}");
 }

@@ -296,7 +296,8 @@ async fn what_is_no_file_in_a_store_is_told_and_mended() {
     fn file(path: &Path) {
         std::fs::write(path, "").unwrap();
     }
-    let cases: [(&str, fn(&Path), &str); 8] = [
+    type Put = fn(&Path);
+    let cases: [(&str, Put, &str); 8] = [
         ("conf", pipe, "file"),
         ("conf", folder, "file"),
         ("conf", astray, "file"),
