@@ -11,6 +11,7 @@ use crate::cli::Ask;
 use crate::cli::Form;
 use crate::cli::GoalText;
 use crate::cli::Options;
+use crate::cli::Order;
 use crate::cli::Output;
 use crate::cli::Stop;
 use crate::cli::Which;
@@ -217,8 +218,16 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         }
         Ask::Show { run, form } => show_run(&ground, &run, form).await,
         Ask::Order { run, order } => {
+            let is_said = matches!(order, Order::Say { .. });
             let run = order::carry_out(&ground, &run, order).await?;
-            output::put(&format!("recorded · {}", ground.parting(&run)));
+            let said = run.interjections.last().filter(|_| is_said).map_or(String::new(), |said| {
+                format!(
+                    " as {id}, and `tiller withdraw {} {id}` takes it back until it is told",
+                    run.id.short(),
+                    id = said.id
+                )
+            });
+            output::put(&format!("recorded{said} · {}", ground.parting(&run)));
             Ok(0)
         }
         Ask::Branch(what) => branch::carry_out(&ground, what).await,

@@ -364,6 +364,9 @@ impl Run {
     pub fn remedy_of(&self, reason: &ParkReason) -> String {
         match (reason, &self.terms.model.key_variable) {
             (ParkReason::Stalled(_), _) if self.needs_grant() => NEEDS_GRANT.to_string(),
+            (ParkReason::Verification, _) if self.plan.open().next().is_some() => {
+                "open todos of the plan stand against it; see to them, say what is missing, or resume".to_string()
+            }
             (ParkReason::Credentials, Some(variable)) => format!("set {variable} to a valid key, then resume"),
             (ParkReason::RateLimited { .. } | ParkReason::ProviderWait { .. }, _) if !self.waits_by_itself() => {
                 "it has waited often enough; see whether the provider answers, then resume".to_string()

@@ -47,8 +47,13 @@ pub fn run(run: &Run, today: Option<Today>, hindrance: Option<&str>, zone: &Time
         text += &format!("  {}\n", way_on.replace("RUN", run.id.short()));
     }
     text += &facts(run, today);
-    for (id, amount) in run.pool.doubtful() {
-        text += &format!("  {id} {amount}; if you know better: tiller correct {} {id} DOLLARS\n", run.id.short());
+    let doubtful: String = run
+        .pool
+        .doubtful()
+        .map(|(id, amount)| format!("  {id} {amount}: tiller correct {} {id} DOLLARS\n", run.id.short()))
+        .collect();
+    if !doubtful.is_empty() {
+        text += &format!("[in doubt] what these calls cost can't be verified; if you know better, say so\n{doubtful}");
     }
     for (call, waits) in run.waiting() {
         text += &head(call, waits, call.digest().as_ref());
@@ -196,7 +201,7 @@ pub fn left(run: &Run) -> String {
         Status::Failed(failure) => format!("failed ({})", failure.phrase()),
         Status::Queued | Status::Running | Status::Cancelled => run.status.word().to_string(),
     };
-    let money = if run.terms.rehearsal { " of pretend money" } else { "" };
+    let money = if run.terms.is_pretend() { " of pretend money" } else { "" };
     format!("run {} is {phrase} · {}{money} spent\n", run.id.short(), run.pool.spent())
 }
 

@@ -84,7 +84,7 @@ fn an_audit_has_a_line_for_each_decision_effect_and_charge() {
     let figure = |line: &str| MicroUsd::parse_dollars(line.rsplit(" · ").next().unwrap()).unwrap().0;
     let charges: u64 = text.lines().filter(|line| line.contains(" budget_settled ")).map(figure).sum();
     assert_eq!(charges, spent);
-    assert_eq!(text.lines().last().unwrap(), format!("charged in all {}", MicroUsd(spent).exact()));
+    assert_eq!(text.lines().last().unwrap(), format!("charged in all {} (pretend money)", MicroUsd(spent).exact()));
     // Texts are hashed unless they are asked for.
     let goal = "tide";
     assert!(of("run_created")[0]["text"]["sha256"].is_string());
@@ -167,7 +167,7 @@ fn an_audit_says_what_a_charge_was_corrected_to_and_what_a_fork_has_from_before(
     let spent = stage.show().pointer("/summary/spent").and_then(Value::as_u64).unwrap();
     let sum = told.lines().last().unwrap().to_string();
     assert!(sum.starts_with("charged in all $0.0"), "{sum}");
-    assert!(sum.ends_with(&format!(", corrected to {}", MicroUsd(spent).exact())), "{sum}");
+    assert!(sum.ends_with(&format!(", corrected to {} (pretend money)", MicroUsd(spent).exact())), "{sum}");
     stage.allow();
     stage.ask(&["resume", &id, "--plain"]).check(0, &[]);
     let before = stage.ids();

@@ -124,6 +124,10 @@ fn s_66_a_fork_and_its_parent_go_on_apart() {
     let child = stage.ids().into_iter().find(|id| *id != parent).unwrap();
     let shown = stage.ask(&["show", &child]);
     shown.check(0, &["[fork]", &parent]);
+    // A fresh fork runs by itself, and so nothing of its resume is refused.
+    let resumed = stage.ask(&["resume", &child, "--plain"]);
+    resumed.check(10, &["[running]"]);
+    assert!(!resumed.out.contains("[refused]"), "{resumed}");
     complete(&stage, &child);
     assert_eq!(contents(stage.run_dir(&parent)), before, "the parent was touched");
     a_fork_goes_back_to_its_beginning_only(&stage, &child, &parent);
