@@ -365,7 +365,7 @@ impl Run {
         match (reason, &self.terms.model.key_variable) {
             (ParkReason::Stalled(_), _) if self.needs_grant() => NEEDS_GRANT.to_string(),
             (ParkReason::Verification, _) if self.plan.open().next().is_some() => {
-                "open todos of the plan stand against it; see to them, say what is missing, or resume".to_string()
+                "todos are open: see to them, or say what is missing; then resume".to_string()
             }
             (ParkReason::Credentials, Some(variable)) => format!("set {variable} to a valid key, then resume"),
             (ParkReason::RateLimited { .. } | ParkReason::ProviderWait { .. }, _) if !self.waits_by_itself() => {

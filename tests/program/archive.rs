@@ -272,6 +272,12 @@ fn a_run_from_elsewhere_asks_again_and_stays_in_its_folder() {
     assert!(!told.out.contains("to go on, type"), "{told}");
     let shown = away(&["show", &other]);
     shown.check(0, &[sentence]);
+    // One that has ended goes on in a branch, which needs the folder as well.
+    away(&["cancel", &other]).check(0, &["is cancelled"]);
+    away(&["show", &other]).check(0, &["is not here: make that folder first; then: `tiller retry"]);
+    let input = fs::File::open(&file).unwrap();
+    let piped = stage.tiller(&["import", "-", "--as-new"]).current_dir("/").stdin(input).spawn().unwrap();
+    crate::real::said(piped).check(0, &["imported ", sentence]);
     assert!(!shown.out.contains("to go on, "), "{shown}");
     fs::rename(stage.path("elsewhere"), stage.path("work")).unwrap();
     // The folder that it names may by now be one that no call may touch.

@@ -42,13 +42,43 @@ fn a_claim_with_open_todos_is_no_failed_check() {
         12,
         &[
             "[parked] claims rejected",
-            "what to do: open todos of the plan stand against it; see to them",
+            "what to do: todos are open: see to them, or say what is missing; then resume",
             &format!("tiller plan {id} done|drop ID"),
         ],
     );
     assert!(!told.out.contains("verification") && !told.out.contains("what the check says"), "{told}");
     stage.ask(&["plan", &id, "done", "a"]).check(0, &["recorded"]);
     stage.ask(&["show", &id]).check(0, &["look at why it was rejected"]);
+}
+
+/// What is said can be taken back by the name that it was told under.
+#[test]
+fn what_was_said_is_named_so_that_it_can_be_taken_back() {
+    let (stage, id) = rejected();
+    let short = &id[..6];
+    stage.ask(&["say", &id, "one"]).check(0, &["recorded as i1, and `tiller withdraw "]);
+    let told = format!("recorded as i2, and `tiller withdraw {short} i2` takes it back until it is told");
+    stage.ask(&["say", &id, "two", "--now"]).check(0, &[&told]);
+    stage.ask(&["withdraw", &id, "i2"]).check(0, &["recorded · "]);
+    let shown = stage.ask(&["show", &id]);
+    shown.check(0, &["[you] i1"]);
+    assert!(!shown.out.contains("[you] i2"), "{shown}");
+}
+
+/// Nobody is paid for what a scripted model spends, wherever that is shown.
+#[test]
+fn the_money_of_a_script_with_a_price_is_pretended() {
+    let stage = Stage::new();
+    let told = stage.run(&format!("[price]\ninput = 1000000\noutput = 1000000\n{SHORT}"));
+    told.check(0, &["of $5.00 (pretend money), tokens ", "of pretend money spent\n"]);
+    let id = stage.ids()[0].clone();
+    stage.ask(&["show", &id]).check(0, &["[spend] cost $", "(pretend money)"]);
+    stage.ask(&["runs"]).check(0, &["completed: claimed, not verified (pretend money)"]);
+    stage.ask(&["audit", &id]).check(0, &["charged in all $", " (pretend money)\n"]);
+    // One that names no price spends nothing.
+    let free = Stage::new();
+    let told = free.run(SHORT);
+    assert!(!told.out.contains("pretend"), "{told}");
 }
 
 /// The records of this kind, in order.
