@@ -164,6 +164,9 @@ pub const RETRIES_OVERLOADED: u32 = 6;
 pub const RETRIES_RATE: u32 = 8;
 /// Attempts at a model call whose stream broke or went silent.
 pub const RETRIES_STREAM: u32 = 3;
+/// Attempts at a model call that no server took on this machine: one that is started anew is there within seconds, and one
+/// that is not started is not started by waiting.
+pub const RETRIES_NO_SERVER: u32 = 3;
 /// Attempts at a model call whose failure nobody expects to pass: it is tried once more, and no further.
 pub const RETRIES_ONCE: u32 = 2;
 /// First wait before a retry; doubled each time.
