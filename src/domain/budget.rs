@@ -283,17 +283,38 @@ pub enum Basis {
     Unverified,
 }
 
+/// What became of a reservation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Settled {
+    charge: Charge,
+    /// When it had been made.
+    made: Timestamp,
+}
+
+/// What an account knows of a reservation of a name and a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// It is held.
+    Held,
+    /// So much counts as spent for it.
+    Counted(MicroUsd),
+    /// It was made after a moment to which the journal was put back, or never recorded.
+    Unknown,
+}
+
 /// The account of a run. Private, because `spent + reserved ≤ limit` must hold when something is reserved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pool {
     limits: Limits,
     reserved: Option<Reservation>,
+    /// When that was made.
+    made: Timestamp,
     spent: MicroUsd,
     usage: Usage,
     unverified: MicroUsd,
     estimated: MicroUsd,
     #[serde(with = "crate::domain::stored::listed")]
-    charges: RedBlackTreeMapSync<ReservationId, Charge>,
+    charges: RedBlackTreeMapSync<ReservationId, Settled>,
     #[serde(with = "crate::domain::stored::listed")]
     corrected: RedBlackTreeMapSync<ReservationId, MicroUsd>,
     loops: u64,
@@ -309,6 +330,7 @@ impl Pool {
         Pool {
             limits,
             reserved: None,
+            made: Timestamp(0),
             spent: MicroUsd(0),
             usage: Usage::default(),
             unverified: MicroUsd(0),
@@ -355,20 +377,36 @@ impl Pool {
 
     /// What a reservation was charged, before any correction; nothing while it is not settled.
     pub fn charge(&self, id: ReservationId) -> Option<&Charge> {
-        self.charges.get(&id)
+        self.charges.get(&id).map(|settled| &settled.charge)
+    }
+
+    /// When the reservation of a name was made.
+    pub fn made(&self, id: ReservationId) -> Option<Timestamp> {
+        let held = self.reserved.filter(|held| held.id == id).map(|_| self.made);
+        held.or(self.charges.get(&id).map(|settled| settled.made))
+    }
+
+    /// What is known of the reservation of this name that was made then. A name alone says too little: a journal that
+    /// is put back to an earlier state gives its names once more.
+    pub fn known(&self, id: ReservationId, made: Timestamp) -> Known {
+        match self.made(id) {
+            Some(own) if own == made => self.counted(id).map_or(Known::Held, Known::Counted),
+            Some(_) | None => Known::Unknown,
+        }
     }
 
     /// What counts as spent for a reservation: its charge, or what the operator put in its place.
     pub fn counted(&self, id: ReservationId) -> Option<MicroUsd> {
-        self.corrected.get(&id).copied().or(self.charges.get(&id).map(|charge| charge.amount))
+        self.corrected.get(&id).copied().or(self.charge(id).map(|charge| charge.amount))
     }
 
     /// The charges that nobody could verify and nobody has corrected, in their order (docs/ENGINE.md §8.3).
     pub fn doubtful(&self) -> impl Iterator<Item = (ReservationId, MicroUsd)> {
         self.charges
             .iter()
-            .filter(|(id, charge)| charge.basis == Basis::Unverified && !self.corrected.contains_key(*id))
-            .map(|(id, charge)| (*id, charge.amount))
+            .map(|(id, settled)| (*id, settled.charge))
+            .filter(|(id, charge)| charge.basis == Basis::Unverified && !self.corrected.contains_key(id))
+            .map(|(id, charge)| (id, charge.amount))
     }
 
     /// What was used on an axis; of the deadline, the time of the last record.
@@ -399,8 +437,8 @@ impl Pool {
             .map(|(axis, _)| axis)
     }
 
-    /// Holds a reservation. Errors, in words for the log, when one is held or a limit does not bear it.
-    pub fn reserve(&mut self, reservation: Reservation) -> Result<(), String> {
+    /// Holds a reservation that is made at this moment. Errors, in words for the log, when one is held or a limit does not bear it.
+    pub fn reserve(&mut self, reservation: Reservation, made: Timestamp) -> Result<(), String> {
         if let Some(held) = &self.reserved {
             return Err(format!("a reservation for {} while one for {} is held", reservation.id, held.id));
         }
@@ -408,13 +446,14 @@ impl Pool {
             return Err(format!("a reservation for {} is over the limit of {}", reservation.id, axis.word()));
         }
         self.reserved = Some(reservation);
+        self.made = made;
         Ok(())
     }
 
     /// Replaces the reservation by its charge, and gives what it is charged. One that was settled before stays as it
     /// is, and its charge is given. Errors when it is neither settled nor the one held.
     pub fn settle(&mut self, id: ReservationId, charge: &Charge) -> Result<Charge, String> {
-        if let Some(recorded) = self.charges.get(&id) {
+        if let Some(recorded) = self.charge(id) {
             return Ok(*recorded);
         }
         match &self.reserved {
@@ -429,7 +468,7 @@ impl Pool {
             Basis::Estimated | Basis::Partial => self.estimated = self.estimated.plus(charge.amount),
             Basis::Reported | Basis::NotAccepted => {}
         }
-        self.charges.insert_mut(id, *charge);
+        self.charges.insert_mut(id, Settled { charge: *charge, made: self.made });
         Ok(*charge)
     }
 
@@ -439,7 +478,7 @@ impl Pool {
         if let Some(said) = self.corrected.get(&id) {
             return Err(format!("the charge of {id} was corrected to {said} already"));
         }
-        let charge = match self.charges.get(&id) {
+        let charge = match self.charge(id) {
             Some(charge) if charge.basis == Basis::Unverified => *charge,
             Some(_) => return Err(format!("the charge of {id} is not in doubt")),
             None => return Err(format!("there is no charge of {id}")),
@@ -512,7 +551,7 @@ mod tests {
         let mut pool = Pool::new(limits);
         for call in 1..=60 {
             let held = reservation(call, 200_000);
-            assert_eq!(pool.reserve(held), Ok(()));
+            assert_eq!(pool.reserve(held, Timestamp(0)), Ok(()));
             let charge = Charge { amount: MicroUsd(10_000), usage: Usage::default(), basis: Basis::Reported };
             assert_eq!(pool.settle(held.id, &charge), Ok(charge));
         }
@@ -522,9 +561,9 @@ mod tests {
     #[test]
     fn a_reservation_over_the_limit_is_refused() {
         let mut pool = Pool::new(Limits { cost: Limit::At(100), ..Limits::default() });
-        assert!(pool.reserve(reservation(1, 101)).is_err());
-        assert!(pool.reserve(reservation(1, 100)).is_ok());
-        assert!(pool.reserve(reservation(2, 1)).is_err());
+        assert!(pool.reserve(reservation(1, 101), Timestamp(0)).is_err());
+        assert!(pool.reserve(reservation(1, 100), Timestamp(0)).is_ok());
+        assert!(pool.reserve(reservation(2, 1), Timestamp(0)).is_err());
         let charge = Charge { amount: MicroUsd(130), usage: Usage::default(), basis: Basis::Unverified };
         assert!(pool.settle(reservation(2, 1).id, &charge).is_err());
         assert!(pool.settle(reservation(1, 1).id, &charge).is_ok());
@@ -535,7 +574,7 @@ mod tests {
     fn s_21_settled_twice_is_charged_once_and_the_recorded_charge_is_given() {
         let mut pool = Pool::new(Limits::default());
         let id = reservation(1, 500).id;
-        assert_eq!(pool.reserve(reservation(1, 500)), Ok(()));
+        assert_eq!(pool.reserve(reservation(1, 500), Timestamp(0)), Ok(()));
         let of = |amount, basis| Charge { amount: MicroUsd(amount), usage: Usage::default(), basis };
         let recovered = of(500, Basis::Unverified);
         assert_eq!(pool.settle(id, &recovered), Ok(recovered));
@@ -548,7 +587,7 @@ mod tests {
         let mut pool = Pool::new(Limits { cost: Limit::At(1_000), ..Limits::default() });
         let of = |amount, basis| Charge { amount: MicroUsd(amount), usage: Usage::default(), basis };
         for (call, basis) in [(1, Basis::Unverified), (2, Basis::Reported), (3, Basis::Unverified)] {
-            assert_eq!(pool.reserve(reservation(call, 100)), Ok(()));
+            assert_eq!(pool.reserve(reservation(call, 100), Timestamp(0)), Ok(()));
             assert!(pool.settle(reservation(call, 100).id, &of(100, basis)).is_ok());
         }
         let id = |call| reservation(call, 0).id;

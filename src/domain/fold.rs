@@ -207,7 +207,7 @@ impl Run {
             Event::InterjectionWithdrawn { id, by: _ } => {
                 self.take_interjection(*id)?;
             }
-            Event::BudgetReserved { reservation } => self.pool.reserve(*reservation)?,
+            Event::BudgetReserved { reservation } => self.pool.reserve(*reservation, record.at)?,
             Event::BudgetSettled { id, charge } => {
                 if self.pool.charge(*id).is_none() {
                     self.pool.settle(*id, charge)?;

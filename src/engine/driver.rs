@@ -276,7 +276,7 @@ impl<J: Journal> Driver<J> {
         let mut rest = Rest::Done;
         let mut turned = turn_below(&self.run, input, now, Above::Bears);
         if let Ok(played) = &turned
-            && let Some(lack) = self.purse.reserve(&played.run, &played.records, now.at).await
+            && let Some(lack) = self.purse.reserve(&played.run, &played.records).await
         {
             // What this turn settles may make room: it is made durable first, and then asked again.
             let settles = played.records.iter().any(|record| matches!(record.event, Event::BudgetSettled { .. }));
@@ -322,6 +322,7 @@ impl<J: Journal> Driver<J> {
         self.shown.send_replace(self.run.clone());
         self.head.send_replace(self.run.seq);
         reply(answer, Ok(self.run.seq));
+        self.purse.begin(&self.run, &turned.records, now.at).await;
         for effect in turned.effects {
             self.tasks.start(effect);
         }

@@ -2,8 +2,7 @@
 //! has become one (docs/ENGINE.md §8.5). It keeps nothing itself; a crash in between is settled at the next start.
 
 use crate::domain::budget::Limit;
-use crate::domain::budget::Reservation;
-use crate::domain::budget::ReservationId;
+use crate::domain::daily::Hold;
 use crate::domain::daily::Refused;
 use crate::domain::daily::Today;
 use crate::domain::daily::What;
@@ -28,15 +27,18 @@ impl Purse {
     }
 
     /// Sets aside in the ledger what these records reserve. Gives what stands against it.
-    pub async fn reserve(&self, run: &Run, records: &[Record], now: Timestamp) -> Option<Lack> {
-        let held: Option<Reservation> = records.iter().find_map(|record| match &record.event {
-            Event::BudgetReserved { reservation } => Some(*reservation),
-            _ => None,
-        });
-        let held = held.filter(|_| !run.is_free())?;
+    pub async fn reserve(&self, run: &Run, records: &[Record]) -> Option<Lack> {
+        let (hold, amount) = held(records).filter(|_| !run.is_free())?;
         let run = run.id.clone();
-        let answer = self.ask(move |ledger| ledger.reserve(&run, held.id, held.amount, now)).await?;
-        self.lack(answer, held.amount)
+        let answer = self.ask(move |ledger| ledger.hold(&run, hold, amount)).await?;
+        self.lack(answer, amount)
+    }
+
+    /// Tells the ledger, before the call is made, that what these records reserve is durable: from here on it may cost,
+    /// even if the journal is put back to a moment before it.
+    pub async fn begin(&self, run: &Run, records: &[Record], now: Timestamp) {
+        let begun = held(records).map(|(hold, _)| (hold, What::Begun(MicroUsd(0))));
+        self.note(run, begun.into_iter().collect(), now).await;
     }
 
     /// What stands against the next model call of a run. Sets nothing aside.
@@ -51,21 +53,25 @@ impl Purse {
 
     /// Tells the ledger what these records, which are durable, settle.
     pub async fn settle(&self, run: &Run, records: &[Record], now: Timestamp) {
-        let ends: Vec<(ReservationId, What)> = records
-            .iter()
-            .filter_map(|record| match &record.event {
-                Event::BudgetSettled { id, charge } => Some((*id, What::Charged(charge.amount))),
-                Event::BudgetCorrected { id, amount, .. } => Some((*id, What::Corrected(*amount))),
-                _ => None,
-            })
-            .collect();
+        let end = |record: &Record| {
+            let (id, what) = match &record.event {
+                Event::BudgetSettled { id, charge } => (*id, What::Charged(charge.amount)),
+                Event::BudgetCorrected { id, amount, .. } => (*id, What::Corrected(*amount)),
+                _ => return None,
+            };
+            Some((Hold { id, at: run.pool.made(id)? }, what))
+        };
+        self.note(run, records.iter().filter_map(end).collect(), now).await;
+    }
+
+    async fn note(&self, run: &Run, ends: Vec<(Hold, What)>, now: Timestamp) {
         if ends.is_empty() || run.is_free() {
             return;
         }
         let run = run.id.clone();
         // What could not be told counts at its worst case until the run is taken again.
-        if let Some(Err(error)) = self.ask(move |ledger| ledger.settle(&run, &ends, now)).await {
-            tracing::warn!(%error, "a charge could not be told to the ledger; its reservation counts until the run is resumed");
+        if let Some(Err(error)) = self.ask(move |ledger| ledger.note(&run, &ends, now)).await {
+            tracing::warn!(%error, "the ledger could not be told; what is reserved counts until the run is resumed");
         }
     }
 
@@ -78,21 +84,15 @@ impl Purse {
         answer.inspect_err(|error| tracing::warn!(%error, "what all runs spent can't be told")).ok()
     }
 
-    /// Settles what a process that died left open in the ledger: as the journal has it, or as never made. Gives why it
-    /// could not, as a sentence without its end: until it can, that counts as it did.
+    /// Settles what a process that died left open in the ledger: as the journal has it; at its worst if the journal does
+    /// not know of a call that had begun; and as never made otherwise. Gives why it could not, as a sentence without its
+    /// end: until it can, that counts as it did.
     pub async fn settle_lost(&self, run: &Run, now: Timestamp) -> Option<String> {
         if run.is_free() {
             return None;
         }
         let run = run.clone();
-        let settled = self.ask(move |ledger| {
-            let fate = |id: ReservationId| match (run.pool.counted(id), run.pool.reserved()) {
-                (Some(amount), _) => Some(What::Charged(amount)),
-                (None, Some(held)) if held.id == id => None,
-                (None, _) => Some(What::Released(MicroUsd(0))),
-            };
-            ledger.settle_lost(&run.id, fate, now)
-        });
+        let settled = self.ask(move |ledger| ledger.settle_lost(&run.id, |hold| run.pool.known(hold.id, hold.at), now));
         let error = settled.await?.err()?;
         tracing::warn!(%error, "what was left open in the ledger could not be settled");
         Some(format!("the ledger of all runs does not know yet what this run cost: {error}"))
@@ -127,4 +127,12 @@ impl Purse {
             Err(error) => Some(Lack { reason: ParkReason::Storage, sentence: error.to_string() }),
         }
     }
+}
+
+/// What these records set aside.
+fn held(records: &[Record]) -> Option<(Hold, MicroUsd)> {
+    records.iter().find_map(|record| match &record.event {
+        Event::BudgetReserved { reservation } => Some((Hold { id: reservation.id, at: record.at }, reservation.amount)),
+        _ => None,
+    })
 }

@@ -71,8 +71,21 @@ fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
 }
 
 fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-    file.persist(path).map(|_| ()).map_err(|error| named(error.error))
+    file.persist(path).map(|_| ()).map_err(|error| named(path)(error.error))
+}
+
+/// Says of an error which file it is about.
+pub(crate) fn named(path: &Path) -> impl Fn(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Opens a file that is added to, and makes it where there is none. Errors, with its name, when there is something else.
+pub(crate) fn open_or_create(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
+    match require_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => how.create(true).mode(FILE_MODE).open(path),
+    }
+    .map_err(named(path))
 }
 
 /// Removes what killed processes left in a directory: entries of these names that have not changed for

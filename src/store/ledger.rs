@@ -13,21 +13,21 @@ use std::fs::TryLockError;
 use std::io;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::domain::budget::Known;
 use crate::domain::budget::Limit;
-use crate::domain::budget::ReservationId;
 use crate::domain::daily::Daily;
+use crate::domain::daily::Hold;
 use crate::domain::daily::Line;
 use crate::domain::daily::Refused;
 use crate::domain::daily::What;
-use crate::domain::id::ModelCallId;
 use crate::domain::id::RunId;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
+use crate::domain::text::counted;
 use crate::domain::text::short_hash;
 use crate::domain::time::Timestamp;
 use crate::store::StoreError;
@@ -39,6 +39,8 @@ const LEDGER: &str = "ledger.jsonl";
 const LOCK: &str = "ledger.lock";
 /// The ledger as it was when it was found damaged.
 const DAMAGED: &str = "ledger.damaged.jsonl";
+/// What is wrong with one that is not there.
+const MISSING: &str = "is missing";
 /// Digits of the length in the lock's file: always as many, so that it is overwritten in one piece.
 const LENGTH_DIGITS: usize = 20;
 /// Between two attempts at the lock.
@@ -66,8 +68,10 @@ pub struct Mended {
 impl Mended {
     /// What somebody should know who relies on the ledger, as a sentence without its end; nothing where all is well.
     pub fn phrase(&self) -> Option<String> {
-        let anew = self.flaw.filter(|_| self.regained > 0).map(|flaw| {
-            format!("the ledger of what all runs spent {flaw}; it was made anew, {} lines from journals", self.regained)
+        // One that is missing where journals have nothing for it may never have been there.
+        let anew = self.flaw.filter(|flaw| self.regained > 0 || *flaw != MISSING).map(|flaw| {
+            let regained = counted(self.regained, "line");
+            format!("the ledger of what all runs spent {flaw}; it was made anew, with {regained} from journals")
         });
         let unread = (!self.unread.is_empty()).then(|| {
             let runs: Vec<&str> = self.unread.iter().map(RunId::as_str).collect();
@@ -106,24 +110,19 @@ impl Ledger {
         self.limit
     }
 
-    /// Sets an amount aside, durably, or says why not. The same reservation again changes nothing.
-    pub fn reserve(
-        &self,
-        run: &RunId,
-        id: ReservationId,
-        amount: MicroUsd,
-        now: Timestamp,
-    ) -> Result<Result<(), Refused>, StoreError> {
+    /// Sets an amount aside, durably, or says why not. The same hold again changes nothing.
+    pub fn hold(&self, run: &RunId, hold: Hold, amount: MicroUsd) -> Result<Result<(), Refused>, StoreError> {
+        let now = hold.at;
         self.locked("reserving in the ledger", now, |locked| {
             let daily = locked.daily();
-            if daily.held(run, id).is_some_and(|held| held >= amount) {
+            if daily.knows(run, hold) {
                 return Ok(Ok(()));
             }
             if let Err(refused) = daily.admits(amount, self.limit, now) {
                 return Ok(Err(refused));
             }
             locked.compact(now)?;
-            locked.add(&[line(run, id, What::Held(amount), now)])?;
+            locked.add(&[Line::of(run, hold, What::Held(amount), now)])?;
             Ok(Ok(()))
         })
     }
@@ -138,23 +137,23 @@ impl Ledger {
         self.locked("reading the ledger", now, |locked| Ok(locked.daily().spent(now)))
     }
 
-    /// Records what became of reservations. What was settled before stays as it is.
-    pub fn settle(&self, run: &RunId, ends: &[(ReservationId, What)], now: Timestamp) -> Result<(), StoreError> {
-        let lines: Vec<Line> = ends.iter().map(|(id, what)| line(run, *id, *what, now)).collect();
-        self.locked("settling in the ledger", now, |locked| locked.add(&lines))
+    /// Records what becomes of holds. What was settled before stays as it is, and what was held elsewhere does not count
+    /// here.
+    pub fn note(&self, run: &RunId, ends: &[(Hold, What)], now: Timestamp) -> Result<(), StoreError> {
+        self.locked("writing to the ledger", now, |locked| {
+            let daily = locked.daily();
+            let own = ends.iter().filter(|(hold, _)| daily.knows(run, *hold));
+            let lines: Vec<Line> = own.map(|(hold, what)| Line::of(run, *hold, *what, now)).collect();
+            locked.add(&lines)
+        })
     }
 
-    /// Makes up for what a process that died, or found the ledger held, could not tell: `fate` says what counts in the
-    /// run's journal for a reservation, nothing where it is still held there.
-    pub fn settle_lost(
-        &self,
-        run: &RunId,
-        fate: impl Fn(ReservationId) -> Option<What>,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
+    /// Makes up for what a process that died, or found the ledger held, could not tell: `known` says what the run's
+    /// journal knows of a hold.
+    pub fn settle_lost(&self, run: &RunId, known: impl Fn(Hold) -> Known, now: Timestamp) -> Result<(), StoreError> {
         self.locked("settling in the ledger", now, |locked| {
-            let behind = locked.daily().behind(run, fate);
-            let lines: Vec<Line> = behind.into_iter().map(|(id, what)| line(run, id, what, now)).collect();
+            let behind = locked.daily().behind(run, known);
+            let lines: Vec<Line> = behind.into_iter().map(|(hold, what)| Line::of(run, hold, what, now)).collect();
             locked.add(&lines)
         })
     }
@@ -198,7 +197,7 @@ impl Ledger {
             drop(locked);
             let mended = self.mended(now).map_err(disk)?;
             tracing::warn!(flaw, ?mended, "the ledger was damaged and was made anew");
-            locked = self.take().map_err(disk)?;
+            locked = self.take_sound().map_err(disk)?;
         }
         work(&mut locked).map_err(disk)
     }
@@ -210,10 +209,21 @@ impl Ledger {
         Ok(locked)
     }
 
+    /// Takes what was just made anew. Errors when it is damaged still: money that can't be counted is not spent.
+    fn take_sound(&self) -> io::Result<Locked<'_>> {
+        let locked = self.take()?;
+        match locked.flaw {
+            None => Ok(locked),
+            Some(flaw) => {
+                let why = format!("{} {flaw}, though it was made anew", self.dir.join(LEDGER).display());
+                Err(io::Error::new(io::ErrorKind::InvalidData, why))
+            }
+        }
+    }
+
     fn lock(&self) -> io::Result<File> {
         let path = self.dir.join(LOCK);
-        let file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(files::FILE_MODE).open(path)?;
+        let file = files::open_or_create(&path, OpenOptions::new().read(true).write(true).truncate(false))?;
         let mut waited = Duration::ZERO;
         loop {
             match file.try_lock() {
@@ -242,7 +252,7 @@ impl Locked<'_> {
                 self.flaw = Some("is longer than it can be");
                 return Ok(());
             }
-            Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
+            Err(error) => return Err(files::named(&path)(error)),
             Ok(bytes) => Some(bytes),
         };
         let mut bad = None;
@@ -261,7 +271,7 @@ impl Locked<'_> {
         self.flaw = match (known, bytes) {
             _ if bad.is_some() => bad,
             // One that nobody ever wrote to is missing as well; then the journals have nothing for it.
-            (None | Some(1..), None) => Some("is missing"),
+            (None | Some(1..), None) => Some(MISSING),
             (None, Some(bytes)) if bytes.is_empty() => Some("is empty"),
             (None, Some(_)) => Some("has lost its length, so lines of it may be missing"),
             (Some(known), Some(_)) if self.length < known => Some("is shorter than it was"),
@@ -292,8 +302,7 @@ impl Locked<'_> {
         self.lines.retain(|line| Daily::counts(line, now) && !is_read(line));
         let was_short = before != self.lines.len();
         let mut daily = self.daily();
-        let nothing = ReservationId { call: ModelCallId(0), attempt: 0 };
-        let unread = counted.unread.iter().map(|run| line(run, nothing, What::Unread(MicroUsd(0)), now));
+        let unread = counted.unread.iter().map(|run| Line::unread(run, now));
         let known = self.lines.len();
         for line in counted.lines.iter().cloned().chain(unread) {
             if daily.is_news(&line) {
@@ -321,7 +330,7 @@ impl Locked<'_> {
         }
         let path = self.ledger.dir.join(LEDGER);
         let is_new = !path.exists();
-        let mut file = OpenOptions::new().append(true).create(true).mode(files::FILE_MODE).open(path)?;
+        let mut file = files::open_or_create(&path, OpenOptions::new().append(true))?;
         if file.metadata()?.len() > self.length {
             file.set_len(self.length)?;
         }
@@ -379,10 +388,6 @@ impl Locked<'_> {
     }
 }
 
-fn line(run: &RunId, id: ReservationId, what: What, at: Timestamp) -> Line {
-    Line { at, run: run.clone(), call: id.call, attempt: id.attempt, what }
-}
-
 /// What stands between a line and its sum, which is its last field.
 const SUM: &str = ",\"sum\":\"";
 /// What stands behind the sum.
@@ -421,6 +426,8 @@ mod tests {
     use std::sync::Barrier;
 
     use super::*;
+    use crate::domain::budget::ReservationId;
+    use crate::domain::id::ModelCallId;
 
     const NOW: Timestamp = Timestamp(1_000);
     const DOLLAR: u64 = 1_000_000;
@@ -429,8 +436,12 @@ mod tests {
         RunId::from_entropy([n; 12])
     }
 
-    fn id(call: u32) -> ReservationId {
-        ReservationId { call: ModelCallId(call), attempt: 1 }
+    fn hold(call: u32, at: Timestamp) -> Hold {
+        Hold { id: ReservationId { call: ModelCallId(call), attempt: 1 }, at }
+    }
+
+    fn holds(ledger: &Ledger, n: u8, call: u32, amount: u64, at: Timestamp) {
+        ledger.hold(&run(n), hold(call, at), MicroUsd(amount)).unwrap().unwrap();
     }
 
     #[test]
@@ -447,7 +458,7 @@ mod tests {
                     start.wait();
                     // A few spins more for one or the other: the order differs from round to round.
                     (0..(round * u32::from(n)) % 97).for_each(|_| std::hint::spin_loop());
-                    ledger.reserve(&run(n), id(round + 1), MicroUsd(200_000), at).unwrap()
+                    ledger.hold(&run(n), hold(round + 1, at), MicroUsd(200_000)).unwrap()
                 }
             };
             let (one, two) = std::thread::scope(|scope| {
@@ -465,15 +476,19 @@ mod tests {
     fn lines_are_what_the_pages_say_and_private() {
         let dir = tempfile::tempdir().unwrap();
         let ledger = Ledger::new(dir.path().to_path_buf(), Limit::At(DOLLAR));
-        ledger.reserve(&run(1), id(1), MicroUsd(200), NOW).unwrap().unwrap();
-        ledger.reserve(&run(1), id(1), MicroUsd(200), NOW).unwrap().unwrap();
-        ledger.settle(&run(1), &[(id(1), What::Charged(MicroUsd(7)))], NOW).unwrap();
+        holds(&ledger, 1, 1, 200, NOW);
+        holds(&ledger, 1, 1, 200, NOW);
+        ledger.note(&run(1), &[(hold(1, NOW), What::Begun(MicroUsd(0)))], NOW).unwrap();
+        ledger.note(&run(1), &[(hold(1, NOW), What::Charged(MicroUsd(7)))], NOW).unwrap();
+        // What was held elsewhere is not paid here.
+        ledger.note(&run(1), &[(hold(2, NOW), What::Charged(MicroUsd(7)))], NOW).unwrap();
         let text = fs::read_to_string(dir.path().join(LEDGER)).unwrap();
         let entry = |what: &str| {
             let fields = format!("{{\"at\":1000,\"run\":\"{}\",\"call\":1,\"attempt\":1,{what}", run(1));
             format!("{fields},\"sum\":\"{}\"}}\n", short_hash(fields.as_bytes()))
         };
-        let expected = entry("\"held\":200") + &entry("\"charged\":7");
+        let begun = entry("\"held_at\":1000,\"begun\":0");
+        let expected = entry("\"held\":200") + &begun + &entry("\"held_at\":1000,\"charged\":7");
         assert_eq!(text, expected);
         for name in [LEDGER, LOCK] {
             let mode = fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
@@ -482,17 +497,31 @@ mod tests {
     }
 
     #[test]
+    fn what_is_damaged_again_is_not_counted_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let ledger = Ledger::new(dir.path().to_path_buf(), Limit::At(DOLLAR));
+        holds(&ledger, 1, 1, 100, NOW);
+        assert_eq!(ledger.take_sound().unwrap().lines.len(), 1);
+        let file = File::options().write(true).open(dir.path().join(LEDGER)).unwrap();
+        file.set_len(limits::LEDGER_MAX_BYTES + 1).unwrap();
+        let why = ledger.take_sound().err().unwrap().to_string();
+        assert!(why.ends_with("ledger.jsonl is longer than it can be, though it was made anew"), "{why}");
+    }
+
+    #[test]
     fn a_torn_line_was_never_acknowledged() {
         let dir = tempfile::tempdir().unwrap();
         let ledger = Ledger::new(dir.path().to_path_buf(), Limit::At(DOLLAR));
-        ledger.reserve(&run(1), id(1), MicroUsd(100), NOW).unwrap().unwrap();
+        holds(&ledger, 1, 1, 100, NOW);
         let path = dir.path().join(LEDGER);
         let whole = fs::read_to_string(&path).unwrap();
-        let next = written(&[line(&run(1), id(1), What::Held(MicroUsd(900)), NOW)]).unwrap();
+        let next =
+            written(&[Line::of(&run(1), hold(1, Timestamp(1_001)), What::Held(MicroUsd(900)), Timestamp(1_001))])
+                .unwrap();
         for cut in 0..whole.len() {
+            let torn_counts = if cut + 1 == whole.len() { 900 } else { 0 };
             fs::write(&path, format!("{whole}{}", &next[..cut])).unwrap();
-            ledger.reserve(&run(2), id(2), MicroUsd(30), NOW).unwrap().unwrap();
-            let torn_counts = if cut + 1 == whole.len() { 800 } else { 0 };
+            holds(&ledger, 2, 2, 30, NOW);
             assert_eq!(ledger.spent(NOW).unwrap(), MicroUsd(130 + torn_counts), "cut at {cut}");
         }
     }
@@ -518,29 +547,28 @@ mod tests {
     fn what_a_dead_process_left_is_settled_by_its_run() {
         let dir = tempfile::tempdir().unwrap();
         let ledger = Ledger::new(dir.path().to_path_buf(), Limit::At(DOLLAR));
-        for call in 1..=3 {
-            ledger.reserve(&run(1), id(call), MicroUsd(100), NOW).unwrap().unwrap();
-        }
-        ledger.reserve(&run(2), id(1), MicroUsd(100), NOW).unwrap().unwrap();
-        // The journal charged the first, still holds the second, and never heard of the third.
-        let fate = |one: ReservationId| match one.call.0 {
-            1 => Some(What::Charged(MicroUsd(9))),
-            2 => None,
-            _ => Some(What::Released(MicroUsd(0))),
+        (1..=4).for_each(|call| holds(&ledger, 1, call, 100, NOW));
+        holds(&ledger, 2, 1, 100, NOW);
+        ledger.note(&run(1), &[(hold(4, NOW), What::Begun(MicroUsd(0)))], NOW).unwrap();
+        // The journal charged the first, still holds the second, and never heard of the others, of which one had begun.
+        let known = |one: Hold| match one.id.call.0 {
+            1 => Known::Counted(MicroUsd(9)),
+            2 => Known::Held,
+            _ => Known::Unknown,
         };
-        ledger.settle_lost(&run(1), fate, NOW).unwrap();
-        ledger.settle_lost(&run(1), fate, NOW).unwrap();
-        assert_eq!(ledger.spent(NOW).unwrap(), MicroUsd(9 + 100 + 100));
-        assert_eq!(fs::read_to_string(dir.path().join(LEDGER)).unwrap().lines().count(), 6);
+        ledger.settle_lost(&run(1), known, NOW).unwrap();
+        ledger.settle_lost(&run(1), known, NOW).unwrap();
+        assert_eq!(ledger.spent(NOW).unwrap(), MicroUsd(9 + 100 + 100 + 100));
+        assert_eq!(fs::read_to_string(dir.path().join(LEDGER)).unwrap().lines().count(), 9);
         // The operator corrected the first; whoever recorded it died before the ledger learned of it.
-        let corrected = |one: ReservationId| match one.call.0 {
-            1 => Some(What::Charged(MicroUsd(4))),
-            _ => fate(one),
+        let corrected = |one: Hold| match one.id.call.0 {
+            1 => Known::Counted(MicroUsd(4)),
+            _ => known(one),
         };
         ledger.settle_lost(&run(1), corrected, NOW).unwrap();
         ledger.settle_lost(&run(1), corrected, NOW).unwrap();
-        assert_eq!(ledger.spent(NOW).unwrap(), MicroUsd(4 + 100 + 100));
-        assert_eq!(fs::read_to_string(dir.path().join(LEDGER)).unwrap().lines().count(), 7);
+        assert_eq!(ledger.spent(NOW).unwrap(), MicroUsd(4 + 100 + 100 + 100));
+        assert_eq!(fs::read_to_string(dir.path().join(LEDGER)).unwrap().lines().count(), 10);
     }
 
     #[test]
@@ -548,11 +576,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let ledger = Ledger::new(dir.path().to_path_buf(), Limit::Unlimited);
         let old = u32::try_from(limits::LEDGER_SLACK_LINES).unwrap() + 2;
-        let lines: Vec<_> = (1..=old).map(|call| (id(call), What::Charged(MicroUsd(1)))).collect();
-        ledger.settle(&run(1), &lines, Timestamp(0)).unwrap();
+        holds(&ledger, 1, 1, 1, Timestamp(0));
+        let lines: Vec<_> = (1..=old).map(|_| (hold(1, Timestamp(0)), What::Charged(MicroUsd(1)))).collect();
+        ledger.note(&run(1), &lines, Timestamp(0)).unwrap();
         let now = Timestamp(limits::DAILY_WINDOW.0);
-        ledger.settle(&run(1), &[(id(9_999), What::Charged(MicroUsd(5)))], now).unwrap();
-        ledger.reserve(&run(2), id(1), MicroUsd(3), now).unwrap().unwrap();
+        holds(&ledger, 1, 9_999, 5, now);
+        holds(&ledger, 2, 1, 3, now);
         assert_eq!(ledger.spent(now).unwrap(), MicroUsd(8));
         assert_eq!(fs::read_to_string(dir.path().join(LEDGER)).unwrap().lines().count(), 2);
     }
@@ -562,9 +591,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let ledger = Ledger::new(dir.path().to_path_buf(), Limit::At(DOLLAR));
         let held = ledger.lock().unwrap();
-        let error = ledger.reserve(&run(1), id(1), MicroUsd(1), NOW).unwrap_err().to_string();
+        let error = ledger.hold(&run(1), hold(1, NOW), MicroUsd(1)).unwrap_err().to_string();
         assert!(error.contains("another process holds the ledger"), "{error}");
         drop(held);
-        ledger.reserve(&run(1), id(1), MicroUsd(1), NOW).unwrap().unwrap();
+        holds(&ledger, 1, 1, 1, NOW);
     }
 }

@@ -1,14 +1,15 @@
 //! The charges of the last 24 hours, counted anew from the journals, for a ledger that was lost (docs/JOURNAL.md, "The
 //! ledger"). It looks at copies and changes nothing; what the lines mean is `domain/daily.rs`.
 
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::io;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use crate::domain::budget::ReservationId;
 use crate::domain::daily::Daily;
+use crate::domain::daily::Hold;
 use crate::domain::daily::Line;
 use crate::domain::daily::What;
 use crate::domain::event::Event;
@@ -114,27 +115,30 @@ fn lines(run: &Run, records: &[Record], now: Timestamp) -> Vec<Line> {
     let inherited = run.lineage.as_ref().map_or(Seq(0), |lineage| lineage.seq);
     let imported = records.iter().rfind(|record| matches!(record.event, Event::Imported { .. }));
     let foreign = inherited.max(imported.map_or(Seq(0), |record| record.seq));
-    let line = |record: &Record, id: ReservationId, what: What| Line {
-        at: record.at,
-        run: run.id.clone(),
-        call: id.call,
-        attempt: id.attempt,
-        what,
-    };
-    let own = records.iter().filter(|record| record.seq > foreign);
-    let mut all: Vec<Line> = own
-        .filter_map(|record| match &record.event {
-            Event::BudgetReserved { reservation } => Some(line(record, reservation.id, What::Held(reservation.amount))),
-            Event::BudgetSettled { id, charge } => Some(line(record, *id, What::Charged(charge.amount))),
-            Event::BudgetCorrected { id, amount, .. } => Some(line(record, *id, What::Corrected(*amount))),
-            _ => None,
-        })
-        .collect();
-    // What became here of a call that was made elsewhere is not paid here either.
-    let made: BTreeSet<ReservationId> =
-        all.iter().filter(|line| matches!(line.what, What::Held(_))).map(Line::id).collect();
-    all.retain(|line| made.contains(&line.id()) && Daily::counts(line, now));
+    let mut made = BTreeMap::new();
+    let mut all = Vec::new();
+    for record in records.iter().filter(|record| record.seq > foreign) {
+        let (id, what) = match &record.event {
+            Event::BudgetReserved { reservation } => {
+                made.insert(reservation.id, record.at);
+                (reservation.id, What::Held(reservation.amount))
+            }
+            Event::BudgetSettled { id, charge } => (*id, What::Charged(charge.amount)),
+            Event::BudgetCorrected { id, amount, .. } => (*id, What::Corrected(*amount)),
+            _ => continue,
+        };
+        // What became here of a call that was made elsewhere is not paid here either.
+        let Some(at) = made.get(&id).copied() else { continue };
+        let hold = Hold { id, at };
+        all.push(Line::of(&run.id, hold, what, record.at));
+        if matches!(what, What::Held(_)) {
+            all.push(Line::of(&run.id, hold, What::Begun(MicroUsd(0)), record.at));
+        }
+    }
+    all.retain(|line| Daily::counts(line, now));
     // A model that costs nothing does not touch the ledger.
-    let is_free = all.iter().all(|line| matches!(line.what, What::Held(MicroUsd(0)) | What::Charged(MicroUsd(0))));
+    let is_free = all
+        .iter()
+        .all(|line| matches!(line.what, What::Held(MicroUsd(0)) | What::Begun(_) | What::Charged(MicroUsd(0))));
     if is_free { Vec::new() } else { all }
 }

@@ -11,7 +11,6 @@ use std::io::Read;
 use std::io::Seek;
 use std::io::SeekFrom;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::domain::fold::Broken;
@@ -142,7 +141,7 @@ fn note(state: &Path, summary: &Summary) -> io::Result<()> {
     if path.metadata().is_ok_and(|file| file.len() > limits::REMOVED_MAX_BYTES) {
         std::fs::rename(&path, state.join(OLD_LINES))?;
     }
-    let mut file = OpenOptions::new().read(true).append(true).create(true).mode(files::FILE_MODE).open(&path)?;
+    let mut file = files::open_or_create(&path, OpenOptions::new().read(true).append(true))?;
     let ended = if is_torn(&mut file)? { "\n" } else { "" };
     let line = format!("{ended}{}\n", serde_json::to_string(summary)?);
     file.write_all(line.as_bytes())?;

@@ -15,8 +15,8 @@ use tiller::domain::budget::ReservationId;
 use tiller::domain::command::Command;
 use tiller::domain::command::Pause;
 use tiller::domain::command::Refusal;
+use tiller::domain::daily::Hold;
 use tiller::domain::daily::Today;
-use tiller::domain::daily::What;
 use tiller::domain::event::Record;
 use tiller::domain::id::ClientId;
 use tiller::domain::id::ModelCallId;
@@ -71,8 +71,8 @@ async fn s_22_the_daily_ceiling_parks_and_the_run_goes_on_when_the_window_rolls(
     let dir = tempfile::tempdir().unwrap();
     let ledger = Ledger::new(dir.path().to_path_buf(), DAILY);
     let (other, id) = other_run();
-    let spent = [(id, What::Charged(MicroUsd(19_990_000)))];
-    ledger.settle(&other, &spent, Timestamp(1_000_000)).unwrap();
+    let hold = Hold { id, at: Timestamp(1_000_000) };
+    ledger.hold(&other, hold, MicroUsd(19_990_000)).unwrap().unwrap();
     let lines = vec![says("plan", &[plan()])];
     let with = ledger.clone();
     let stage = stage_in(lines, Manner::Ends, |_| {}, costs, |world| World { ledger: Some(with), ..world });
@@ -116,11 +116,39 @@ async fn a_reservation_that_the_journal_never_heard_of_is_released() {
     let ledger = Ledger::new(dir.path().to_path_buf(), DAILY);
     let own = RunId::from_entropy([1; 12]);
     let lost = ReservationId { call: ModelCallId(1), attempt: 1 };
-    ledger.reserve(&own, lost, MicroUsd(20_000_000), Timestamp(1_000_000)).unwrap().unwrap();
+    let hold = Hold { id: lost, at: Timestamp(999_999) };
+    ledger.hold(&own, hold, MicroUsd(20_000_000)).unwrap().unwrap();
     let with = ledger.clone();
     let lines = vec![says("plan", &[plan()])];
     let stage = stage_in(lines, Manner::Ends, |_| {}, costs, |world| World { ledger: Some(with), ..world });
     stage.until(|run| !run.transcript.is_empty()).await;
+}
+
+/// A process dies while its model is asked, and the operator puts back the run as it was before: whatever the journal
+/// does not know of any more may have been billed.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_had_begun_when_its_journal_was_put_back_counts_at_its_worst() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::new(dir.path().to_path_buf(), Limit::Unlimited);
+    let mut lost = MicroUsd(0);
+    for life in 1..=3 {
+        let with = ledger.clone();
+        let wall = Arc::new(AtomicI64::new(life));
+        let clock = Arc::new(Jumping { clock: TestClock(Instant::now()), wall });
+        let world = |world| World { ledger: Some(with), clock, ..world };
+        let stage = stage_in(Vec::new(), Manner::Ends, |_| {}, costs, world);
+        let run = stage.until(|run| run.pool.reserved().is_some()).await;
+        lost = lost.plus(run.pool.reserved().unwrap().amount);
+        let begun = || std::fs::read_to_string(dir.path().join("ledger.jsonl")).unwrap().matches("begun").count();
+        let patience = std::time::Instant::now() + Duration::from_secs(30);
+        while i64::try_from(begun()).unwrap() < life {
+            assert!(std::time::Instant::now() < patience, "the ledger is not told that the call begins");
+            tokio::task::yield_now().await;
+        }
+        stage.driven.task.abort();
+        let now = Timestamp(10_000_000_000);
+        assert_eq!(ledger.spent(now).unwrap(), lost, "life {life}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -17,6 +17,7 @@ use crate::real::Stage;
 use tiller::domain::budget::Limit;
 use tiller::domain::budget::ReservationId;
 use tiller::domain::command::Command;
+use tiller::domain::daily::Hold;
 use tiller::domain::daily::What;
 use tiller::domain::event::Event;
 use tiller::domain::event::Record;
@@ -95,10 +96,13 @@ impl World {
         assert!(run.pool.spent().0 > 0 && run.pool.reserved().is_none());
         for record in &records {
             if let Event::BudgetReserved { reservation } = &record.event {
-                self.ledger().reserve(id, reservation.id, reservation.amount, record.at).unwrap().unwrap();
+                let hold = Hold { id: reservation.id, at: record.at };
+                self.ledger().hold(id, hold, reservation.amount).unwrap().unwrap();
+                self.ledger().note(id, &[(hold, What::Begun(MicroUsd(0)))], record.at).unwrap();
             }
             if let Event::BudgetSettled { id: call, charge } = &record.event {
-                self.ledger().settle(id, &[(*call, What::Charged(charge.amount))], record.at).unwrap();
+                let hold = Hold { id: *call, at: run.pool.made(*call).unwrap() };
+                self.ledger().note(id, &[(hold, What::Charged(charge.amount))], record.at).unwrap();
             }
         }
         drop(self.runtime.block_on(home(self.dir.path()).create(id, &records)).unwrap());
@@ -173,7 +177,7 @@ fn whatever_becomes_of_the_ledger_every_charge_counts_once() {
     fs::write(world.file(), torn).unwrap();
     assert_eq!(world.check("torn end"), Mended::default());
     let (other, id) = (run_id(9), ReservationId { call: ModelCallId(1), attempt: 1 });
-    world.ledger().reserve(&other, id, MicroUsd(5), NOW).unwrap().unwrap();
+    world.ledger().hold(&other, Hold { id, at: NOW }, MicroUsd(5)).unwrap().unwrap();
     assert_eq!(world.ledger().spent(NOW).unwrap(), world.spent.plus(MicroUsd(5)));
     assert_eq!(world.ledger().mend(NOW).unwrap(), Mended::default(), "the next line is not glued to it");
 }
@@ -201,7 +205,8 @@ fn runs_that_are_held_are_counted_and_what_they_settle_next_is_counted_once() {
             _ => None,
         })
         .unwrap();
-    world.ledger().settle(&id, &[(call, What::Charged(charge))], NOW).unwrap();
+    let hold = Hold { id: call, at: held.1.pool.made(call).unwrap() };
+    world.ledger().note(&id, &[(hold, What::Charged(charge))], NOW).unwrap();
     world.check("settled once more");
     drop(held);
 }
@@ -253,7 +258,7 @@ fn several_that_find_it_gone_make_it_anew_once() {
             let other = other.clone();
             scope.spawn(move || {
                 let id = ReservationId { call: ModelCallId(call), attempt: 1 };
-                world.ledger().reserve(&other, id, MicroUsd(10), NOW).unwrap().unwrap();
+                world.ledger().hold(&other, Hold { id, at: NOW }, MicroUsd(10)).unwrap().unwrap();
             });
         }
     });
@@ -286,6 +291,28 @@ fn brought(id: &RunId, mut records: Vec<Record>) -> (Run, Vec<Record>) {
     let (run, own) = lineage::import(run, &ClientId("test".to_string()), now).unwrap();
     records.push(own);
     (run, records)
+}
+
+/// A run was put back to an earlier state and gave its numbers once more. The ledger has what the first life cost, and
+/// lost what the second one did.
+#[test]
+fn what_a_second_life_under_the_same_numbers_cost_is_counted_again() {
+    let world = World::new();
+    let second = fs::read_to_string(world.file()).unwrap();
+    let mut first = MicroUsd(0);
+    for record in records("1-first-parked", NOW) {
+        let Event::BudgetReserved { reservation } = record.event else { continue };
+        let hold = Hold { id: reservation.id, at: Timestamp(record.at.0 - 1) };
+        world.ledger().hold(&run_id(1), hold, reservation.amount).unwrap().unwrap();
+        world.ledger().note(&run_id(1), &[(hold, What::Charged(MicroUsd(7)))], hold.at).unwrap();
+        first = first.plus(MicroUsd(7));
+    }
+    let all = fs::read_to_string(world.file()).unwrap();
+    fs::write(world.file(), all.strip_prefix(&second).unwrap()).unwrap();
+    let world = World { spent: world.spent.plus(first), ..world };
+    let mended = world.check("a second life");
+    assert_eq!(mended.flaw, Some("is shorter than it was"));
+    assert!(first > MicroUsd(0) && mended.regained > 0, "{mended:?}");
 }
 
 #[test]
@@ -374,7 +401,7 @@ fn the_operator_is_told_at_a_start_and_by_doctor() {
     let spent = Run::fold(&id, &records).unwrap().pool.spent();
     doctor(&[
         &format!("PARTIAL  daily budget   {spent} of $20.00 spent"),
-        "the ledger of what all runs spent is missing; it was made anew, 8 lines from journals",
+        "the ledger of what all runs spent is missing; it was made anew, with 12 lines from journals",
     ]);
     doctor(&[&format!("OK       daily budget   {spent} of $20.00 spent")]);
     // The same, and its journal can't be read either.

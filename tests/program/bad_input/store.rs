@@ -278,9 +278,13 @@ fn two_processes_that_resume_the_same_run() {
 fn what_is_no_file_is_told_or_passed_over() {
     let waits = (0, "waiting for approval");
     let no_file = (13, "ledger.jsonl: it is not a file; nothing was recorded; see to that");
+    let no_lock = (13, "ledger.lock: it is not a file; nothing was recorded; see to that");
+    let no_lines = (14, "removed.jsonl: it is not a file; nothing was recorded; see to that");
     let lost = (20, "its anchor is missing or can't be read");
     for (name, command, folder, pipe) in [
         ("ledger.jsonl", "doctor", no_file, no_file),
+        ("ledger.lock", "doctor", no_lock, no_lock),
+        ("removed.jsonl", "remove", no_lines, no_lines),
         ("owner.json", "cancel", (14, "owner.json: Is a directory; nothing was recorded"), (0, "is cancelled")),
         ("anchor", "show", lost, lost),
         ("summary.json", "show", waits, waits),
@@ -292,15 +296,23 @@ fn what_is_no_file_is_told_or_passed_over() {
             let stage = Stage::new();
             stage.run(&shell("true")).check(10, &[]);
             let id = stage.ids()[0].clone();
-            let dir = if name == "ledger.jsonl" { stage.path("state/tiller") } else { stage.run_dir(&id) };
+            let is_of_all = name.starts_with("ledger.") || name == "removed.jsonl";
+            let dir = if is_of_all { stage.path("state/tiller") } else { stage.run_dir(&id) };
             let path = dir.join(name);
             let _ = fs::remove_file(&path);
             match is_folder {
                 true => fs::create_dir(&path).unwrap(),
                 false => nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap(),
             }
-            let run = Some(id.as_str()).filter(|_| !["doctor", "runs"].contains(&command));
-            stage.ask(&[command].into_iter().chain(run).collect::<Vec<_>>()).check(status, &[said]);
+            let words = match command {
+                "doctor" | "runs" => vec![command],
+                "remove" => {
+                    stage.ask(&["cancel", &id]).check(0, &[]);
+                    vec![command, &id, "--yes"]
+                }
+                _ => vec![command, &id],
+            };
+            stage.ask(&words).check(status, &[said]);
         }
     }
 }
