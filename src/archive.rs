@@ -46,13 +46,13 @@ pub async fn carry_out(ground: &Ground, what: Archive) -> anyhow::Result<u8> {
         Archive::Audit { run, verify: true, .. } => verify(ground, &run),
         Archive::Audit { run, json, payloads, verify: false } => {
             let id = ground.home.find(&run)?;
-            let survey = ground.home.survey(&id)?;
+            let (survey, holder) = ground.home.survey_now(&id)?;
             let lines = audit::audit(&survey.records, if payloads { Payloads::Shown } else { Payloads::Hashed });
             output::put(&match json {
                 true => audit::json(&lines),
                 false => audit::text(&lines) + &audit::total(&survey.records),
             });
-            Ok(complain(&id, &survey))
+            Ok(complain_of(&id, &survey, holder.as_deref()))
         }
         Archive::Remove { run, yes, damaged: false } => keeping::remove(ground, &run, yes).await,
         Archive::Remove { run, yes, damaged: true } => keeping::remove_damaged(ground, &run, yes).await,
@@ -62,9 +62,9 @@ pub async fn carry_out(ground: &Ground, what: Archive) -> anyhow::Result<u8> {
 
 fn export(ground: &Ground, prefix: &str, out: Option<&Path>) -> anyhow::Result<u8> {
     let id = ground.home.find(prefix)?;
-    let survey = ground.home.survey(&id)?;
+    let (survey, holder) = ground.home.survey_now(&id)?;
     if survey.lines.is_empty() {
-        complain(&id, &survey);
+        complain_of(&id, &survey, holder.as_deref());
         let why = format!("no record of run {id} can be read; nothing was written{}", hint(&id));
         return Err(Obstacle::Lost(why).into());
     }
@@ -88,7 +88,22 @@ fn export(ground: &Ground, prefix: &str, out: Option<&Path>) -> anyhow::Result<u
         }
         None => output::put(&text),
     }
-    Ok(complain(&id, &survey))
+    Ok(complain_of(&id, &survey, holder.as_deref()))
+}
+
+/// As `complain`, of a run that somebody may hold: what can't be read of that was being written while it was copied, and is
+/// no damage. Says of a whole one that it is a copy.
+fn complain_of(id: &RunId, survey: &Survey, holder: Option<&str>) -> u8 {
+    let Some(holder) = holder else { return complain(id, survey) };
+    let (read, short) = (survey.records.len(), id.short());
+    let (rest, code) = match survey.is_whole() {
+        true => (String::new(), 0),
+        false => (", which was written to meanwhile, so its end is missing; try again".to_string(), exit::LOCKED),
+    };
+    output::put_aside(&format!(
+        "tiller: run {short} is held by {holder}; this is a copy of this moment, up to record {read}{rest}\n"
+    ));
+    code
 }
 
 /// Says on standard error what could not be read. Gives the exit status.
@@ -117,7 +132,7 @@ pub fn show_rest(ground: &Ground, id: &RunId, form: Form, why: &anyhow::Error) -
         }
         output::put(&match form {
             Form::Text => {
-                let shown = show::rest(&run);
+                let shown = show::rest(&run, &survey.records);
                 format!("as it stood at record {}; only to look at\n{shown}{}", run.seq, typed(&further))
             }
             Form::Json => show::rest_json(&run, &further),
@@ -128,12 +143,13 @@ pub fn show_rest(ground: &Ground, id: &RunId, form: Form, why: &anyhow::Error) -
 
 fn verify(ground: &Ground, prefix: &str) -> anyhow::Result<u8> {
     let id = ground.home.find(prefix)?;
-    let survey = ground.home.survey(&id)?;
+    let (survey, holder) = ground.home.survey_now(&id)?;
     if survey.is_whole() {
         let count = counted(survey.records.len(), "record");
         output::put(&format!("run {id}: {count}, each follows the one before it, none is missing at the end\n"));
     }
-    let liars = if survey.is_whole() { ground.home.liars(&id, &survey) } else { Vec::new() };
+    // Whoever holds it may keep a snapshot of what is not in the copy yet.
+    let liars = if survey.is_whole() && holder.is_none() { ground.home.liars(&id, &survey) } else { Vec::new() };
     if !liars.is_empty() {
         let places: Vec<String> = liars.iter().map(ToString::to_string).collect();
         output::put_aside(&format!(
@@ -145,7 +161,7 @@ fn verify(ground: &Ground, prefix: &str) -> anyhow::Result<u8> {
         ));
         return Ok(exit::FAILED);
     }
-    Ok(complain(&id, &survey))
+    Ok(complain_of(&id, &survey, holder.as_deref()))
 }
 
 fn mend(ground: &Ground, prefix: &str) -> anyhow::Result<u8> {
@@ -243,28 +259,42 @@ fn hint(id: &RunId) -> String {
     format!("; `tiller repair {}` tries to mend it", id.short())
 }
 
-fn import(ground: &Ground, path: &Path, as_new: bool) -> anyhow::Result<u8> {
-    let shown = path.display();
+/// What an export wrote, from a file, or from standard input where that is called `-`.
+fn exported(path: &Path) -> anyhow::Result<String> {
+    let is_input = path == Path::new("-");
+    let shown = if is_input { "standard input".to_string() } else { path.display().to_string() };
     let failed = || format!("{shown} can't be read; nothing was imported; name what `tiller export` wrote");
+    let fits = |bytes: u64| {
+        anyhow::ensure!(
+            bytes <= limits::IMPORT_MAX_BYTES,
+            "{shown} has more than {} MiB; nothing was imported; so long a journal can only be looked at where it is",
+            limits::IMPORT_MAX_BYTES >> 20
+        );
+        Ok(())
+    };
+    let source: Box<dyn Read> = if is_input {
+        Box::new(std::io::stdin())
+    } else {
+        // Asked before it is opened: to open a pipe is to wait for whoever writes into it.
+        let found = std::fs::metadata(path).with_context(failed)?;
+        let is_file = found.is_file();
+        anyhow::ensure!(is_file, "{shown} is not a file; nothing was imported; name what `tiller export` wrote");
+        fits(found.len())?;
+        Box::new(File::open(path).with_context(failed)?)
+    };
     let mut text = String::new();
-    // Asked before it is opened: to open a pipe is to wait for whoever writes into it.
-    let found = std::fs::metadata(path).with_context(failed)?;
-    let is_file = found.is_file();
-    anyhow::ensure!(is_file, "{shown} is not a file; nothing was imported; name what `tiller export` wrote");
-    anyhow::ensure!(
-        found.len() <= limits::IMPORT_MAX_BYTES,
-        "{shown} has more than {} MiB; nothing was imported; so long a journal can only be looked at where it is",
-        limits::IMPORT_MAX_BYTES >> 20
-    );
-    let file = File::open(path).with_context(failed)?;
-    file.take(limits::IMPORT_MAX_BYTES).read_to_string(&mut text).with_context(failed)?;
-    let mut carried = transfer::read(&text)?;
+    let read = source.take(limits::IMPORT_MAX_BYTES + 1).read_to_string(&mut text).with_context(failed)?;
+    fits(read as u64)?;
+    Ok(text)
+}
+
+fn import(ground: &Ground, path: &Path, as_new: bool) -> anyhow::Result<u8> {
+    let mut carried = transfer::read(&exported(path)?)?;
     let id = if as_new { launch::new_id()? } else { carried.run.clone() };
     let now = Now { at: ground.clock.now(), ..Now::default() };
     let foreign = |why: String| StoreError::Foreign { why };
     let brought_run = Run::fold(&id, &carried.records).map_err(|broken| foreign(broken.to_string()))?;
-    let (_, own) =
-        lineage::import(brought_run, &held::client(), now).map_err(|refusal| foreign(refusal.to_string()))?;
+    let (_, own) = lineage::import(brought_run, &held::client(), now).map_err(|refusal| foreign(refusal.of(&id)))?;
     let count = counted(carried.records.len(), "record");
     carried.push(own)?;
     let run = ground.home.import(&id, &carried)?;

@@ -8,6 +8,7 @@ use crate::cli::lineage::Branch;
 use crate::domain::budget::Limit;
 use crate::domain::event::OwnerMode;
 use crate::domain::id::ClientId;
+use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::lineage::Behind;
 use crate::domain::lineage::behind;
@@ -33,6 +34,7 @@ use crate::machine::lineage::Rewound;
 use crate::machine::turn;
 use crate::order;
 use crate::rehearsal;
+use crate::store::look::Survey;
 
 pub mod restoring;
 
@@ -89,7 +91,8 @@ pub async fn rewind<'a>(
     let turned = turn(&run, &taken, ground.still(&run))?;
     records.extend(turned.records);
     let now = ground.still(&turned.run);
-    let Rewound { run, records: written, behind } = lineage::rewind(&turned.run, &records, iteration, client, now)?;
+    let Rewound { run, records: written, behind } = lineage::rewind(&turned.run, &records, iteration, client, now)
+        .map_err(|refusal| order::naming(refusal.into(), &id))?;
     records.extend(written);
     held.record(run, records.get(stored..).unwrap_or_default().to_vec()).await?;
     ground.home.keep_summary(held.run());
@@ -106,6 +109,28 @@ pub fn after_it(behind: &Behind) -> String {
     if text.is_empty() { "Nothing that came after it changed anything.\n".to_string() } else { text }
 }
 
+/// That a place to branch off from may be in what is lost of a damaged run; nothing where nothing is lost.
+fn lost(parent: &RunId, survey: &Survey) -> Option<anyhow::Error> {
+    let short = parent.short();
+    let why = match (survey.newer, survey.flaws.first()) {
+        (Some(found), _) => format!("the rest {found}"),
+        (None, Some(flaw)) => format!("{}; `tiller repair {short}` tries to mend it", flaw.phrase()),
+        (None, None) => return None,
+    };
+    let read = survey.records.len();
+    let read = if read == 0 {
+        "no record of it can be read".to_string()
+    } else {
+        format!("it can be read up to record {read} only")
+    };
+    Some(
+        Obstacle::Lost(format!(
+            "run {short} is damaged: {read}, and no such iteration ends there; nothing was branched off; {why}"
+        ))
+        .into(),
+    )
+}
+
 /// Branches off after an iteration, the last closed one if none is named. Gives the new run, which nobody holds, and what
 /// is to be told of it. Errors when the parent is held or can't be read.
 pub fn fork(
@@ -117,7 +142,8 @@ pub fn fork(
 ) -> anyhow::Result<(Run, String)> {
     let parent = ground.home.find(prefix)?;
     let survey = ground.home.survey(&parent)?;
-    let (beginning, iteration) = lineage::beginning(&survey.records, asked)?;
+    let (beginning, iteration) = lineage::beginning(&survey.records, asked)
+        .map_err(|refusal| lost(&parent, &survey).unwrap_or(refusal.into()))?;
     let after = behind(&survey.records, beginning.last().map_or(Seq(0), |record| record.seq));
     let lines = survey.lines.get(..beginning.len()).unwrap_or_default();
     let child = launch::new_id()?;

@@ -258,8 +258,12 @@ pub enum Stop {
 
 /// Reads a command line, the program's name first. Errors with the text to print.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Ask, Stop> {
-    let line = Line::try_parse_from(arguments).map_err(|mut error| {
+    let words: Vec<OsString> = arguments.into_iter().collect();
+    let line = Line::try_parse_from(&words).map_err(|mut error| {
         if error.kind() == ErrorKind::UnknownArgument {
+            if let Some(sentence) = values::negative(&words) {
+                return Stop::Usage(format!("error: {sentence}\n"));
+            }
             // That it could be passed as a value is true, and never what was meant.
             error.insert(ContextKind::Suggested, ContextValue::None);
         }
@@ -314,8 +318,8 @@ CHANGE:
   edit ID TEXT         another title
   done ID, open ID     it is done; it is not
   now ID               it is what is worked on
-  block ID [WHY]       it can't go on
-  drop ID [WHY]        it is not needed
+  block ID WHY         it can't go on
+  drop ID WHY          it is not needed
   move ID POSITION     its place among those of its level, from 1
 Example: tiller plan k7f add \"write the changelog\"";
 
@@ -565,8 +569,8 @@ impl Word {
             Word::Close { run } => order(run, Order::Close),
             Word::Say { run, text, when } => order(run, Order::Say { text, policy: when.policy() }),
             Word::Withdraw { run, id } => order(run, Order::Withdraw(id)),
-            Word::Raise { run, axis: Axis::Deadline, limit } => order(run, Order::Deadline(Deadline::parse(&limit)?)),
-            Word::Raise { run, axis, limit } => order(run, Order::Raise { axis, limit: axis.parse_limit(&limit)? }),
+            Word::Raise { run, axis: Axis::Deadline, limit } => order(run, Order::Deadline(values::deadline(&limit)?)),
+            Word::Raise { run, axis, limit } => order(run, Order::Raise { axis, limit: values::limit(axis, &limit)? }),
             Word::Plan { run, words } if words.is_empty() => Ask::Show { run, form: Form::Text },
             Word::Plan { run, words } => {
                 let edit = plan_edit::read(&words.join(" ")).map_err(|how| format!("{how}; nothing was changed"))?;

@@ -54,6 +54,7 @@ use crate::engine::driver::World;
 use crate::engine::redaction::Redactor;
 use crate::headless::exit::Obstacle;
 use crate::headless::show;
+use crate::headless::show::Way;
 use crate::headless::text::title;
 use crate::machine;
 use crate::model;
@@ -267,12 +268,21 @@ impl Ground {
 
     /// The last words about a run that nobody drives, as it can go on here.
     pub fn parting(&self, run: &Run) -> String {
-        self.hindrance(run).map_or_else(|| show::parting(run), |why| show::left(run) + &show::hindered(&why))
+        match self.way(run) {
+            Way::Hindered(why) if !run.is_ended() => show::left(run) + &show::hindered(&why),
+            Way::Free | Way::Hindered(_) | Way::Held(_) => show::parting(run),
+        }
     }
 
-    /// Why a run that has not ended can't go on here, if it can't, and what to do; the end of a sentence.
-    pub fn hindrance(&self, run: &Run) -> Option<String> {
-        self.homeless(run).filter(|_| !run.is_ended())
+    /// What stands against going on here with a run that nobody holds: for one that has ended, in a branch of it.
+    pub fn way(&self, run: &Run) -> Way {
+        let (is_ended, shown) = (run.is_ended(), title(&run.terms.workspace));
+        match self.homeless(run) {
+            None => Way::Free,
+            Some(why) if !is_ended => Way::Hindered(why),
+            Some(_) if run.terms.rehearsal || Path::new(&run.terms.workspace).is_dir() => Way::Free,
+            Some(_) => Way::Hindered(format!("its folder, {shown}, is not here: make that folder first")),
+        }
     }
 
     /// Why a run can't be opened here for want of its folder, if it can't, and what to do; the end of a sentence. A
@@ -409,7 +419,7 @@ impl Seat {
 }
 
 /// Reads the records of an open journal up to one.
-async fn whole(reader: &dyn Reader, upto: Seq) -> anyhow::Result<Vec<Record>> {
+pub async fn whole(reader: &dyn Reader, upto: Seq) -> anyhow::Result<Vec<Record>> {
     let mut records: Vec<Record> = Vec::new();
     loop {
         let from = Seq(records.len() as u64).next();

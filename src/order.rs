@@ -8,6 +8,7 @@ use crate::domain::command::Cancel;
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
 use crate::domain::event::OwnerMode;
+use crate::domain::id::RunId;
 use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
@@ -28,10 +29,15 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
     let recorded = record(ground, &mut held, order).await;
     // Also where it is refused: a process that died may have left the ledger behind, and this run may have ended.
     let run = held.let_go().await;
-    recorded.map(|()| run).map_err(|error| match error.downcast_ref::<Refusal>() {
-        Some(refusal @ (Refusal::Ended(_) | Refusal::EndedUnsaid(_))) => Obstacle::Refused(refusal.of(&id)).into(),
+    recorded.map(|()| run).map_err(|error| naming(error, &id))
+}
+
+/// An error in which the lines to type name the run.
+pub fn naming(error: anyhow::Error, id: &RunId) -> anyhow::Error {
+    match error.downcast_ref::<Refusal>() {
+        Some(refusal @ (Refusal::Ended(_) | Refusal::EndedUnsaid(_))) => Obstacle::Refused(refusal.of(id)).into(),
         Some(_) | None => error,
-    })
+    }
 }
 
 async fn record(ground: &Ground, held: &mut Held<'_>, order: Order) -> anyhow::Result<()> {

@@ -11,6 +11,7 @@ use crate::cli::Ask;
 use crate::cli::Form;
 use crate::cli::GoalText;
 use crate::cli::Options;
+use crate::cli::Order;
 use crate::cli::Output;
 use crate::cli::Stop;
 use crate::cli::Which;
@@ -23,6 +24,7 @@ use crate::config::Settings;
 use crate::doctor;
 use crate::domain::command::Command;
 use crate::domain::event::OwnerMode;
+use crate::domain::event::Record;
 use crate::domain::fold::Broken;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
@@ -36,6 +38,7 @@ use crate::headless::exit;
 use crate::headless::exit::Obstacle;
 use crate::headless::output;
 use crate::headless::show;
+use crate::headless::show::Way;
 use crate::headless::table;
 use crate::keeping;
 use crate::launch;
@@ -46,6 +49,7 @@ use crate::logging;
 use crate::order;
 use crate::rehearsal;
 use crate::rooms;
+use crate::store::Journal;
 use crate::store::StoreError;
 use crate::tools::guard;
 use crate::tools::orphans;
@@ -217,8 +221,16 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         }
         Ask::Show { run, form } => show_run(&ground, &run, form).await,
         Ask::Order { run, order } => {
+            let is_said = matches!(order, Order::Say { .. });
             let run = order::carry_out(&ground, &run, order).await?;
-            output::put(&format!("recorded · {}", ground.parting(&run)));
+            let said = run.interjections.last().filter(|_| is_said).map_or(String::new(), |said| {
+                format!(
+                    " as {id}, and `tiller withdraw {} {id}` takes it back until it is told",
+                    run.id.short(),
+                    id = said.id
+                )
+            });
+            output::put(&format!("recorded{said} · {}", ground.parting(&run)));
             Ok(0)
         }
         Ask::Branch(what) => branch::carry_out(&ground, what).await,
@@ -341,27 +353,22 @@ fn pick(ground: &Ground, which: Which) -> anyhow::Result<RunId> {
     }
 }
 
-/// Prints a run in full; one that another process holds, as its summary tells it.
+/// Prints a run in full; one that another process holds, from a copy of this moment.
 async fn show_run(ground: &Ground, prefix: &str, form: Form) -> anyhow::Result<u8> {
     let id = ground.home.find(prefix)?;
-    let run: Run = match ground.take(&id).await {
+    let (run, records, holder): (Run, Vec<Record>, Option<String>) = match ground.take(&id).await {
         Ok((run, journal)) => {
+            let records = launch::whole(journal.reader().as_ref(), run.seq).await;
             journal.close().await;
-            run
+            (run, records?, None)
         }
         Err(error) => match error.downcast_ref::<StoreError>() {
-            Some(StoreError::Locked { holder, .. }) => {
-                let only: Vec<Listed> = ground.home.list()?.into_iter().filter(|one| is_named(one, &id)).collect();
-                output::put(&match form {
-                    Form::Text => {
-                        format!(
-                            "held by {holder}; this is its summary\n{}",
-                            table::runs(&only, ground.clock.now(), terminal::columns())
-                        )
-                    }
-                    Form::Json => show::runs_json(&only),
-                });
-                return Ok(exit::LOCKED);
+            Some(StoreError::Locked { .. }) => {
+                let (survey, holder) = ground.home.survey_now(&id)?;
+                match Run::fold(&id, &survey.records) {
+                    Ok(run) => (run, survey.records, holder),
+                    Err(_) => return Err(error),
+                }
             }
             Some(StoreError::Damaged { .. } | StoreError::TooNew { .. }) => {
                 return archive::show_rest(ground, &id, form, &error);
@@ -377,23 +384,16 @@ async fn show_run(ground: &Ground, prefix: &str, form: Form) -> anyhow::Result<u
                      mended nothing can be recorded in it\n",
                     transcript(why)
                 ));
-                launch::fold(&id, &survey.records)?
+                (launch::fold(&id, &survey.records)?, survey.records, None)
             }
             Some(_) | None => return Err(error),
         },
     };
     let today = ground.today(&run);
-    let hindrance = ground.hindrance(&run);
+    let way = holder.map_or_else(|| ground.way(&run), Way::Held);
     output::put(&match form {
-        Form::Text => show::run(&run, today, hindrance.as_deref(), &jiff::tz::TimeZone::system()),
-        Form::Json => show::run_json(&run, today, hindrance.as_deref()),
+        Form::Text => show::run(&run, &records, today, &way, &jiff::tz::TimeZone::system()),
+        Form::Json => show::run_json(&run, today, &way),
     });
     Ok(0)
-}
-
-fn is_named(one: &Listed, id: &RunId) -> bool {
-    match one {
-        Listed::Run { summary, .. } => summary.id == *id,
-        Listed::Damaged { id: other, .. } => other == id,
-    }
 }

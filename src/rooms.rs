@@ -235,7 +235,10 @@ impl<'a> Rooms<'a> {
                 format!("a new run works with {}, and asks you first what that costs", spec.name)
             }
             Ok(spec) => format!("a new run works with {}", spec.name),
-            Err(error) => format!("{error:#}; `tiller rehearse` needs no model"),
+            Err(_) if self.ground.settings.model().is_none() => {
+                "no model is chosen yet; a new run needs one, `tiller rehearse` does not".to_string()
+            }
+            Err(error) => format!("no new run can start: {error:#}; `tiller rehearse` needs no model"),
         }
     }
 

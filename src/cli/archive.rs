@@ -21,7 +21,7 @@ pub enum Archive {
     },
     /// Make a run of an exported journal, after proving that it is whole
     Import {
-        /// What `tiller export` wrote
+        /// What `tiller export` wrote; `-` reads it from standard input
         file: PathBuf,
         /// Give the run a new name; without this it keeps its own, which must be free
         #[arg(long)]

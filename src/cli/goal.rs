@@ -14,7 +14,7 @@ const LIKE_CHARS: usize = 5;
 
 /// The meaning of a line without a command.
 pub(crate) fn bare(words: &[String], options: Options) -> Result<Ask, String> {
-    let Some(first) = words.first() else {
+    let Some(first) = words.first().map(|word| word.trim()) else {
         return match options.output {
             Output::Fitting => Ok(Ask::Open(options)),
             Output::Plain | Output::Json => {
@@ -22,10 +22,13 @@ pub(crate) fn bare(words: &[String], options: Options) -> Result<Ask, String> {
             }
         };
     };
-    if let Some(command) = near_command(first) {
+    let near = near_commands(first);
+    if !near.is_empty() {
+        let meant: Vec<String> = near.iter().map(|command| format!("`tiller {command}`")).collect();
         return Err(format!(
-            "`{first}` is not a command; nothing was started; if you meant the command, type `tiller {command}`; if \
-             it is your goal, type `tiller run {first}`"
+            "`{first}` is not a command; nothing was started; if you meant the command, type {}; if it is your goal, \
+             type `tiller run {first}`",
+            meant.join(" or ")
         ));
     }
     if words.len() == 1 && looks_like_a_command(first) {
@@ -51,25 +54,25 @@ fn looks_like_a_command(word: &str) -> bool {
         && word.chars().all(|one| one.is_ascii_alphanumeric() || matches!(one, '-' | '_'))
 }
 
-/// The command that a single word is nearly: one slip away, or two where the word is long enough that two slips
-/// still leave most of it; or it is longer or shorter than the command and begins as that does.
-fn near_command(word: &str) -> Option<String> {
+/// The commands that a single word is nearly, the nearest alike near: one slip away, or two where the word is long enough
+/// that two slips still leave most of it; or it is longer or shorter than the command and begins as that does.
+fn near_commands(word: &str) -> Vec<String> {
     if word.contains(char::is_whitespace) {
-        return None;
+        return Vec::new();
     }
     let begins = |name: &str| {
         let common = word.to_lowercase().chars().zip(name.chars()).take_while(|(one, other)| one == other).count();
         common >= LIKE_CHARS && common >= word.chars().count().min(name.len()) - 1
     };
     let slips = if word.chars().count() >= 5 { 2 } else { 1 };
-    Line::command()
-        .get_subcommands()
-        .map(|command| command.get_name())
-        .chain(["help"])
+    let line = Line::command();
+    let names = line.get_subcommands().map(|command| command.get_name()).chain(["help"]);
+    let near: Vec<(usize, &str)> = names
         .map(|name| (strsim::osa_distance(&word.to_lowercase(), name), name))
         .filter(|(distance, name)| *distance <= slips || begins(name))
-        .min()
-        .map(|(_, name)| name.to_string())
+        .collect();
+    let least = near.iter().map(|(distance, _)| *distance).min();
+    near.iter().filter(|(distance, _)| Some(*distance) == least).map(|(_, name)| (*name).to_string()).collect()
 }
 
 pub(crate) fn start(goal: &str, options: Options) -> Result<Ask, String> {

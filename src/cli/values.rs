@@ -1,5 +1,7 @@
 //! Words of the command line that stand for something: how each is read, and the sentence when it can't be.
 
+use std::ffi::OsString;
+
 use clap::Args;
 
 use crate::domain::budget::Axis;
@@ -12,6 +14,7 @@ use crate::domain::id::RUN_ID_ALPHABET;
 use crate::domain::id::RUN_ID_LENGTH;
 use crate::domain::money::MicroUsd;
 use crate::domain::money::Price;
+use crate::domain::text::one_line;
 
 /// What a model costs, where nobody knows.
 #[derive(Args)]
@@ -39,15 +42,47 @@ impl PriceWords {
 }
 
 pub(crate) fn cost(text: &str) -> Result<Limit, String> {
-    Axis::Cost.parse_limit(text)
+    limit(Axis::Cost, text)
 }
 
 pub(crate) fn iterations(text: &str) -> Result<Limit, String> {
-    Axis::Loops.parse_limit(text)
+    limit(Axis::Loops, text)
 }
 
 pub(crate) fn deadline(text: &str) -> Result<Deadline, String> {
+    not_negative("a deadline", text)?;
     Deadline::parse(text)
+}
+
+/// A limit other than that of the deadline.
+pub(crate) fn limit(axis: Axis, text: &str) -> Result<Limit, String> {
+    not_negative(&format!("the limit of {}", axis.word()), text)?;
+    axis.parse_limit(text)
+}
+
+fn not_negative(what: &str, text: &str) -> Result<(), String> {
+    if is_negative(text) { Err(format!("{what} can't be negative")) } else { Ok(()) }
+}
+
+fn is_negative(text: &str) -> bool {
+    let amount = text.trim().strip_prefix('-').map(|rest| rest.trim_start_matches(['$', '.']));
+    amount.is_some_and(|rest| rest.starts_with(|one: char| one.is_ascii_digit()))
+}
+
+/// What is wrong with a line that has a negative amount where a word of its own is read as a flag; nothing where it has
+/// none.
+pub(crate) fn negative(words: &[OsString]) -> Option<String> {
+    let texts: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let place = texts.iter().position(|word| is_negative(word))?;
+    let amount = one_line(texts.get(place)?, 40);
+    let flag = texts.get(place.checked_sub(1)?).filter(|before| before.starts_with("--") && before.len() > 2);
+    Some(match flag {
+        Some(flag) => format!("{} can't be negative, and `{amount}` is; nothing was done", one_line(flag, 40)),
+        None => format!(
+            "`{amount}` is negative, which no amount here can be; nothing was done; if it is meant as words, write `--` \
+             before it"
+        ),
+    })
 }
 
 pub(crate) fn axis(word: &str) -> Result<Axis, String> {

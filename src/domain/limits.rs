@@ -164,6 +164,9 @@ pub const RETRIES_OVERLOADED: u32 = 6;
 pub const RETRIES_RATE: u32 = 8;
 /// Attempts at a model call whose stream broke or went silent.
 pub const RETRIES_STREAM: u32 = 3;
+/// Attempts at a model call that no server took on this machine: one that is started anew is there within seconds, and one
+/// that is not started is not started by waiting.
+pub const RETRIES_NO_SERVER: u32 = 3;
 /// Attempts at a model call whose failure nobody expects to pass: it is tried once more, and no further.
 pub const RETRIES_ONCE: u32 = 2;
 /// First wait before a retry; doubled each time.
@@ -307,9 +310,9 @@ pub const STORE_CACHE_BYTES: u64 = 8 * 1024 * 1024;
 pub const LEDGER_MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// Lines that have left the window and stay in the ledger: rewriting it for fewer is not worth it.
 pub const LEDGER_SLACK_LINES: usize = 256;
-/// Copies of a run that somebody writes to that are looked into when a ledger is made anew: one may be of a moment in
-/// which it is half written.
-pub const RECOUNT_LOOKS: u32 = 4;
+/// Copies of a run that somebody writes to that are looked into, when it is shown or a ledger is made anew: one may be of
+/// a moment in which it is half written.
+pub const HELD_LOOKS: u32 = 4;
 /// How long a store's lock is tried for: it can outlive a killed process by some milliseconds.
 pub const LOCK_PATIENCE: Span = Span::seconds(2);
 /// Records that are written in one commit where many are there at once, as in an import: about as many as a turn of the

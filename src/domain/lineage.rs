@@ -4,6 +4,7 @@
 //! into it what can't be undone: money and counters, denials, ids that were given, what the operator said since.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -178,6 +179,22 @@ pub fn behind(records: &[Record], seq: Seq) -> Behind {
         }
     }
     behind
+}
+
+/// What each step back hid that it did not undo: the iteration that it went back to, and the calls behind that. A call
+/// is told once, of the first step that hid it.
+pub fn hidden(records: &[Record]) -> Vec<(u32, Vec<Deed>)> {
+    let mut told = BTreeSet::new();
+    let mut steps = Vec::new();
+    for (place, record) in records.iter().enumerate() {
+        if let Event::Rewound { to, to_seq, .. } = &record.event {
+            let mut deeds = behind(records.get(..place).unwrap_or_default(), *to_seq).deeds;
+            deeds.retain(|deed| told.insert(deed.call));
+            steps.push((*to, deeds));
+        }
+    }
+    steps.retain(|(_, deeds)| !deeds.is_empty());
+    steps
 }
 
 impl Run {

@@ -182,6 +182,7 @@ impl FailureClass {
             | FailureClass::RateLimited
             | FailureClass::Overloaded
             | FailureClass::Network
+            | FailureClass::NoServer
             | FailureClass::StreamStalled
             | FailureClass::StreamBroken
             | FailureClass::Endless
@@ -272,6 +273,8 @@ pub enum FailureClass {
     Overloaded,
     /// No connection, no name, TLS, reset before the first byte.
     Network,
+    /// A connection within this machine was refused: no server runs there.
+    NoServer,
     /// Silence for too long.
     StreamStalled,
     /// Closed before its end, broken frames, an error inside the stream.

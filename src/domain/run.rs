@@ -364,12 +364,21 @@ impl Run {
     pub fn remedy_of(&self, reason: &ParkReason) -> String {
         match (reason, &self.terms.model.key_variable) {
             (ParkReason::Stalled(_), _) if self.needs_grant() => NEEDS_GRANT.to_string(),
+            (ParkReason::NotReady, _) if self.lacks_server() => "start the model's server, then resume".to_string(),
+            (ParkReason::Verification, _) if self.plan.open().next().is_some() => {
+                "todos are open: see to them, or say what is missing; then resume".to_string()
+            }
             (ParkReason::Credentials, Some(variable)) => format!("set {variable} to a valid key, then resume"),
             (ParkReason::RateLimited { .. } | ParkReason::ProviderWait { .. }, _) if !self.waits_by_itself() => {
                 "it has waited often enough; see whether the provider answers, then resume".to_string()
             }
             _ => reason.remedy().to_string(),
         }
+    }
+
+    /// Whether the last model call found no server on this machine.
+    fn lacks_server(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.class == FailureClass::NoServer)
     }
 
     /// Whether a wait for the provider ends by itself once more.

@@ -191,7 +191,7 @@ impl ParkReason {
             ParkReason::Budget(axis) => return format!("budget ({})", axis.word()),
             ParkReason::DailyBudget { left, .. } => return format!("daily budget ({left} left)"),
             ParkReason::Stalled(detector) => return format!("stalled ({})", detector.phrase()),
-            ParkReason::Verification => "verification failed",
+            ParkReason::Verification => "claims rejected",
             ParkReason::ContextExhausted => "context exhausted",
             ParkReason::ModelOutput => "model output unusable",
             ParkReason::Refused => "model refused",
@@ -243,7 +243,7 @@ impl ParkReason {
                 "wait until the last 24 hours have cost less, or raise budget.daily in tiller.toml; then resume"
             }
             ParkReason::Stalled(_) => "say what to try, then resume",
-            ParkReason::Verification => "look at what the check says; say what is missing, or resume",
+            ParkReason::Verification => "look at why it was rejected; say what is missing, or resume",
             ParkReason::ContextExhausted => {
                 "start a new run with a narrower goal or a larger window; where older work can still be left out, resume \
                  does that"

@@ -41,6 +41,9 @@ pub struct Summary {
     pub waiting: u32,
     /// Whether it is a rehearsal.
     pub rehearsal: bool,
+    /// Whether what it cost is pretended.
+    #[serde(default)]
+    pub pretend: bool,
 }
 
 impl Summary {
@@ -59,6 +62,7 @@ impl Summary {
             iterations: run.iteration.n,
             waiting: u32::try_from(run.waiting_count()).unwrap_or(u32::MAX),
             rehearsal: run.terms.rehearsal,
+            pretend: run.terms.is_pretend(),
         }
     }
 

@@ -5,7 +5,9 @@ use serde::Serialize;
 
 use crate::domain::budget::Limits;
 use crate::domain::limits;
+use crate::domain::model::Dialect;
 use crate::domain::model::ModelSpec;
+use crate::domain::money::Price;
 use crate::domain::tool::ToolSpec;
 use crate::domain::trust::Trust;
 
@@ -38,6 +40,14 @@ pub struct Terms {
     /// Whether full trust holds when another process goes on with the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_full_trust: bool,
+}
+
+impl Terms {
+    /// Whether the money is pretended: nobody is paid for what a scripted model spends at the price of its script.
+    pub fn is_pretend(&self) -> bool {
+        let is_priced = self.model.price.is_some_and(|price| price != Price::FREE);
+        self.rehearsal || (self.model.dialect == Dialect::Scripted && is_priced)
+    }
 }
 
 fn on() -> bool {

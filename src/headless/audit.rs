@@ -89,9 +89,10 @@ pub fn audit(records: &[Record], payloads: Payloads) -> Vec<Line> {
 /// What the charges of a journal come to, as a line below its audit: the sum of its figures. Nothing where none was made.
 pub fn total(records: &[Record]) -> String {
     let (mut charged, mut counted) = (MicroUsd(0), BTreeMap::new());
-    let mut parts = Vec::new();
+    let (mut parts, mut money) = (Vec::new(), "");
     for record in records {
         match &record.event {
+            Event::RunCreated { terms } if terms.is_pretend() => money = " (pretend money)",
             Event::BudgetSettled { id, charge } => {
                 charged = charged.plus(charge.amount);
                 counted.insert(*id, charge.amount);
@@ -109,7 +110,7 @@ pub fn total(records: &[Record]) -> String {
     }
     parts.push(sum(charged, &counted, "charged in all"));
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    if parts.is_empty() { String::new() } else { format!("{}\n", parts.join("; ")) }
+    if parts.is_empty() { String::new() } else { format!("{}{money}\n", parts.join("; ")) }
 }
 
 fn sum(charged: MicroUsd, counted: &BTreeMap<ReservationId, MicroUsd>, what: &str) -> Option<String> {

@@ -253,6 +253,9 @@ pub fn spend(run: &Run) -> String {
     };
     let axes = [Axis::Cost, Axis::Tokens, Axis::Loops, Axis::ModelCalls, Axis::ToolCalls, Axis::Active];
     let mut text = axes.map(part).join(", ");
+    if run.terms.is_pretend() {
+        text = text.replacen(", ", " (pretend money), ", 1);
+    }
     if let Limit::At(deadline) = run.pool.limits().deadline {
         text += &format!(", deadline {}", moment(Timestamp(deadline)));
     }

@@ -145,7 +145,7 @@ pub async fn show_in(session: Session, world: World) -> Result<Run, HeadlessErro
     let Session { mut client, id, run, style, first } = session;
     let mut room = Room::new(id, run, style, zone);
     if let Some(command) = first {
-        room.submit(&client, command).await;
+        room.begin(&client, command).await;
     }
     loop {
         room.ask();

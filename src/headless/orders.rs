@@ -124,7 +124,12 @@ pub fn further(run: &Run) -> Vec<String> {
             | ParkReason::Escalated(_)
             | ParkReason::DenyBreaker
             | ParkReason::Refused,
-        ) => lines.push(format!("tiller say {id} \"what to do\"")),
+        ) => {
+            if reason == Some(&ParkReason::Verification) && run.plan.open().next().is_some() {
+                lines.push(format!("tiller plan {id} done|drop ID …   # for each open todo"));
+            }
+            lines.push(format!("tiller say {id} \"what to do\""));
+        }
         Some(
             ParkReason::Confirm
             | ParkReason::Approval

@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::command::Command;
+use crate::domain::command::Refusal;
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::id::Seq;
@@ -23,7 +24,7 @@ use crate::headless::output::Printer;
 use crate::headless::prompt::Meaning;
 use crate::headless::prompt::read_unasked;
 use crate::headless::show;
-use crate::headless::text::title;
+use crate::headless::text::sentence;
 use crate::protocol::client::Client;
 
 /// What a session knows.
@@ -92,14 +93,29 @@ impl Room {
         }
     }
 
+    /// Asks for what the session begins with. A run that works by then, as a new one does by itself, is what a resume is
+    /// for, so that is no refusal to tell of.
+    pub(crate) async fn begin(&mut self, client: &Client, command: Command) {
+        let is_resume = command == Command::Resume;
+        let answer = client.submit(command).await;
+        if is_resume && matches!(&answer, Err(Refusal::NotParked(Status::Queued | Status::Running))) {
+            return;
+        }
+        self.answered(answer);
+    }
+
     /// Sends a command; says whether it was accepted.
     pub(crate) async fn submit(&mut self, client: &Client, command: Command) -> bool {
         let answer = client.submit(command).await;
+        self.answered(answer)
+    }
+
+    fn answered(&mut self, answer: Result<Seq, Refusal>) -> bool {
         self.asking = None;
         match answer {
             Ok(seq) => self.acknowledged = self.acknowledged.max(seq),
             Err(refusal) => {
-                self.tell(&format!("[refused] {}\n", title(&refusal.to_string())));
+                self.tell(&format!("[refused] {}\n", sentence(&refusal.of(&self.id))));
                 return false;
             }
         }

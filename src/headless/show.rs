@@ -1,6 +1,7 @@
 //! Runs as text: one in full, all of them as a list, and both as JSON for programs. Pure.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -8,9 +9,13 @@ use serde_json::json;
 
 use crate::domain::budget::Axis;
 use crate::domain::daily::Today;
+use crate::domain::event::Event;
+use crate::domain::event::Record;
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::lineage;
 use crate::domain::lineage::Behind;
+use crate::domain::lineage::Deed;
 use crate::domain::lineage::Lineage;
 use crate::domain::message::Message;
 use crate::domain::money::MicroUsd;
@@ -36,25 +41,89 @@ use crate::headless::text::block;
 use crate::headless::text::clock;
 use crate::headless::text::title;
 
+/// What stands against going on with a run here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Nothing.
+    Free,
+    /// This, and what to do; the end of a sentence.
+    Hindered(String),
+    /// This process holds it: it is shown from a copy of the moment.
+    Held(String),
+}
+
+impl Way {
+    /// What it is, for programs; nothing where nothing is.
+    fn hindrance(&self) -> Option<String> {
+        match self {
+            Way::Free => None,
+            Way::Hindered(why) => Some(why.clone()),
+            Way::Held(holder) => Some(format!("it is held by {holder}")),
+        }
+    }
+}
+
 /// A run in full: what it is for, where it stands and why, what waits, and the lines to type. Where something stands
-/// against going on here, that is said in the place of those lines.
-pub fn run(run: &Run, today: Option<Today>, hindrance: Option<&str>, zone: &TimeZone) -> String {
-    let mut text = opening(run, zone);
-    if !health(&run.status, false).is_empty() {
+/// against going on here, that is said in the place of those lines. `records` is its journal.
+pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone: &TimeZone) -> String {
+    let mut text = String::new();
+    if let Way::Held(holder) = way {
+        text += &format!("held by {holder}; this is a copy of this moment, record {}; go on there\n", run.seq);
+    }
+    text += &opening(run, zone);
+    if !health(&run.status, matches!(way, Way::Held(_))).is_empty() {
         text += "  nobody drives it: its process is gone; resume goes on\n";
     }
     if let Some(way_on) = run.status.way_on() {
-        text += &format!("  {}\n", way_on.replace("RUN", run.id.short()));
+        let first = if let Way::Hindered(why) = way { format!("{why}; then: ") } else { String::new() };
+        text += &format!("  {first}{}\n", way_on.replace("RUN", run.id.short()));
     }
     text += &facts(run, today);
-    for (id, amount) in run.pool.doubtful() {
-        text += &format!("  {id} {amount}; if you know better: tiller correct {} {id} DOLLARS\n", run.id.short());
+    text += &hidden(records);
+    let doubtful: String = run
+        .pool
+        .doubtful()
+        .map(|(id, amount)| format!("  {id} {amount}: tiller correct {} {id} DOLLARS\n", run.id.short()))
+        .collect();
+    if !doubtful.is_empty() {
+        text += &format!("[in doubt] what these calls cost can't be verified; if you know better, say so\n{doubtful}");
     }
     for (call, waits) in run.waiting() {
         text += &head(call, waits, call.digest().as_ref());
         text += &whole(call, waits);
     }
-    text + &hindrance.map_or_else(|| to_type(run), hindered)
+    text + &match way {
+        Way::Free => to_type(run),
+        Way::Hindered(_) if run.is_ended() => String::new(),
+        Way::Hindered(why) => hindered(why),
+        Way::Held(_) => String::new(),
+    }
+}
+
+/// What was done before the run went back behind it: hidden from the model, and not undone.
+fn hidden(records: &[Record]) -> String {
+    let put_back: BTreeSet<CallId> = records.iter().filter_map(|record| put_back(&record.event)).collect();
+    let mut text = String::new();
+    for (to, deeds) in lineage::hidden(records) {
+        text += &format!("[deeds] before it went back to the end of iteration {to}, which undid none of them\n");
+        for deed in &deeds {
+            text += &deed_line(deed);
+            if put_back.contains(&deed.call) {
+                text += "    its file was put back\n";
+            }
+        }
+    }
+    text
+}
+
+/// The call whose file was put back by this event, if one was.
+fn put_back(event: &Event) -> Option<CallId> {
+    if let Event::RestoreFinished { call, failure: None, .. } = event { Some(*call) } else { None }
+}
+
+fn deed_line(deed: &Deed) -> String {
+    let ended = deed.outcome.map_or("nobody knows how it ended", |outcome| outcome.word());
+    format!("  {} {} {}: {ended}\n", deed.call, title(&deed.tool), title(&deed.title))
 }
 
 /// That a run can't go on here, and why.
@@ -63,14 +132,15 @@ pub fn hindered(why: &str) -> String {
 }
 
 /// What can be read of a run that can't be opened: how it stood, and nothing that could only be done if it could.
-pub fn rest(run: &Run) -> String {
+pub fn rest(run: &Run, records: &[Record]) -> String {
     let head = created(run, &run.terms);
     format!(
-        "{head}[stood] {}, iteration {}\n{}{}",
+        "{head}[stood] {}, iteration {}\n{}{}{}",
         run.status.phrase(),
         run.iteration.n,
         plan_lines(&run.plan),
-        facts(run, None)
+        facts(run, None),
+        hidden(records)
     )
 }
 
@@ -167,11 +237,7 @@ pub(crate) fn health(status: &Status, is_held: bool) -> &'static str {
 
 /// What going back did not undo.
 pub fn behind(behind: &Behind) -> String {
-    let mut text = String::new();
-    for deed in &behind.deeds {
-        let ended = deed.outcome.map_or("nobody knows how it ended", |outcome| outcome.word());
-        text += &format!("  {} {} {}: {ended}\n", deed.call, title(&deed.tool), title(&deed.title));
-    }
+    let mut text: String = behind.deeds.iter().map(deed_line).collect();
     if !text.is_empty() {
         text = format!("[not undone] these happened after it\n{text}");
     }
@@ -196,7 +262,7 @@ pub fn left(run: &Run) -> String {
         Status::Failed(failure) => format!("failed ({})", failure.phrase()),
         Status::Queued | Status::Running | Status::Cancelled => run.status.word().to_string(),
     };
-    let money = if run.terms.rehearsal { " of pretend money" } else { "" };
+    let money = if run.terms.is_pretend() { " of pretend money" } else { "" };
     format!("run {} is {phrase} · {}{money} spent\n", run.id.short(), run.pool.spent())
 }
 
@@ -213,9 +279,9 @@ fn to_type(run: &Run) -> String {
 }
 
 /// A run in full, as one JSON object.
-pub fn run_json(run: &Run, today: Option<Today>, hindrance: Option<&str>) -> String {
+pub fn run_json(run: &Run, today: Option<Today>, way: &Way) -> String {
     let mut all = whole_json(run, today);
-    all["hindrance"] = json!(hindrance);
+    all["hindrance"] = json!(way.hindrance());
     format!("{all}\n")
 }
 
@@ -314,10 +380,10 @@ mod tests {
         let shown = waiting();
         let digest = shown.calls[&CallId(2)].digest().unwrap();
         let expected = include_str!("../../tests/fixtures/show.txt").replace("DIGEST", digest.short());
-        assert_eq!(run(&shown, None, None, &TimeZone::UTC), expected);
+        assert_eq!(run(&shown, &[], None, &Way::Free, &TimeZone::UTC), expected);
         let today = Today { spent: MicroUsd(3_000_000), limit: Limit::At(20_000_000) };
         let line = "  all runs together: $3.00 of $20.00 in 24 hours\n";
-        assert_eq!(run(&shown, Some(today), None, &TimeZone::UTC).replace(line, ""), expected);
+        assert_eq!(run(&shown, &[], Some(today), &Way::Free, &TimeZone::UTC).replace(line, ""), expected);
     }
 
     #[test]
@@ -325,17 +391,17 @@ mod tests {
         let mut shown = waiting();
         shown.progress.faults.insert("list_dir".to_string(), limits::TOOL_FAULTS);
         shown.progress.faults.insert("shell".to_string(), 1);
-        let text = run(&shown, None, None, &TimeZone::UTC);
+        let text = run(&shown, &[], None, &Way::Free, &TimeZone::UTC);
         assert!(text.contains("[tool] list_dir broke 3 times and is not used any more in this run\n"), "{text}");
         assert!(!text.contains("[tool] shell"), "{text}");
-        let json: Value = serde_json::from_str(&run_json(&shown, None, None)).unwrap();
+        let json: Value = serde_json::from_str(&run_json(&shown, None, &Way::Free)).unwrap();
         assert_eq!(json.pointer("/disabled"), Some(&json!(["list_dir"])));
     }
 
     #[test]
     fn json_has_the_same() {
         let shown = waiting();
-        let json: Value = serde_json::from_str(&run_json(&shown, None, None)).unwrap();
+        let json: Value = serde_json::from_str(&run_json(&shown, None, &Way::Free)).unwrap();
         let digest = shown.calls[&CallId(2)].digest().unwrap();
         assert_eq!(json.pointer("/waiting/0/digest"), Some(&json!(digest.0)));
         assert_eq!(json.pointer("/waiting/0/waits_for"), Some(&json!("decision")));

@@ -109,7 +109,11 @@ impl Row {
 
 fn told(summary: &Summary, held_by: Option<u32>, now: Timestamp) -> [String; 7] {
     let held = held_by.map_or(String::new(), |process| format!(", held by process {process}"));
-    let rehearsal = if summary.rehearsal { " (rehearsal)" } else { "" };
+    let rehearsal = match (summary.rehearsal, summary.pretend) {
+        (true, _) => " (rehearsal)",
+        (false, true) => " (pretend money)",
+        (false, false) => "",
+    };
     [
         summary.id.short().to_string(),
         format!("{}{}{held}{rehearsal}", summary.phrase(), health(&summary.status, held_by.is_some())),

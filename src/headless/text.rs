@@ -18,6 +18,11 @@ pub fn title(text: &str) -> String {
     visible::title(text, TITLE_MAX_CHARS)
 }
 
+/// A sentence of ours that may hold untrusted text: one line, whole, since what helps stands at its end.
+pub fn sentence(text: &str) -> String {
+    visible::title(text, text.chars().count())
+}
+
 /// Untrusted text as lines behind the gutter, each with its line break; nothing for an empty text.
 pub fn block(text: &str) -> String {
     behind_gutter(&visible::transcript(text))

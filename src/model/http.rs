@@ -3,6 +3,7 @@
 
 use std::env;
 use std::error::Error;
+use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -179,7 +180,17 @@ impl Quote {
 }
 
 /// What is at the bottom of an error: what stands above it says only which layers it came through.
-pub fn cause(error: &dyn Error) -> String {
+pub fn cause(error: &(dyn Error + 'static)) -> String {
+    deepest(error).to_string()
+}
+
+/// Whether a connection failed because nobody listens there.
+pub fn is_refused(error: &(dyn Error + 'static)) -> bool {
+    let cause = deepest(error).downcast_ref::<io::Error>();
+    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+fn deepest<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     // A chain of causes is short; the bound is against one that leads in a circle.
     const DEEPEST: usize = 8;
     let mut deepest = error;
@@ -187,7 +198,7 @@ pub fn cause(error: &dyn Error) -> String {
         let Some(cause) = deepest.source() else { break };
         deepest = cause;
     }
-    deepest.to_string()
+    deepest
 }
 
 #[cfg(test)]

@@ -31,6 +31,8 @@ use crate::model::http::Timeouts;
 use crate::model::http::address;
 use crate::model::http::cause;
 use crate::model::http::client;
+use crate::model::http::is_loopback;
+use crate::model::http::is_refused;
 use crate::model::http::retry_after;
 use crate::model::incoming::Incoming;
 use crate::model::openai::classify::ToldError;
@@ -50,6 +52,8 @@ const OPENAI_HOST: &str = "api.openai.com";
 pub struct OpenAi {
     client: Client,
     host: String,
+    /// Whether it is an address within this machine.
+    is_here: bool,
     /// The base URL, as it is configured; it holds no password.
     address: String,
     model: String,
@@ -84,6 +88,7 @@ impl OpenAi {
             client: client(&address, &timeouts)?,
             address: address.as_str().trim_end_matches('/').to_string(),
             host,
+            is_here: is_loopback(&address),
             model: spec.model.clone(),
             field,
             quote: Quote::without(key.clone()),
@@ -241,7 +246,12 @@ impl OpenAi {
             }
             Ended::Broken(error) => {
                 let is_connecting = error.is_connect() || error.is_builder();
+                let is_refused = self.is_here && is_refused(&error);
                 let reason = self.quote.of(&cause(&error.without_url()));
+                if is_refused {
+                    let message = format!("no server runs at {}: {reason}", self.address);
+                    return Trouble::new(FailureClass::NoServer, Sent::NotAccepted, message);
+                }
                 if is_connecting {
                     let message = format!("there is no connection to {}: {reason}", self.address);
                     return Trouble::new(FailureClass::Network, Sent::NotAccepted, message);

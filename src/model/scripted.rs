@@ -130,7 +130,8 @@ fn failure(error: &StepError, incoming: &Incoming) -> ModelFailure {
         | FailureClass::BadRequest
         | FailureClass::RateLimited
         | FailureClass::Overloaded
-        | FailureClass::Network => incoming.bytes() > 0,
+        | FailureClass::Network
+        | FailureClass::NoServer => incoming.bytes() > 0,
     };
     let received = if accepted { incoming.received(None) } else { Received::default() };
     ModelFailure { class: error.class, message: error.text.clone(), retry_after: error.retry_after, received }

@@ -1,5 +1,5 @@
 //! What an operator's edit makes of the plan, or why it does not fit (docs/ENGINE.md §6.3). The operator's word wins:
-//! no note is demanded, and of two todos in progress the one they marked stays.
+//! of two todos in progress the one they marked stays. Only what is dropped or blocked needs a reason, as from the model.
 
 use crate::domain::command::PlanEdit;
 use crate::domain::limits;
@@ -55,6 +55,10 @@ pub fn read(line: &str) -> Result<PlanEdit, String> {
         "done" => Ok(mark(id, TodoStatus::Done)),
         "now" => Ok(mark(id, TodoStatus::InProgress)),
         "open" => Ok(mark(id, TodoStatus::Pending)),
+        // The agent acts on the reason; without one it could only guess.
+        "block" | "drop" if rest.is_empty() => {
+            Err(format!("say why, the agent is told: {word} {} WHY", one_line(&id.0, 40)))
+        }
         "block" => Ok(mark(id, TodoStatus::Blocked)),
         "drop" => Ok(mark(id, TodoStatus::Dropped)),
         "move" => {
@@ -166,6 +170,14 @@ mod tests {
         let plan = Plan { source: PlanSource::Tool, todos: vec![todo], ..Plan::seed("goal") };
         let said = read(line).and_then(|edit| edited(&plan, &edit)).map_or_else(|why| why, |(_, told)| told);
         assert!(said.contains(wanted), "{line:.80}: {said}");
+    }
+
+    #[test]
+    fn what_is_not_done_after_all_needs_a_reason() {
+        check("drop t1", "say why, the agent is told: drop t1 WHY");
+        check("block t1 ", "say why, the agent is told: block t1 WHY");
+        check("drop t1 no time", "t1 (one) is dropped (no time)");
+        check("done t1", "t1 (one) is done");
     }
 
     #[test]

@@ -133,8 +133,10 @@ pub fn misfit(run: &Run, name: &str, value: &Value) -> Option<String> {
 fn around(arguments: &str, error: &serde_json::Error) -> String {
     const SIDE_CHARS: usize = 60;
     let lines_before: usize = arguments.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
-    let (before, after) =
-        arguments.split_at(arguments.floor_char_boundary(lines_before + error.column().saturating_sub(1)));
+    // What ends too early lacks what would stand behind its last character; else the column is that of the wrong one,
+    // which is the line break before the line where it is zero.
+    let place = if error.is_eof() { arguments.len() } else { (lines_before + error.column()).saturating_sub(1) };
+    let (before, after) = arguments.split_at(arguments.floor_char_boundary(place));
     let skipped = before.chars().count().saturating_sub(SIDE_CHARS);
     let start: String = before.chars().skip(skipped).collect();
     let end: String = after.chars().take(SIDE_CHARS).collect();
@@ -166,7 +168,11 @@ mod tests {
         check("{\"a\":1 \"b\":2}", "{\"a\":1 ⟨here⟩\"b\":2}");
         check("", "⟨here⟩");
         check("{\n\"é\": nil}", "{ \"é\": n⟨here⟩il}");
-        check("{\"a\":", "{\"a\"⟨here⟩:");
+        check("{\"a\":", "{\"a\":⟨here⟩");
+        check("{\"a\": \"b\n", "{\"a\": \"b⟨here⟩");
+        check("{\"a\": [1,\n", "{\"a\": [1, ⟨here⟩");
+        check("{\"a\":1,}", "{\"a\":1,⟨here⟩}");
+        check("{\"a\": \"\\q\"}", "{\"a\": \"\\⟨here⟩q\"}");
         let long = format!("{}x{}", "[1,".repeat(100), "]".repeat(100));
         check(&long, &format!("…{}⟨here⟩x{}…", "[1,".repeat(20), "]".repeat(59)));
     }

@@ -35,6 +35,7 @@ pub fn after(run: &Run, trouble: &Trouble, now: Now) -> Next {
     }
     let provider_wait = ParkReason::ProviderWait { until: now.at.plus(limits::PROVIDER_WAIT) };
     match trouble.class {
+        FailureClass::NoServer => Next::Park(ParkReason::NotReady),
         FailureClass::MissingCredentials | FailureClass::Auth => Next::Park(ParkReason::Credentials),
         FailureClass::Billing => Next::Park(ParkReason::Billing),
         FailureClass::Permission => Next::Park(ParkReason::Permission),
@@ -60,6 +61,7 @@ fn retries_left(run: &Run, class: FailureClass) -> bool {
         FailureClass::RateLimited => limits::RETRIES_RATE,
         FailureClass::Overloaded | FailureClass::Network => limits::RETRIES_OVERLOADED,
         FailureClass::StreamStalled | FailureClass::StreamBroken => limits::RETRIES_STREAM,
+        FailureClass::NoServer => limits::RETRIES_NO_SERVER,
         FailureClass::Unknown | FailureClass::BadRequest => limits::RETRIES_ONCE,
         FailureClass::Degenerate => return run.iteration.degenerate <= limits::DEGENERATE_RETRIES,
         FailureClass::MissingCredentials

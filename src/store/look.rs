@@ -210,6 +210,22 @@ pub(crate) fn survey_held(site: &Site, scratch: &Path) -> Result<Survey, Fault> 
     survey_at(copy.path(), &site.run, &marks)
 }
 
+/// Looks at the journal of a run, whoever holds it, and says whether somebody does: then it is a copy of this moment, and
+/// the longest of several where none is whole, because it was written to while it was copied.
+pub(crate) fn survey_now(site: &Site, scratch: &Path) -> Result<(Survey, bool), Fault> {
+    let mut best: Option<Survey> = None;
+    let mut failed = Fault::Busy;
+    for _ in 0..limits::HELD_LOOKS {
+        let is_held = matches!(owner::look(&site.store()), Ok(None));
+        match if is_held { survey_held(site, scratch) } else { survey(site, scratch) } {
+            Ok(survey) if survey.is_whole() || !is_held => return Ok((survey, is_held)),
+            Ok(survey) => best = best.filter(|best| best.records.len() > survey.records.len()).or(Some(survey)),
+            Err(fault) => failed = fault,
+        }
+    }
+    best.map(|survey| (survey, true)).ok_or(failed)
+}
+
 /// A lock, as soon as nobody else has it in the way; nothing when what it is on is not there. Errors with `Busy`.
 pub(crate) fn patiently(lock: impl Fn() -> io::Result<Option<File>>) -> Result<Option<File>, Fault> {
     // sled lets go of a store that was just closed on threads of its own.

@@ -103,6 +103,18 @@ impl Home {
         looked.map_err(|fault| explain(&site, fault, &format!("looking at run {id}")))
     }
 
+    /// As `survey`, also of a run that somebody holds, who is named then: what was recorded up to this moment, as far as
+    /// it can be read while it is written to. Errors as `survey`. Blocks.
+    pub fn survey_now(&self, id: &RunId) -> Result<(Survey, Option<String>), StoreError> {
+        let site = self.known_site(id)?;
+        let scratch = self.runs.parent().unwrap_or(&self.runs);
+        self.sweep_leftovers(scratch, &site.dir);
+        let looked = on_store_thread(|| look::survey_now(&site, scratch));
+        let looked = looked.ok_or_else(|| StoreError::Closed(id.clone()))?;
+        let (survey, is_held) = looked.map_err(|fault| explain(&site, fault, &format!("looking at run {id}")))?;
+        Ok((survey, is_held.then(|| owner::phrase(&site.dir))))
+    }
+
     /// The records at which there are snapshots that say something else than a whole journal up to there: a bug. The
     /// journal is none the worse for it. Blocks.
     pub fn liars(&self, id: &RunId, journal: &Survey) -> Vec<Seq> {

@@ -26,7 +26,6 @@ use crate::domain::time::Timestamp;
 use crate::store::anchor;
 use crate::store::look;
 use crate::store::look::Survey;
-use crate::store::owner;
 use crate::store::sled::on_store_thread;
 use crate::store::trees::Site;
 
@@ -95,21 +94,17 @@ fn is_untouched(site: &Site, now: Timestamp) -> bool {
 
 /// What can be read of a journal, whoever holds it; nothing where the system refuses.
 fn read(site: &Site, scratch: &Path) -> Option<Survey> {
-    let mut best: Option<Survey> = None;
-    for _ in 0..limits::RECOUNT_LOOKS {
-        let is_held = matches!(owner::look(&site.store()), Ok(None));
-        let look = if is_held { look::survey_held } else { look::survey };
-        match on_store_thread(|| look(site, scratch)) {
-            Some(Ok(survey)) if survey.is_whole() || !is_held => return Some(survey),
-            // It was written to while it was copied.
-            Some(Ok(survey)) => {
-                best = best.filter(|best| best.records.len() > survey.records.len()).or(Some(survey));
-            }
-            Some(Err(fault)) => tracing::warn!(run = %site.run, ?fault, "what a run cost can't be read"),
-            None => tracing::warn!(run = %site.run, "what a run cost can't be read"),
+    match on_store_thread(|| look::survey_now(site, scratch)) {
+        Some(Ok((survey, _))) => Some(survey),
+        Some(Err(fault)) => {
+            tracing::warn!(run = %site.run, ?fault, "what a run cost can't be read");
+            None
+        }
+        None => {
+            tracing::warn!(run = %site.run, "what a run cost can't be read");
+            None
         }
     }
-    best
 }
 
 /// What a journal says, but for what it has from elsewhere: that was charged there.

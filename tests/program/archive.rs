@@ -84,7 +84,7 @@ fn an_audit_has_a_line_for_each_decision_effect_and_charge() {
     let figure = |line: &str| MicroUsd::parse_dollars(line.rsplit(" · ").next().unwrap()).unwrap().0;
     let charges: u64 = text.lines().filter(|line| line.contains(" budget_settled ")).map(figure).sum();
     assert_eq!(charges, spent);
-    assert_eq!(text.lines().last().unwrap(), format!("charged in all {}", MicroUsd(spent).exact()));
+    assert_eq!(text.lines().last().unwrap(), format!("charged in all {} (pretend money)", MicroUsd(spent).exact()));
     // Texts are hashed unless they are asked for.
     let goal = "tide";
     assert!(of("run_created")[0]["text"]["sha256"].is_string());
@@ -167,7 +167,7 @@ fn an_audit_says_what_a_charge_was_corrected_to_and_what_a_fork_has_from_before(
     let spent = stage.show().pointer("/summary/spent").and_then(Value::as_u64).unwrap();
     let sum = told.lines().last().unwrap().to_string();
     assert!(sum.starts_with("charged in all $0.0"), "{sum}");
-    assert!(sum.ends_with(&format!(", corrected to {}", MicroUsd(spent).exact())), "{sum}");
+    assert!(sum.ends_with(&format!(", corrected to {} (pretend money)", MicroUsd(spent).exact())), "{sum}");
     stage.allow();
     stage.ask(&["resume", &id, "--plain"]).check(0, &[]);
     let before = stage.ids();
@@ -272,6 +272,12 @@ fn a_run_from_elsewhere_asks_again_and_stays_in_its_folder() {
     assert!(!told.out.contains("to go on, type"), "{told}");
     let shown = away(&["show", &other]);
     shown.check(0, &[sentence]);
+    // One that has ended goes on in a branch, which needs the folder as well.
+    away(&["cancel", &other]).check(0, &["is cancelled"]);
+    away(&["show", &other]).check(0, &["is not here: make that folder first; then: `tiller retry"]);
+    let input = fs::File::open(&file).unwrap();
+    let piped = stage.tiller(&["import", "-", "--as-new"]).current_dir("/").stdin(input).spawn().unwrap();
+    crate::real::said(piped).check(0, &["imported ", sentence]);
     assert!(!shown.out.contains("to go on, "), "{shown}");
     fs::rename(stage.path("elsewhere"), stage.path("work")).unwrap();
     // The folder that it names may by now be one that no call may touch.

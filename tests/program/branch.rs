@@ -87,6 +87,24 @@ fn what_happened_after_the_place_is_listed() {
     let other = stage.ids().into_iter().find(|one| *one != id).unwrap();
     let told = stage.ask(&["rewind", &other, "2"]);
     told.check(0, &["[not undone] these happened after it", "write_file", "NOTICE.txt"]);
+    // What was hidden is still shown, once, and as what it is.
+    stage.ask(&["rewind", &other, "1"]).check(0, &["is back at the end of iteration 1"]);
+    let shown = stage.ask(&["show", &other]).out;
+    let place =
+        shown.find("[deeds] before it went back to the end of iteration 2, which undid none of them\n").unwrap();
+    let deeds = &shown[place..];
+    assert!(deeds.contains(" write_file ") && deeds.matches("NOTICE.txt").count() == 1, "{shown}");
+    assert!(!shown.contains("[deeds] calls that could change something"), "{shown}");
+}
+
+/// What is lost of a damaged run is not what it never had.
+#[test]
+fn a_run_of_which_nothing_can_be_read_is_no_young_one() {
+    let (stage, id) = parked();
+    std::fs::remove_file(stage.run_dir(&id).join("store/db")).unwrap();
+    let forked = stage.ask(&["fork", &id]);
+    forked.check(20, &["is damaged: no record of it can be read", "nothing was branched off", "`tiller repair"]);
+    assert!(!forked.err.contains("no iteration of this run is closed"), "{forked}");
 }
 
 /// A completed run is not gone back in, but branched off from; what it did since the place is told.
@@ -124,6 +142,10 @@ fn s_66_a_fork_and_its_parent_go_on_apart() {
     let child = stage.ids().into_iter().find(|id| *id != parent).unwrap();
     let shown = stage.ask(&["show", &child]);
     shown.check(0, &["[fork]", &parent]);
+    // A fresh fork runs by itself, and so nothing of its resume is refused.
+    let resumed = stage.ask(&["resume", &child, "--plain"]);
+    resumed.check(10, &["[running]"]);
+    assert!(!resumed.out.contains("[refused]"), "{resumed}");
     complete(&stage, &child);
     assert_eq!(contents(stage.run_dir(&parent)), before, "the parent was touched");
     a_fork_goes_back_to_its_beginning_only(&stage, &child, &parent);

@@ -155,6 +155,19 @@ fn slips_are_named_and_nothing_is_started() {
     refused(&["Runs"], "type `tiller runs`");
     refused(&["docter"], "type `tiller doctor`");
     refused(&["approvals"], "type `tiller approve`");
+    // As near to one as to the other.
+    for line in
+        [&["rusn"][..], &["rusn", "--plain"], &["--plain", "rusn"], &["rusn", "k7f"], &["rusn", "fix the tests"]]
+    {
+        refused(
+            line,
+            "`rusn` is not a command; nothing was started; if you meant the command, type `tiller run` or `tiller runs`;",
+        );
+    }
+    // Blanks around it make no goal of a word.
+    refused(&["fix "], "error: `fix` is not a command; nothing was started; `tiller --help` lists the commands");
+    refused(&["\t resmue\n"], "type `tiller resume`");
+    refused(&["  "], "the goal is empty; nothing was started");
     let unknown = "error: `status` is not a command; nothing was started; `tiller --help` lists the commands; if it is your \
                    goal, type `tiller run status`";
     refused(&["status"], unknown);
@@ -174,7 +187,35 @@ fn sentences() {
     refused(&["g", "--plain", "--json"], "cannot be used with");
     refused(&["g", "--budget", "0"], "a limit of zero on cost would stop the run at once");
     refused(&["g", "--budget", "much"], "the limit of cost must be dollars such as 5 or 0.50, or unlimited");
-    refused(&["g", "--max-iterations", "-3"], "unexpected argument");
+    for line in [
+        &["run", "g h", "--budget", "-1"][..],
+        &["g", "--budget", "-0.50"],
+        &["g", "--budget", "-$5"],
+        &["g", "--max-iterations", "-3"],
+        &["g", "--deadline", "-1h"],
+    ] {
+        let flag = line[line.len() - 2];
+        refused(line, &format!("error: {flag} can't be negative, and `{}` is; nothing was done", line[line.len() - 1]));
+    }
+    refused(&["g", "--budget=-1"], "the limit of cost can't be negative");
+    refused(&["g", "--deadline=-1h"], "a deadline can't be negative");
+    for line in [
+        &["raise", "k7f", "cost", "-1"][..],
+        &["raise", "k7f", "time", "-1h"],
+        &["price", "k7f", "-1", "2"],
+        &["correct", "k7f", "m1.1", "-0.02"],
+        &["rewind", "k7f", "-1"],
+        &["say", "k7f", "-1 is wrong"],
+    ] {
+        refused(
+            line,
+            "is negative, which no amount here can be; nothing was done; if it is meant as words, write `--`",
+        );
+    }
+    check(
+        &["say", "k7f", "--", "-1 is wrong"],
+        "Order { run: \"k7f\", order: Say { text: \"-1 is wrong\", policy: Next } }",
+    );
     refused(&["g", "--max-iterations", "3.5"], "the limit of iterations must be a whole number such as 50");
     refused(&["g", "--bugdet", "3"], "--budget");
     refused(&["resume", "k7f", "--last"], "cannot be used with");
@@ -190,6 +231,8 @@ fn sentences() {
     refused(&["resolve", "k7f", "c7", "not", "so"], "only `happened` takes a text; nothing was sent");
     refused(&["plan", "k7f", "burn", "t3"], "type: add TEXT | edit ID TEXT");
     refused(&["plan", "k7f", "done"], "nothing was changed");
+    refused(&["plan", "k7f", "drop", "t3"], "error: say why, the agent is told: drop t3 WHY; nothing was changed");
+    refused(&["plan", "k7f", "block", "t3"], "say why, the agent is told: block t3 WHY; nothing was changed");
     refused(&["plan", "k7f", "move", "t3", "up"], "a position is a number from 1, not \"up\"");
     refused(&["--deadline", "soon", "g"], "a deadline must be a time from now such as 90m or 3h, a moment such as");
     refused(&["raise", "k7f", "deadline", "0h"], "a deadline of zero would stop the run at once; write none");

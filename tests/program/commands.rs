@@ -17,8 +17,68 @@ fn rejected() -> (Stage, String) {
     let told = stage.ask(&["run", "do it", "--plain", "--model", &model, "--check", "test -e never"]);
     let id = stage.ids()[0].clone();
     let short = &id[..6];
-    told.check(12, &["verification failed", &format!("tiller accept {short}"), &format!("tiller close {short}")]);
+    told.check(
+        12,
+        &[
+            "[parked] claims rejected",
+            "look at why it was rejected",
+            &format!("tiller accept {short}"),
+            &format!("tiller close {short}"),
+        ],
+    );
     (stage, id)
+}
+
+/// A claim with open todos is rejected before any check runs, so no check is said to have failed.
+#[test]
+fn a_claim_with_open_todos_is_no_failed_check() {
+    let stage = Stage::new();
+    let (plan, claim) = SHORT.split_at(SHORT.rfind("[[step]]").unwrap());
+    let claims: String = (0..3).map(|number| claim.replace("\"claim\"", &format!("\"claim{number}\""))).collect();
+    let model = stage.model(&format!("{}{claims}", plan.replace("\"done\"", "\"pending\"")));
+    let told = stage.ask(&["run", "do it", "--plain", "--model", &model]);
+    let id = stage.ids()[0][..6].to_string();
+    told.check(
+        12,
+        &[
+            "[parked] claims rejected",
+            "what to do: todos are open: see to them, or say what is missing; then resume",
+            &format!("tiller plan {id} done|drop ID"),
+        ],
+    );
+    assert!(!told.out.contains("verification") && !told.out.contains("what the check says"), "{told}");
+    stage.ask(&["plan", &id, "done", "a"]).check(0, &["recorded"]);
+    stage.ask(&["show", &id]).check(0, &["look at why it was rejected"]);
+}
+
+/// What is said can be taken back by the name that it was told under.
+#[test]
+fn what_was_said_is_named_so_that_it_can_be_taken_back() {
+    let (stage, id) = rejected();
+    let short = &id[..6];
+    stage.ask(&["say", &id, "one"]).check(0, &["recorded as i1, and `tiller withdraw "]);
+    let told = format!("recorded as i2, and `tiller withdraw {short} i2` takes it back until it is told");
+    stage.ask(&["say", &id, "two", "--now"]).check(0, &[&told]);
+    stage.ask(&["withdraw", &id, "i2"]).check(0, &["recorded · "]);
+    let shown = stage.ask(&["show", &id]);
+    shown.check(0, &["[you] i1"]);
+    assert!(!shown.out.contains("[you] i2"), "{shown}");
+}
+
+/// Nobody is paid for what a scripted model spends, wherever that is shown.
+#[test]
+fn the_money_of_a_script_with_a_price_is_pretended() {
+    let stage = Stage::new();
+    let told = stage.run(&format!("[price]\ninput = 1000000\noutput = 1000000\n{SHORT}"));
+    told.check(0, &["of $5.00 (pretend money), tokens ", "of pretend money spent\n"]);
+    let id = stage.ids()[0].clone();
+    stage.ask(&["show", &id]).check(0, &["[spend] cost $", "(pretend money)"]);
+    stage.ask(&["runs"]).check(0, &["completed: claimed, not verified (pretend money)"]);
+    stage.ask(&["audit", &id]).check(0, &["charged in all $", " (pretend money)\n"]);
+    // One that names no price spends nothing.
+    let free = Stage::new();
+    let told = free.run(SHORT);
+    assert!(!told.out.contains("pretend"), "{told}");
 }
 
 /// The records of this kind, in order.
@@ -36,6 +96,15 @@ fn check_end(word: &str, other: &str, told: &str, status: Value) {
     assert_eq!((&last["status"], &last["by"]), (&status, &"command line".into()), "{last}");
     stage.ask(&[other, &id]).check(3, &["the run has ended"]);
     assert_eq!(records(&stage, &id, "status_changed").pop(), Some(last));
+    // What was asked for is said whole, with the run's own name in the lines to type; the status is that of the run.
+    let (code, way_on) = match word {
+        "accept" => (0, "it is never opened again; `tiller fork ID --goal TEXT` goes on from its end\n"),
+        _ => (20, "`tiller rewind ID N` goes back, `tiller fork ID` branches off\n"),
+    };
+    let resumed = stage.ask(&["resume", &id, "--plain"]);
+    resumed.check(code, &["[refused] the run has ended (", &way_on.replace("ID", &id[..6])]);
+    let rewound = stage.ask(&["rewind", &id, "1"]);
+    assert!(!rewound.err.contains("RUN"), "{rewound}");
 }
 
 #[test]
@@ -86,7 +155,8 @@ fn a_charge_in_doubt_is_corrected_once_in_the_run_and_in_the_ledger() {
     let id = stage.ids()[0].clone();
     // Taking the run finds out that the process before this one died.
     stage.ask(&["say", &id, "go on"]).check(0, &["recorded"]);
-    stage.ask(&["show", &id]).check(0, &[&format!("m1.1 $0.02; if you know better: tiller correct {} m1.1", &id[..6])]);
+    let label = "[in doubt] what these calls cost can't be verified; if you know better, say so\n";
+    stage.ask(&["show", &id]).check(0, &[&format!("{label}  m1.1 $0.02: tiller correct {} m1.1 DOLLARS\n", &id[..6])]);
     let ledger = || -> Vec<Value> {
         let text = fs::read_to_string(stage.path("state/tiller/ledger.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

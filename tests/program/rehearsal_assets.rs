@@ -209,7 +209,7 @@ impl Engine {
             let is_stalled = self.progress.idle >= limits::STALL_WINDOW || repeats >= limits::STALL_REPEATS;
             self.walk.end = match () {
                 () if self.denials >= limits::DENIALS => "denied several times",
-                () if self.claims >= limits::CLAIMS => "verification failed",
+                () if self.claims >= limits::CLAIMS => "claims rejected",
                 () if is_stalled && self.walk.replans >= limits::REPLANS => "stalled",
                 () if ineffective >= limits::REPLANS_INEFFECTIVE => "stalled",
                 () => "",
@@ -549,7 +549,7 @@ async fn any_three_denials_come_to_an_end() {
             _ => Answer::Once,
         };
         let walk = walk(Operator::deciding(decide)).await;
-        let ends = ["verified", "denied several times", "verification failed"];
+        let ends = ["verified", "denied several times", "claims rejected"];
         assert!(ends.contains(&walk.end), "{denied:b}: {} after {:?}", walk.end, walk.steps);
         assert!(walk.replans <= 1, "{denied:b}: {:?}", walk.steps);
         assert!(walk.spent.0 < 350_000, "{denied:b}: {}", walk.spent);
@@ -565,7 +565,7 @@ async fn any_three_denials_come_to_an_end() {
 
 #[tokio::test(start_paused = true)]
 async fn all_calls_of_a_kind_can_be_denied() {
-    let ends = [("shell", "verified"), ("edit_file", "verification failed"), ("write_file", "verified")];
+    let ends = [("shell", "verified"), ("edit_file", "claims rejected"), ("write_file", "verified")];
     for (kind, end) in ends {
         let decide = move |_, tool: &str, _: &str| if tool == kind { Answer::Deny } else { Answer::Once };
         let walk = walk(Operator::deciding(decide)).await;

@@ -509,8 +509,8 @@ async fn nobody_there_costs_nothing() {
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
     let failed = call(&address, SOON).await.unwrap_err();
-    assert_eq!((failed.class, failed.received.accepted), (FailureClass::Network, false));
-    let told = failed.message.strip_prefix(&format!("there is no connection to {address}: ")).unwrap();
+    assert_eq!((failed.class, failed.received.accepted), (FailureClass::NoServer, false));
+    let told = failed.message.strip_prefix(&format!("no server runs at {address}: ")).unwrap();
     assert!(told.contains("refused"), "{told}");
 }
 

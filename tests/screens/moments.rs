@@ -421,6 +421,7 @@ fn listed(id: &str, goal: &str, status: Status, ago_ms: u64, waiting: u32) -> Li
             iterations: 7,
             waiting,
             rehearsal: false,
+            pretend: false,
         }),
         held_by: None,
     }

@@ -41,6 +41,21 @@ fn answer(stage: &Stage, answers: Vec<(&'static str, String)>) {
     });
 }
 
+/// A server that is not started is not waited for: whoever can start it is told so within seconds.
+#[test]
+fn a_server_on_this_machine_that_is_not_started() {
+    let stage = Stage::new();
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let model = format!("model = \"near/m\"\n[providers.near]\nbase_url = \"http://{address}/v1\"\n");
+    let price = "[models.\"near/m\"]\nprice = { input = \"1.00\", output = \"1.00\" }\n";
+    stage.write("config/tiller/tiller.toml", &format!("{model}{price}"));
+    let told = stage.ask(&["run", "g", "--plain"]);
+    let no_server = format!("[model] failed: no server runs at http://{address}/v1: Connection refused");
+    told.check(14, &[&no_server, "[parked] not ready", "what to do: start the model's server, then resume"]);
+    assert_eq!(told.out.matches(&no_server).count(), 3, "{told}");
+    assert_eq!(stage.show()["summary"]["spent"], 0);
+}
+
 #[test]
 fn a_key_that_is_not_set() {
     let stage = Stage::new();

@@ -289,7 +289,16 @@ fn a_run_that_another_process_holds() {
     ] {
         stage.ask(line).check(30, &[&held, "it was not opened; use that process, or end it and try again"]);
     }
-    stage.ask(&["show", &id]).check(30, &[&format!("held by process {}", holder.id()), "this is its summary"]);
+    // To look at it needs nothing of the process that holds it.
+    let moment = format!("held by process {}", holder.id());
+    let shown = stage.ask(&["show", &id]);
+    shown.check(0, &[&moment, "this is a copy of this moment, record", "[running]\n  since"]);
+    assert!(!shown.out.contains("nobody drives it") && !shown.out.contains("to type"), "{shown}");
+    stage.ask(&["show", &id, "--json"]).check(0, &["\"goal\":\"do it\"", "\"hindrance\":\"it is held by process"]);
+    for line in [&["audit", &id][..], &["audit", &id, "--json"], &["export", &id]] {
+        stage.ask(line).check(0, &["tool_call_started", &moment, "this is a copy of this moment, up to record"]);
+    }
+    stage.ask(&["audit", &id, "--verify"]).check(0, &["each follows the one before it", &moment]);
     stage.ask(&["runs"]).check(0, &[&format!("held by process {}", holder.id())]);
     // Another run is started beside it.
     stage.ask(&["run", "g", "--plain", "--model", &stage.model(SHORT)]).check(0, &["[completed]"]);

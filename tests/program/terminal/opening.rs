@@ -31,6 +31,21 @@ fn open_again(stage: &Stage, mut pty: Pty) -> Pty {
     pty
 }
 
+/// No model is needed to look at runs: that one is missing is said as a fact, and where a run is to be started.
+#[test]
+fn the_list_opens_without_a_model() {
+    let stage = Stage::new();
+    let pty = Pty::tiller(&stage, (120, 36), &[]);
+    pty.wait_for("no model is chosen yet; a new run needs one, `tiller rehearse` does not");
+    assert!(!pty.text().contains("the configuration"), "{}", pty.text());
+    pty.type_in("make it work");
+    pty.type_in(ENTER);
+    pty.wait_for("no model is named; write model");
+    pty.wait_for("make it work");
+    pty.close().wait().unwrap();
+    assert!(stage.ids().is_empty());
+}
+
 #[test]
 fn a_run_that_was_cut_off_goes_on_by_itself_where_that_is_wished() {
     let stage = by_itself();
