@@ -12,9 +12,11 @@ use ratatui::widgets::Paragraph;
 
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::cells::cells;
 use crate::domain::cells::fit;
 use crate::domain::cells::pad;
 use crate::domain::cells::wrap;
+use crate::domain::cells::wrap_at_most;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Todo;
@@ -53,6 +55,10 @@ const DIALOG_CELLS: u16 = 84;
 pub(crate) const PROMPT: &str = " › ";
 /// Rows that a screen needs to show all limits while one is set.
 const RAISE_ROWS: u16 = 15;
+/// Rows of a todo in the dialog that changes the plan, at most.
+const TODO_ROWS: usize = 4;
+/// Rows of that dialog that are no todos: its frame, the field, what is wrong, and what its keys do.
+const PLAN_ROWS_BESIDE: usize = 9;
 /// Rows of a sentence in a dialog, at most.
 const DIALOG_ROWS: usize = 5;
 
@@ -247,18 +253,28 @@ pub(crate) fn draw_dialog(frame: &mut Frame<'_>, area: Rect, app: &App, line: &C
 
 /// The field for a change of the plan, under the todos with the names by which they are called there.
 fn draw_plan_words(frame: &mut Frame<'_>, area: Rect, app: &App, line: &Composer) {
-    let row = |todo: &Todo| {
+    let width = usize::from(dialog_width(area)).saturating_sub(3);
+    let rows = |todo: &Todo, most: usize| {
         let indent = if todo.parent.is_some() { "  " } else { "" };
-        let name = visible::title(&todo.id.0, 32);
+        let name = format!(" {indent}{}  ", visible::title(&todo.id.0, 32));
+        let word = format!("{}  ", todo.status.word());
+        let lead = cells(&name) + cells(&word);
         let text = visible::title(&todo.title, limits::TODO_TITLE_MAX_CHARS);
-        let spans = vec![
-            piece(format!(" {indent}{name}  "), Role::Strong, app.palette),
-            piece(format!("{}  ", todo.status.word()), Role::Dim, app.palette),
-            piece(text, Role::Text, app.palette),
-        ];
-        Line::from(cut(spans, usize::from(dialog_width(area)).saturating_sub(3)))
+        let texts = wrap_at_most(&text, width.saturating_sub(lead), most).into_iter().enumerate();
+        let line = |(place, text): (usize, String)| {
+            let [name, word] =
+                if place == 0 { [name.clone(), word.clone()] } else { [" ".repeat(lead), String::new()] };
+            let text = piece(text, Role::Text, app.palette);
+            let lead = [piece(name, Role::Strong, app.palette), piece(word, Role::Dim, app.palette)];
+            Line::from(cut(lead.into_iter().chain([text]).collect(), width))
+        };
+        texts.map(line).collect::<Vec<_>>()
     };
-    let told: Vec<Line<'static>> = app.run.plan.todos.iter().map(row).collect();
+    let todos = &app.run.plan.todos;
+    // Whole titles where all of them have room; a todo that can't be seen is worse than one that is cut short.
+    let whole: Vec<Line<'static>> = todos.iter().flat_map(|todo| rows(todo, TODO_ROWS)).collect();
+    let has_room = whole.len() + PLAN_ROWS_BESIDE <= usize::from(area.height);
+    let told = if has_room { whole } else { todos.iter().flat_map(|todo| rows(todo, 1)).collect() };
     let words = "add TEXT · edit ID TEXT · done ID · now ID · open ID · block ID WHY · drop ID WHY · move ID POSITION";
     let enter = keymap::key_of(Action::Submit);
     let keys = format!("{enter} changes it, and the agent is told · Esc: nothing is changed");
@@ -278,7 +294,7 @@ fn draw_raise(frame: &mut Frame<'_>, area: Rect, app: &App, axis: Axis, line: &C
             Limit::Unlimited => "none".to_string(),
         };
         let (mark, role) = if *one == axis { ("▸", Role::Strong) } else { (" ", Role::Dim) };
-        let why = if is_why(*one) { "  the run is parked for this" } else { "" };
+        let why = if is_why(*one) { "  parked for this" } else { "" };
         let text = if *one == Axis::Deadline {
             format!(" {mark} {} {limit}", pad(one.word(), 12))
         } else {

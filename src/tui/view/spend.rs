@@ -86,8 +86,7 @@ fn lines(app: &App, width: usize) -> Vec<Line<'static>> {
     }
     rows.push(dim(tokens(app)));
     rows.push(context(app, width));
-    let shares: [&[Axis]; 4] =
-        [&[Axis::Loops], &[Axis::ModelCalls, Axis::ToolCalls], &[Axis::Tokens], &[Axis::Active]];
+    let shares: [&[Axis]; 4] = [&[Axis::Loops], &[Axis::ModelCalls, Axis::ToolCalls], &[Axis::Tokens], &[Axis::Active]];
     rows.extend(shares.into_iter().map(|axes| axes.iter().flat_map(|axis| share(app, *axis)).collect()));
     rows.extend(deadline(app).map(|piece| vec![piece]));
     rows.extend(today(app));
