@@ -18,6 +18,7 @@ use crate::domain::command::OnCall;
 use crate::domain::run::Waits;
 use crate::domain::tool::Digest;
 use crate::tui::action::Action;
+use crate::tui::action::Choice;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
 use crate::tui::app::Seen;
@@ -276,7 +277,9 @@ fn keys_line(app: &App, item: &Item, width: usize, keys: Keys) -> (Line<'static>
     };
     let is_read = keys.at_end || app.guard.was_read(item.call, item.digest.as_ref());
     let mut spans = Vec::new();
-    for row in keymap::rows(place).filter(|row| app.in_vain(row.action).is_none()) {
+    // Of one call alone the list says nothing that the call does not say.
+    let is_of_use = |action| action != Action::Decide(Choice::AllowList) || app.waiting.len() > 1;
+    for row in keymap::rows(place).filter(|row| app.in_vain(row.action).is_none() && is_of_use(row.action)) {
         let works = match row.action {
             Action::Decide(choice) => app.guard.is_armed() && (is_read || !choice.lets_run()),
             _ => true,
