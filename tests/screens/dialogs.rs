@@ -331,9 +331,6 @@ fn dialogs_fit_on_small_screens() {
             let mut show = at_rest(story(), size, pane);
             show.letters(keys);
             let frame = show.frame();
-            if std::env::var_os("SHOW_DIALOGS").is_some() {
-                println!("{keys} {size:?}\n{frame}");
-            }
             assert!(boxed(&frame).contains(last) || flat(&frame).contains(last), "{keys} {size:?}:\n{frame}");
             let is_cut = frame.contains("…┃") || frame.contains("… ┃");
             assert!(!is_cut || size.1 < 20, "{keys} {size:?}:\n{frame}");
@@ -372,7 +369,7 @@ fn what_keeps_a_key_from_deciding_is_said_on_any_screen() {
     }
 }
 
-/// The call of a story that waits first.
+/// Words that are being written stay, whatever becomes of their call meanwhile.
 #[test]
 fn a_call_that_goes_leaves_the_words_for_it_open() {
     let mut show = at_rest(with_diff(), SIZE, '3');
