@@ -138,6 +138,11 @@ impl Guard {
         if !is_same {
             self.disturb(now_ms);
         }
+        // A key that was asked about is about the item that was there then.
+        let name = |one: &Option<Shown>| one.as_ref().map(|one| (one.call, one.digest.clone()));
+        if name(&self.shown) != name(&shown) {
+            self.interrupt();
+        }
         if let Some(one) = shown.as_ref().filter(|one| one.end) {
             let name = (one.call, one.digest.clone());
             if !self.read.contains(&name) {
@@ -227,6 +232,26 @@ mod tests {
         guard.disturb(600);
         assert_eq!(frame(&mut guard, 1_000), Err(Held::Early));
         assert_eq!(frame(&mut guard, 1_100), Ok(()));
+    }
+
+    #[test]
+    fn a_key_that_was_asked_about_counts_for_the_same_item_only() {
+        let mut guard = Guard::default();
+        guard.drawn(Some(shown(&guard)), 0);
+        guard.doubt();
+        let (once, deny) = (Choice::AllowOnce, Choice::Deny);
+        let asks = Err(Held::Doubtful);
+        assert_eq!([guard.confirm(once), guard.confirm(deny), guard.confirm(deny)], [asks, asks, Ok(())]);
+        guard.doubt();
+        assert_eq!(guard.confirm(once), asks);
+        let moved = Shown { place: Rect::new(1, 0, 9, 9), ..shown(&guard) };
+        guard.drawn(Some(moved), 600);
+        assert_eq!(guard.confirm(once), Ok(()), "only its place is another");
+        guard.doubt();
+        assert_eq!(guard.confirm(once), asks);
+        let other = Shown { call: CallId(2), ..shown(&guard) };
+        guard.drawn(Some(other), 700);
+        assert_eq!(guard.confirm(once), asks);
     }
 
     #[test]

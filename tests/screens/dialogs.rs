@@ -3,6 +3,8 @@
 
 use crossterm::event::KeyCode;
 use crossterm::event::KeyModifiers;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
 use tiller::domain::approval::By;
 use tiller::domain::approval::Decision;
 use tiller::domain::budget::Axis;
@@ -27,11 +29,15 @@ use tiller::tui::app::Out;
 use tiller::tui::app::Ticket;
 use tiller::tui::lineage::Step;
 use tiller::tui::lineage::StepKind;
+use tiller::tui::list::List;
+use tiller::tui::list::ListOptions;
 use tiller::tui::theme::Role;
+use tiller::tui::view::runs;
 
 use crate::screens::story::Show;
 use crate::screens::story::Story;
 use crate::screens::story::terms;
+use crate::screens::story::text_of;
 
 const SIZE: (u16, u16) = (80, 24);
 
@@ -340,6 +346,21 @@ fn dialogs_fit_on_small_screens() {
             assert!(within == 1 || all == 1, "{keys} {size:?}: {within} {all}\n{frame}");
             assert_eq!(flat(&frame).matches("the folder of the run").count(), 1, "{keys} {size:?}:\n{frame}");
         }
+    }
+}
+
+/// What is missing for a new run is said with what can be done without it, which stands at its end.
+#[test]
+fn the_greeting_of_the_list_is_whole_on_small_screens() {
+    let greeting = "the configuration: no model is named; write model = \"provider/model\" in tiller.toml, set TILLER_MODEL, \
+                    or give --model; nothing was started; `tiller rehearse` needs no model";
+    for size in [(80, 24), (60, 20)] {
+        let options = ListOptions { greeting: greeting.to_string(), ..ListOptions::default() };
+        let list = List::new(Vec::new(), Moment::default(), options);
+        let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+        terminal.draw(|frame| drop(runs::draw(frame, &list))).unwrap();
+        let frame = text_of(&terminal);
+        assert!(flat(&frame).contains(greeting), "{frame}");
     }
 }
 

@@ -58,7 +58,7 @@ const SPENT_CELLS: usize = 17;
 /// Draws the list, and says where it stands.
 pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
     let area = frame.area();
-    let greeting_most = if area.height >= 16 { 3 } else { 1 };
+    let greeting_most = if area.height >= 16 { usize::from(area.height / 4) } else { 1 };
     let greeting = wrap_at_most(&title(&list.greeting, 600), usize::from(area.width).saturating_sub(2), greeting_most);
     let field_rows = u16::try_from(list.goal.rows(usize::from(area.width).saturating_sub(12)).0.len()).unwrap_or(1);
     let about = if area.height >= 16 { detail_lines(list, usize::from(area.width)) } else { Vec::new() };
