@@ -358,7 +358,11 @@ fn the_greeting_of_the_list_is_whole_on_small_screens() {
         let options = ListOptions { greeting: greeting.to_string(), ..ListOptions::default() };
         let list = List::new(Vec::new(), Moment::default(), options);
         let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
-        terminal.draw(|frame| drop(runs::draw(frame, &list))).unwrap();
+        terminal
+            .draw(|frame| {
+                runs::draw(frame, &list);
+            })
+            .unwrap();
         let frame = text_of(&terminal);
         assert!(flat(&frame).contains(greeting), "{frame}");
     }
