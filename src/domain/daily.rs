@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::domain::budget::Known;
 use crate::domain::budget::Limit;
 use crate::domain::budget::ReservationId;
 use crate::domain::id::ModelCallId;
 use crate::domain::id::RunId;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
+use crate::domain::pool::Known;
 use crate::domain::time::Timestamp;
 
 /// What all runs together spent and hold in the last 24 hours, against what they may.

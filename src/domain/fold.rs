@@ -9,7 +9,6 @@ use rpds::VectorSync;
 
 use crate::domain::approval::By;
 use crate::domain::approval::Resolution;
-use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
 use crate::domain::calls::Stage;
 use crate::domain::command::Policy;
@@ -32,6 +31,7 @@ use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::plan::TodoStatus;
+use crate::domain::pool::Pool;
 use crate::domain::pricing::Pricing;
 use crate::domain::progress::Progress;
 use crate::domain::run::Claim;

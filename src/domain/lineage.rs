@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::domain::budget::Pool;
 use crate::domain::event::Event;
 use crate::domain::event::Record;
 use crate::domain::fold::Broken;
@@ -21,6 +20,7 @@ use crate::domain::message::Message;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::plan::PlanSource;
+use crate::domain::pool::Pool;
 use crate::domain::pricing::Pricing;
 use crate::domain::progress::Progress;
 use crate::domain::run::Run;

@@ -31,6 +31,7 @@ pub mod outline;
 pub mod pairing;
 pub mod plan;
 pub mod planning;
+pub mod pool;
 pub mod pricing;
 pub mod progress;
 pub mod restoring;

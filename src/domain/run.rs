@@ -12,7 +12,6 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::domain::budget::Limit;
-use crate::domain::budget::Pool;
 use crate::domain::budget::ReservationId;
 use crate::domain::command::Control;
 use crate::domain::command::Policy;
@@ -36,6 +35,7 @@ use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
 use crate::domain::money::Price;
 use crate::domain::plan::Plan;
+use crate::domain::pool::Pool;
 use crate::domain::pricing::Pricing;
 use crate::domain::progress::Observation;
 use crate::domain::progress::Progress;

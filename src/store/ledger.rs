@@ -17,7 +17,6 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::domain::budget::Known;
 use crate::domain::budget::Limit;
 use crate::domain::daily::Daily;
 use crate::domain::daily::Hold;
@@ -27,6 +26,7 @@ use crate::domain::daily::What;
 use crate::domain::id::RunId;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
+use crate::domain::pool::Known;
 use crate::domain::text::counted;
 use crate::domain::text::short_hash;
 use crate::domain::time::Timestamp;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
-use crate::domain::budget::Pool;
 use crate::domain::id::CallId;
+use crate::domain::pool::Pool;
 use crate::domain::time::Timestamp;
 use crate::domain::tool::Digest;
 use crate::tui::composer::Composer;

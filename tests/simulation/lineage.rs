@@ -1,6 +1,5 @@
 //! Going back and branching off, on the golden journals: what is hidden, what stays, and that the result is exact.
 
-use tiller::domain::budget::Pool;
 use tiller::domain::command::Cancel;
 use tiller::domain::command::Command;
 use tiller::domain::command::Refusal;
@@ -13,6 +12,7 @@ use tiller::domain::id::RunId;
 use tiller::domain::lineage;
 use tiller::domain::money::MicroUsd;
 use tiller::domain::money::Price;
+use tiller::domain::pool::Pool;
 use tiller::domain::pricing::Pricing;
 use tiller::domain::run::Run;
 use tiller::domain::status::ParkReason;
