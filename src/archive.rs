@@ -210,16 +210,32 @@ fn mend(ground: &Ground, prefix: &str) -> anyhow::Result<u8> {
     }
 }
 
-/// Says on standard error what is wrong with a run and what goes with it, before it is removed.
-pub fn warn(id: &RunId, survey: &Survey) {
+/// Whether there is still time for the operator to do something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// They are asked next.
+    InTime,
+    /// They have agreed already.
+    TooLate,
+}
+
+/// Says on standard error what is wrong with a run and what goes with it, before it is removed. `restored` is what a repair
+/// would make of it.
+pub fn warn(id: &RunId, survey: &Survey, restored: Option<&Survey>, advice: Advice) {
     complain(id, survey);
-    let lines = typed(&ways_on(id, survey));
+    if let Some(restored) = restored {
+        let count = counted(restored.records.len(), "record");
+        output::put_aside(&format!("`tiller repair {}` would mend it, with {count}\n", id.short()));
+    }
     let cost = Run::fold(id, &survey.records).map(|run| format!("; it had spent {}", run.pool.spent()));
-    let can = if lines.is_empty() { "nothing of it can be saved\n" } else { lines.as_str() };
-    output::put_aside(&format!(
-        "all of it goes, with what is kept of its damaged store{}\n{can}",
-        cost.unwrap_or_default()
-    ));
+    let lines = typed(&ways_on(id, survey));
+    let can = match advice {
+        _ if lines.is_empty() => "nothing of it can be saved\n",
+        Advice::InTime => lines.as_str(),
+        Advice::TooLate => "",
+    };
+    let cost = cost.unwrap_or_default();
+    output::put_aside(&format!("all of it goes, with what is kept of its damaged store{cost}\n{can}"));
 }
 
 /// Lines to type, under their head; nothing where there are none.
@@ -295,9 +311,13 @@ fn brought(run: &Run) -> String {
     let model = &run.terms.model;
     let key = model.key_variable.as_ref().map(|name| format!(" with the key in {name}")).unwrap_or_default();
     let checks: String = run.terms.checks.iter().map(|check| format!("  check: {}\n", title(&check.title()))).collect();
+    let checks = match run.terms.checks.len() {
+        0 => "has no checks\n".to_string(),
+        _ => format!("runs its checks:\n{checks}"),
+    };
     format!(
         "look at where it comes from before you resume it; nothing is allowed in advance (trust is {}), but it asks {} at \
-         {}{key}, works in {}, and runs its checks:\n{checks}",
+         {}{key}, works in {}, and {checks}",
         run.trust,
         title(&model.name),
         title(&model.address),

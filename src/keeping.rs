@@ -13,11 +13,13 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::archive;
+use crate::archive::Advice;
 use crate::domain::budget::Axis;
 use crate::domain::id::RunId;
 use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::summary::Summary;
+use crate::domain::text::counted;
 use crate::domain::time::Timestamp;
 use crate::domain::visible::transcript;
 use crate::headless::exit;
@@ -162,7 +164,18 @@ pub async fn remove_damaged(ground: &Ground, prefix: &str, is_agreed: bool) -> a
     if survey.is_whole() && Run::fold(&id, &survey.records).is_ok() {
         return Err(whole().into());
     }
-    archive::warn(&id, &survey);
+    let restored = if survey.is_whole() { None } else { ground.home.outlook(&id, &survey)? };
+    if let Some(restored) = restored.as_ref().filter(|_| survey.is_elsewhere) {
+        return Err(Obstacle::Refused(format!(
+            "run {id} can be mended: a repair of it was broken off, or its store got worse since, and {} are in what is \
+             kept beside it; nothing was removed; type `tiller repair {short}` first, and then, if it is to go, `tiller \
+             remove {short}`",
+            counted(restored.records.len(), "record"),
+            short = id.short()
+        ))
+        .into());
+    }
+    archive::warn(&id, &survey, restored.as_ref(), if is_agreed { Advice::TooLate } else { Advice::InTime });
     if !is_agreed && !agrees(&id)? {
         output::put_aside("nothing was removed\n");
         return Ok(exit::REFUSED);

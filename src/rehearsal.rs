@@ -3,7 +3,13 @@
 
 use std::fs;
 use std::fs::DirBuilder;
+use std::fs::OpenOptions;
+use std::fs::Permissions;
+use std::io;
+use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -138,6 +144,13 @@ fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Writes a file for its owner only, under any umask.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.write_all(text.as_bytes())
+}
+
 /// Lays out the scratch copy and the script, unless they are there already: a resumed rehearsal keeps its files. That of
 /// a fork which was killed before it had them is copied from the run's directory that it branched off from.
 pub fn lay_out(run_dir: &Path, parent: Option<&Path>) -> anyhow::Result<()> {
@@ -145,7 +158,7 @@ pub fn lay_out(run_dir: &Path, parent: Option<&Path>) -> anyhow::Result<()> {
     if !script.exists() {
         // Renamed when it is whole, so that a short one is never taken for it.
         let made = run_dir.join("script.toml.new");
-        let written = fs::write(&made, SCRIPT).and_then(|()| fs::rename(&made, &script));
+        let written = write_private(&made, SCRIPT).and_then(|()| fs::rename(&made, &script));
         written.context("the script of the rehearsal can't be written; nothing was run")?;
     }
     let goal = workspace(run_dir);
@@ -199,7 +212,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("script.toml.new"), "sho").unwrap();
         lay_out(dir.path(), None).unwrap();
-        assert_eq!(fs::read_to_string(dir.path().join("script.toml")).unwrap(), SCRIPT);
+        let script = dir.path().join("script.toml");
+        assert_eq!(fs::read_to_string(&script).unwrap(), SCRIPT);
+        assert_eq!(script.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         let file = workspace(dir.path()).join("tide.sh");
         fs::write(&file, "changed").unwrap();
         lay_out(dir.path(), None).unwrap();

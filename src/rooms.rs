@@ -56,6 +56,8 @@ struct Rooms<'a> {
     notice: Option<String>,
     /// A step that waits for the operator's word in the next room.
     doubt: Option<Doubt>,
+    /// A step that could not be looked into.
+    again: Option<Step>,
     /// What is said first in the next room.
     said: Option<String>,
     /// Where the keys were when the room of the run was left, for when it is entered again.
@@ -74,7 +76,16 @@ enum Next {
 
 impl<'a> Rooms<'a> {
     fn new(ground: &'a Ground, options: Options) -> Rooms<'a> {
-        Rooms { ground, options, draft: String::new(), notice: None, doubt: None, said: None, focus: Focus::default() }
+        Rooms {
+            ground,
+            options,
+            draft: String::new(),
+            notice: None,
+            doubt: None,
+            again: None,
+            said: None,
+            focus: Focus::default(),
+        }
     }
 
     async fn walk(mut self, mut seat: Option<Seat>) -> anyhow::Result<u8> {
@@ -134,7 +145,10 @@ impl<'a> Rooms<'a> {
                 let told = branch::after_it(&behind).lines().map(String::from).chain([does]).collect();
                 self.doubt = Some(Doubt { step, told });
             }
-            Err(error) => self.said = Some(format!("{error:#}")),
+            Err(error) => {
+                self.said = Some(format!("{error:#}"));
+                self.again = Some(step);
+            }
         }
     }
 
@@ -183,6 +197,7 @@ impl<'a> Rooms<'a> {
             draft: home.read_draft(&id),
             alerts: self.ground.settings.alerts(),
             doubt: self.doubt.take(),
+            again: self.again.take(),
             focus: self.focus,
             said: self.said.take().or_else(|| (!seat.notes.is_empty()).then(|| seat.notes.join("; "))),
         };

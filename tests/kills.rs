@@ -17,6 +17,7 @@ mod kills {
     mod power_loss;
     mod process;
     mod provider;
+    mod put_back;
     mod random;
     mod script;
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod screens {
+    mod dialogs;
     mod keys;
     mod moments;
     mod pty;

@@ -300,6 +300,8 @@ pub const SNAPSHOT_BYTES: usize = 256 * 1024;
 pub const SNAPSHOT_MAX_BYTES: usize = 128 * 1024 * 1024;
 /// Snapshots of a run that are kept: the newest, and one more in case it is damaged.
 pub const SNAPSHOTS_KEPT: usize = 2;
+/// Snapshots that are read to open a run: more than are kept. Where none of these is good, the records are folded.
+pub const SNAPSHOTS_READ: usize = 8;
 /// Requests that wait for the thread of a store: one writer and a few readers, each of whom waits for its answer.
 pub const STORE_REQUESTS: usize = 16;
 /// Page cache of one store, in bytes. Not a hard bound; a run is read from first to last once, then only appended to.

@@ -51,8 +51,7 @@ impl Anchor {
 
     /// Opens the file, and gives the marks in it that are valid, newest first: at most two.
     pub(crate) fn open(path: &Path) -> io::Result<(Anchor, Vec<Mark>)> {
-        files::require_file(path)?;
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let file = files::open_plain(path, OpenOptions::new().read(true).write(true))?;
         let mut bytes = Vec::new();
         (&file).take(2 * SLOT_BYTES as u64).read_to_end(&mut bytes)?;
         let first = bytes.get(..SLOT_BYTES).and_then(decode);
@@ -69,9 +68,9 @@ impl Anchor {
 
     /// The marks in the file that are valid, newest first. Opens it for reading only.
     pub(crate) fn marks(path: &Path) -> io::Result<Vec<Mark>> {
-        files::require_file(path)?;
         let mut bytes = Vec::new();
-        File::open(path)?.take(2 * SLOT_BYTES as u64).read_to_end(&mut bytes)?;
+        let file = files::open_plain(path, OpenOptions::new().read(true))?;
+        file.take(2 * SLOT_BYTES as u64).read_to_end(&mut bytes)?;
         let mut marks: Vec<Mark> = bytes.chunks(SLOT_BYTES).filter_map(decode).collect();
         marks.sort_by_key(|mark| std::cmp::Reverse(mark.seq));
         Ok(marks)

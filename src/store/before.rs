@@ -13,12 +13,33 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
+use crate::domain::limits;
+use crate::domain::text::one_line;
 use crate::store::files;
 
 /// Where the files of a store that was found damaged are kept, in the run's directory.
 pub(crate) const KEPT: &str = "store.damaged";
+/// Where a repair makes the store that takes the place of the damaged one, in the run's directory.
+pub(crate) const MENDED: &str = "store.mended";
+/// sled's folder for values that are too long for its file. It stays empty: none of ours is.
+const BLOBS: &str = "blobs";
 /// How the names of copies begin.
 pub(crate) const PREFIX: &str = "store.before.";
+
+/// What stands in a store and is not what sled makes there, in words; nothing when all is. sled would wait for a pipe
+/// for ever, and stumble over the rest. None of it is in a copy.
+pub(crate) fn stranger(store_dir: &Path) -> io::Result<Option<String>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(store_dir)? {
+        let entry = entry?;
+        let (kind, name) = (entry.file_type()?, entry.file_name().to_string_lossy().into_owned());
+        let (fits, wanted) = if name == BLOBS { (kind.is_dir(), "folder") } else { (kind.is_file(), "file") };
+        if !fits {
+            found.push(format!("`{}` in its store is not a {wanted}", one_line(&name, limits::TODO_TITLE_MAX_CHARS)));
+        }
+    }
+    Ok(found.into_iter().min())
+}
 
 /// Bytes of the files in a store, which is what a copy needs.
 pub(crate) fn size(store_dir: &Path) -> io::Result<u64> {
@@ -43,7 +64,7 @@ impl Before {
     pub(crate) fn take(run_dir: &Path, store_dir: &Path, looking: &File) -> io::Result<Before> {
         looking.sync_data()?;
         let kept = run_dir.join(KEPT);
-        let copy = if kept.exists() { None } else { Some(copy(run_dir, store_dir)?) };
+        let copy = if files::is_there(&kept) { None } else { Some(copy(run_dir, store_dir)?) };
         sweep_half_made(store_dir)?;
         Ok(Before { copy, kept })
     }
@@ -85,8 +106,9 @@ pub(crate) fn sweep(run_dir: &Path, own: &Before) -> io::Result<()> {
 /// never renamed is no snapshot, but sled would take it for one and refuse.
 pub(crate) fn sweep_half_made(store_dir: &Path) -> io::Result<()> {
     for name in names(store_dir)? {
-        if name.starts_with("snap.") && name.ends_with(".generating") {
-            std::fs::remove_file(store_dir.join(name))?;
+        let path = store_dir.join(&name);
+        if name.starts_with("snap.") && name.ends_with(".generating") && path.symlink_metadata()?.is_file() {
+            std::fs::remove_file(path)?;
         }
     }
     Ok(())
@@ -101,14 +123,30 @@ pub(crate) fn sweep_dispensable(store_dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies the files of a store into a new directory below `into`, which is deleted when it is dropped.
+/// The stores of a run that may hold its records, beside the one that is opened: as they were found before a repair, and
+/// the one that a repair was about to put in place.
+pub(crate) fn others(run_dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let is_other = |name: &String| name.starts_with(KEPT) || name == MENDED;
+    let mut others: Vec<PathBuf> =
+        names(run_dir)?.into_iter().filter(is_other).map(|name| run_dir.join(name)).collect();
+    others.retain(|path| has_database(path));
+    others.sort();
+    Ok(others)
+}
+
+/// Whether there is a store whose records may be read.
+pub(crate) fn has_database(store_dir: &Path) -> bool {
+    store_dir.join("db").symlink_metadata().is_ok_and(|file| file.is_file())
+}
+
+/// Copies the files of a store into a new directory below `into`, which is deleted when it is dropped. What is no file, and
+/// what stands in the place of sled's folder, is left out.
 pub(crate) fn copy(into: &Path, store_dir: &Path) -> io::Result<TempDir> {
     let private = Permissions::from_mode(files::DIR_MODE);
     let copy = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(into)?;
     for entry in std::fs::read_dir(store_dir)? {
         let entry = entry?;
-        // sled's folder of blobs stays empty, because no value is long enough for one.
-        if entry.file_type()?.is_file() {
+        if entry.file_type()?.is_file() && entry.file_name() != BLOBS {
             std::fs::copy(entry.path(), copy.path().join(entry.file_name()))?;
         }
     }

@@ -32,6 +32,7 @@ use crate::domain::text::one_line;
 use crate::domain::time::Timestamp;
 use crate::store::Newer;
 use crate::store::ahead;
+use crate::store::before;
 use crate::store::cadence::Cadence;
 use crate::store::codec;
 use crate::store::codec::Encoded;
@@ -121,14 +122,22 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// Opens or makes sled's files.
+    /// Opens or makes sled's files. Errors with `Damaged` when something else stands between them.
     pub(crate) fn open(dir: &Path) -> Result<Database, Fault> {
+        if let Some(why) = before::stranger(dir)? {
+            return Err(Fault::Damaged(why));
+        }
         guarded(|| {
             let db = sled::Config::new()
                 .path(dir)
                 .cache_capacity(limits::STORE_CACHE_BYTES)
                 .flush_every_ms(None) // We flush, and say when.
                 .open()?;
+            // sled makes its files as it opens, and no other later. That they can't be changed is no reason not to go on:
+            // the directory is closed to others.
+            if let Err(error) = files::keep_private(dir) {
+                tracing::debug!(path = %dir.display(), %error, "sled's files are not its owner's only");
+            }
             let meta = db.open_tree("meta")?;
             let journal = db.open_tree("journal")?;
             let blob = db.open_tree("blob")?;

@@ -17,6 +17,7 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use nix::fcntl::OFlag;
 use tempfile::NamedTempFile;
 
 use crate::store::StoreError;
@@ -47,6 +48,19 @@ pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)?;
     file.set_permissions(Permissions::from_mode(FILE_MODE))?;
     Ok(file)
+}
+
+/// Makes the files and folders in a directory their owner's only, where others made them under whatever umask.
+pub(crate) fn keep_private(dir: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        let (facts, path) = (entry.metadata()?, entry.path());
+        let wanted = if facts.is_dir() { DIR_MODE } else { FILE_MODE };
+        if facts.mode() & 0o077 != 0 && !facts.is_symlink() {
+            std::fs::set_permissions(path, Permissions::from_mode(wanted))?;
+        }
+    }
+    Ok(())
 }
 
 /// Replaces a file by rename, so that readers see all of the old or all of the new. Not synced: for files that can be
@@ -81,11 +95,7 @@ pub(crate) fn named(path: &Path) -> impl Fn(io::Error) -> io::Error {
 
 /// Opens a file that is added to, and makes it where there is none. Errors, with its name, when there is something else.
 pub(crate) fn open_or_create(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
-    match require_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => how.create(true).mode(FILE_MODE).open(path),
-    }
-    .map_err(named(path))
+    open_plain(path, how.create(true).mode(FILE_MODE)).map_err(named(path))
 }
 
 /// Removes what killed processes left in a directory: entries of these names that have not changed for
@@ -107,23 +117,40 @@ pub(crate) fn sweep_old(dir: &Path, is_ours: impl Fn(&str) -> bool) -> io::Resul
     Ok(())
 }
 
-/// Reads a file of at most `most` bytes. Errors when it is longer.
+/// Reads a plain file of at most `most` bytes. Errors when it is longer, and as `open_plain`. What is too long by what the
+/// system says is not read at all: a file can be called longer than a disk.
 pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    require_file(path)?;
+    let too_long = || io::Error::new(io::ErrorKind::FileTooLarge, "it is longer than it can be");
+    let file = open_plain(path, OpenOptions::new().read(true))?;
+    if file.metadata()?.len() > most {
+        return Err(too_long());
+    }
     let mut bytes = Vec::new();
-    let count = File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    let count = file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if u64::try_from(count).unwrap_or(u64::MAX) > most {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is longer than it can be"));
+        return Err(too_long());
     }
     Ok(bytes)
 }
 
-/// Errors unless there is a regular file: a pipe in its place would wait for a writer for ever.
-pub(crate) fn require_file(path: &Path) -> io::Result<()> {
-    if std::fs::metadata(path)?.is_file() {
-        return Ok(());
+/// Opens a plain file of ours. Errors with `InvalidData` when something else stands there: a pipe would wait for a writer
+/// for ever, and a link may lead to one, or to anything.
+pub(crate) fn open_plain(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let no_file = || io::Error::new(io::ErrorKind::InvalidData, "it is not a file");
+    match std::fs::symlink_metadata(path) {
+        Ok(facts) if !facts.is_file() => return Err(no_file()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(_) | Err(_) => {}
     }
-    Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a file"))
+    // Looked at once more when it is open, which must not wait: it may have been replaced in between.
+    let careful = OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW;
+    let file = options.custom_flags(careful.bits()).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(no_file()) }
+}
+
+/// Whether anything has this name, a link that leads nowhere as well.
+pub(crate) fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 /// Which file it is, as long as it is open somewhere: its device and its number there.
@@ -229,5 +256,30 @@ mod tests {
             .collect();
         left.sort();
         assert_eq!(left, [".tmpB", "store"]);
+    }
+
+    #[test]
+    fn only_a_plain_file_that_is_not_too_long_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("file"), "1234").unwrap();
+        nix::unistd::mkfifo(&path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        std::fs::create_dir(path("folder")).unwrap();
+        for (name, to) in [("link", "file"), ("astray", "nowhere"), ("to_pipe", "pipe"), ("log", "/proc/kmsg")] {
+            std::os::unix::fs::symlink(to, path(name)).unwrap();
+        }
+        std::fs::File::create(path("sparse")).unwrap().set_len(1 << 40).unwrap();
+        let read = |name: &str, most: u64| read(&path(name), most).map_err(|error| error.kind());
+        assert_eq!(read("file", 4), Ok(b"1234".to_vec()));
+        assert_eq!(read("none", 4), Err(io::ErrorKind::NotFound));
+        for name in ["file", "sparse"] {
+            assert_eq!(read(name, 3), Err(io::ErrorKind::FileTooLarge), "{name}");
+        }
+        for name in ["pipe", "folder", "link", "astray", "to_pipe", "log"] {
+            assert_eq!(read(name, 4), Err(io::ErrorKind::InvalidData), "{name}");
+            let opened = open_plain(&path(name), OpenOptions::new().append(true).create(true));
+            assert_eq!(opened.unwrap_err().kind(), io::ErrorKind::InvalidData, "{name}");
+        }
+        assert!(!path("nowhere").exists(), "made through a link");
     }
 }

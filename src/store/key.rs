@@ -31,8 +31,9 @@ pub fn of(state: &Path) -> Result<String, StoreError> {
 /// Makes the key while nobody else does, unless somebody has: whoever comes second reads what the first one wrote. What
 /// is given is on the disk, because journals will hold hashes by it.
 fn make(state: &Path, path: &Path) -> io::Result<String> {
-    let mut file =
-        File::options().read(true).write(true).create(true).truncate(false).mode(files::FILE_MODE).open(path)?;
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false).mode(files::FILE_MODE);
+    let mut file = files::open_plain(path, &mut options)?;
     file.lock()?;
     let mut bytes = Vec::new();
     (&file).take(BYTES as u64 + 1).read_to_end(&mut bytes)?;

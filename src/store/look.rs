@@ -48,6 +48,8 @@ pub struct Survey {
     pub flaws: Vec<Flaw>,
     /// What tells that a newer version wrote the rest.
     pub newer: Option<Newer>,
+    /// Whether the run's own store holds less than another one that is kept beside it, from which all this is.
+    pub is_elsewhere: bool,
 }
 
 /// Something that is wrong with a journal.
@@ -105,21 +107,61 @@ impl Survey {
 }
 
 /// Looks at the journal of a run that nobody holds, in a copy below `scratch`, or elsewhere where that can't be written.
+/// Where another store of the run holds more of it than its own, because a repair was broken off say, it is read there.
 pub(crate) fn survey(site: &Site, scratch: &Path) -> Result<Survey, Fault> {
-    survey_copies(site, || {
-        let Some(_looking) = patiently(site, owner::look)? else { return Ok(None) };
-        Ok(Some(copied(&site.store(), scratch)?))
-    })
-}
-
-/// The same, of a run whose lock the caller has.
-pub(crate) fn survey_taken(site: &Site, scratch: &Path) -> Result<Survey, Fault> {
-    survey_copies(site, || Ok(Some(copied(&site.store(), scratch)?)))
-}
-
-fn survey_copies(site: &Site, copied: impl Fn() -> Result<Option<TempDir>, Fault>) -> Result<Survey, Fault> {
+    // Where there is no database to lock, an owner that had it open is found by the directory alone.
+    let lock = if before::has_database(&site.store()) { owner::enter } else { owner::alone };
+    let entered = patiently(|| lock(&site.dir))?;
     let marks = marks(site)?;
-    let Some(copy) = copied()? else {
+    drop(entered);
+    survey_all(site, &marks, |store| copied_free(site, store, scratch))
+}
+
+/// The same, of a run that the caller has alone.
+pub(crate) fn survey_alone(site: &Site, scratch: &Path) -> Result<Survey, Fault> {
+    survey_all(site, &marks(site)?, |store| copied_alone(store, scratch))
+}
+
+/// The same, of nothing but its own store.
+pub(crate) fn survey_store(site: &Site, marks: &[Mark], scratch: &Path) -> Result<Survey, Fault> {
+    survey_own(site, marks, &|store| copied_alone(store, scratch))
+}
+
+fn survey_all(
+    site: &Site,
+    marks: &[Mark],
+    copied: impl Fn(&Path) -> Result<Option<TempDir>, Fault>,
+) -> Result<Survey, Fault> {
+    let mut best = survey_own(site, marks, &copied)?;
+    if best.is_whole() || best.newer.is_some() {
+        return Ok(best);
+    }
+    let first = best.flaws.first().cloned();
+    for other in before::others(&site.dir)? {
+        let Some(copy) = copied(&other)? else { continue };
+        before::sweep_dispensable(copy.path())?;
+        let mut survey = survey_at(copy.path(), &site.run, marks)?;
+        if survey.records.len() <= best.records.len() {
+            continue;
+        }
+        let name = other.file_name().unwrap_or_default().to_string_lossy();
+        let from =
+            Flaw { first: Seq(0), last: Seq(0), why: format!("what can be read is in `{name}`, beside its store") };
+        survey.flaws.retain(|flaw| Some(flaw) != first.as_ref());
+        survey.flaws.splice(0..0, first.iter().cloned().chain([from]));
+        survey.is_elsewhere = true;
+        best = survey;
+    }
+    Ok(best)
+}
+
+fn survey_own(
+    site: &Site,
+    marks: &[Mark],
+    copied: &impl Fn(&Path) -> Result<Option<TempDir>, Fault>,
+) -> Result<Survey, Fault> {
+    let store = site.store();
+    let Some(copy) = copied(&store)? else {
         if !site.dir.exists() {
             return Err(Fault::Damaged("it was removed meanwhile".to_string()));
         }
@@ -128,14 +170,27 @@ fn survey_copies(site: &Site, copied: impl Fn() -> Result<Option<TempDir>, Fault
         return Ok(nothing);
     };
     before::sweep_half_made(copy.path())?;
-    let found = survey_at(copy.path(), &site.run, &marks)?;
-    if found.is_whole() || found.newer.is_some() {
-        return Ok(found);
+    let mut found = survey_at(copy.path(), &site.run, marks)?;
+    if !found.is_whole() && found.newer.is_none() {
+        found = without_dispensable(site, marks, copied, found)?;
     }
-    // What sled keeps to open faster may be what is damaged: it is read once more without that, as a repair does.
-    let Some(copy) = copied()? else { return Ok(found) };
+    // It keeps the store from being opened, and is not in the copy.
+    if let Some(why) = before::stranger(&store)? {
+        found.flaws.insert(0, Flaw { first: Seq(0), last: Seq(0), why });
+    }
+    Ok(found)
+}
+
+/// What sled keeps to open faster may be what is damaged: the store is read once more without that, as a repair does.
+fn without_dispensable(
+    site: &Site,
+    marks: &[Mark],
+    copied: &impl Fn(&Path) -> Result<Option<TempDir>, Fault>,
+    found: Survey,
+) -> Result<Survey, Fault> {
+    let Some(copy) = copied(&site.store())? else { return Ok(found) };
     before::sweep_dispensable(copy.path())?;
-    let mut anew = survey_at(copy.path(), &site.run, &marks)?;
+    let mut anew = survey_at(copy.path(), &site.run, marks)?;
     if anew.records.len() <= found.records.len() {
         return Ok(found);
     }
@@ -171,12 +226,12 @@ pub(crate) fn survey_now(site: &Site, scratch: &Path) -> Result<(Survey, bool), 
     best.map(|survey| (survey, true)).ok_or(failed)
 }
 
-/// A lock on the store of a run that nobody holds; nothing when there is no store. Errors with `Busy`.
-pub(crate) fn patiently(site: &Site, lock: fn(&Path) -> io::Result<Option<File>>) -> Result<Option<File>, Fault> {
+/// A lock, as soon as nobody else has it in the way; nothing when what it is on is not there. Errors with `Busy`.
+pub(crate) fn patiently(lock: impl Fn() -> io::Result<Option<File>>) -> Result<Option<File>, Fault> {
     // sled lets go of a store that was just closed on threads of its own.
     let deadline = Instant::now() + Duration::from_millis(limits::LOCK_PATIENCE.0);
     loop {
-        match lock(&site.store()) {
+        match lock() {
             Ok(Some(locked)) => return Ok(Some(locked)),
             Ok(None) if Instant::now() < deadline => std::thread::sleep(LOCK_PAUSE),
             Ok(None) => return Err(Fault::Busy),
@@ -184,6 +239,18 @@ pub(crate) fn patiently(site: &Site, lock: fn(&Path) -> io::Result<Option<File>>
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// A copy of a store that nobody holds; nothing when it has no database. Nobody changes it while it is copied.
+pub(crate) fn copied_free(site: &Site, store: &Path, scratch: &Path) -> Result<Option<TempDir>, Fault> {
+    let _entered = patiently(|| owner::enter(&site.dir))?;
+    let Some(_looking) = patiently(|| owner::look(store))? else { return Ok(None) };
+    copied(store, scratch).map(Some)
+}
+
+/// The same, of a run that the caller has alone.
+fn copied_alone(store: &Path, scratch: &Path) -> Result<Option<TempDir>, Fault> {
+    before::has_database(store).then(|| copied(store, scratch)).transpose()
 }
 
 /// A copy of a store, for its owner alone: below `scratch`, or where that is full or can only be read, in the folder for
@@ -224,6 +291,14 @@ pub(crate) fn marks(site: &Site) -> Result<Vec<Mark>, Fault> {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidData) => Ok(Vec::new()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// A sign that a run can't be opened, which shows without opening it; why, as the end of a sentence. A list looks for no
+/// more, so a run without one may be damaged too.
+pub(crate) fn sign(site: &Site) -> Option<String> {
+    let strange = before::stranger(&site.store()).ok().flatten();
+    let lost = || marks(site).is_ok_and(|marks| marks.is_empty()).then(|| NO_ANCHOR.to_string());
+    strange.or_else(lost)
 }
 
 /// Reads a store that is this process's own, record by record.

@@ -4,11 +4,11 @@
 //! time, because nothing in this folder reads the clock.
 
 use std::fs::File;
+use std::fs::OpenOptions;
 use std::fs::TryLockError;
 use std::io;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::path::PathBuf;
 
 use crate::domain::event::Owner;
 use crate::domain::limits;
@@ -46,6 +46,23 @@ pub(crate) fn phrase(run_dir: &Path) -> String {
     format!("process {} on {} since {since}", owner.pid, one_line(&owner.host, 64))
 }
 
+/// A shared lock on a run's directory, unless somebody has the run alone. Whoever takes the run, or copies its files, has
+/// it as long. Unlike the store's file the directory is the same one before and after a repair, and it is still there
+/// when that file is gone: so a repair is waited for as any other owner is, and an owner is found whatever became of its
+/// files. Errors with `NotFound` when the run was removed.
+pub(crate) fn enter(run_dir: &Path) -> io::Result<Option<File>> {
+    let dir = File::open(run_dir)?;
+    let locked = dir.try_lock_shared();
+    taken(dir, locked)
+}
+
+/// The lock of who mends or removes a run, if nobody else has it or looks at it. Errors as `enter`.
+pub(crate) fn alone(run_dir: &Path) -> io::Result<Option<File>> {
+    let dir = File::open(run_dir)?;
+    let locked = dir.try_lock();
+    taken(dir, locked)
+}
+
 /// A shared lock on a store's file, if nobody holds the store.
 ///
 /// sled takes an exclusive flock on its `db` file. A shared one beside it is refused while a store is open, never
@@ -53,14 +70,14 @@ pub(crate) fn phrase(run_dir: &Path) -> String {
 /// that is opened in that moment finds itself refused and tries again (`limits::LOCK_PATIENCE`).
 /// Errors with `NotFound` when there is no such file, whatever else there is in its place.
 pub(crate) fn look(store_dir: &Path) -> io::Result<Option<File>> {
-    let file = File::open(database_file(store_dir)?)?;
+    let file = database_file(store_dir, File::options().read(true))?;
     let locked = file.try_lock_shared();
     taken(file, locked)
 }
 
 /// The lock of an owner, if nobody holds the store: for who does not open it, and wants nobody else to. Errors as `look`.
 pub(crate) fn take(store_dir: &Path) -> io::Result<Option<File>> {
-    let file = File::options().read(true).write(true).open(database_file(store_dir)?)?;
+    let file = database_file(store_dir, File::options().read(true).write(true))?;
     let locked = file.try_lock();
     taken(file, locked)
 }
@@ -73,12 +90,11 @@ fn taken(file: File, locked: Result<(), TryLockError>) -> io::Result<Option<File
     }
 }
 
-fn database_file(store_dir: &Path) -> io::Result<PathBuf> {
-    let path = store_dir.join("db");
-    match files::require_file(&path) {
+fn database_file(store_dir: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    match files::open_plain(&store_dir.join("db"), options) {
         Err(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::NotADirectory) => {
             Err(io::Error::new(ErrorKind::NotFound, error.to_string()))
         }
-        looked => looked.map(|()| path),
+        opened => opened,
     }
 }

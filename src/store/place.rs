@@ -1,8 +1,7 @@
 //! The state directory and the runs in it: create, open, find, list; and the small files beside a store.
 //!
 //! `<state>/runs/<run id>/` holds `store/` (sled), `anchor`, snapshots, `owner.json`, `summary.json`, `draft.json` and
-//! `sinks.json`. Directories are 0700, our files 0600; sled's own files have the mode that the umask leaves, inside a directory that nobody else
-//! can enter. This file must not call sled, and must not decide anything by a summary.
+//! `sinks.json`. Directories are 0700, files 0600. This file must not call sled, and must not decide anything by a summary.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -128,6 +127,16 @@ impl Home {
         let site = self.known_site(id)?;
         let mended = on_store_thread(|| repair::repair(&site)).ok_or_else(|| StoreError::Closed(id.clone()))?;
         mended.map_err(|fault| explain(&site, fault, &format!("mending run {id}")))
+    }
+
+    /// What `repair` would put in the place of a damaged store; nothing when it would change nothing. `found` is a survey
+    /// of the run that is not whole. Errors as `survey`. Blocks.
+    pub fn outlook(&self, id: &RunId, found: &Survey) -> Result<Option<Survey>, StoreError> {
+        let site = self.known_site(id)?;
+        let scratch = self.runs.parent().unwrap_or(&self.runs);
+        let searched = on_store_thread(|| repair::outlook(&site, scratch, found.clone()));
+        let searched = searched.ok_or_else(|| StoreError::Closed(id.clone()))?;
+        searched.map_err(|fault| explain(&site, fault, &format!("looking at run {id}")))
     }
 
     /// Makes a run of a journal that was read from lines. Errors with `Taken` when there is one of this name. Blocks.
@@ -348,6 +357,10 @@ impl Home {
             Err(error) => return damaged(format!("the file of its database can't be opened ({error})")),
         };
         let held_by = held.then(|| owner::pid(&dir));
+        if !held && let Some(why) = look::sign(&self.site(id)) {
+            // Nothing shows of a run that was removed in this moment.
+            return damaged(why).filter(|_| dir.exists());
+        }
         // Where damage was found once, a summary may be older than that: whether the run opens is looked at anew.
         let summary = self.read_summary(id).filter(|_| held || !dir.join(before::KEPT).exists());
         match (summary, held) {

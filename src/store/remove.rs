@@ -53,9 +53,11 @@ pub(crate) fn remove(site: &Site, may: impl FnOnce(&Run) -> bool) -> Result<Remo
     let failed = |fault: Fault| explain(site, fault, &doing);
     let runs = site.dir.parent().unwrap_or(&site.dir);
     let state = runs.parent().unwrap_or(runs);
-    // To the end: nobody opens what goes.
-    let _taken = look::patiently(site, owner::take).map_err(failed)?.ok_or_else(|| failed(no_file()))?;
-    let survey = look::survey_taken(site, state).map_err(failed)?;
+    let (_alone, taken) = alone(site).map_err(failed)?;
+    if taken.is_none() {
+        return Err(failed(no_file()));
+    }
+    let survey = look::survey_alone(site, state).map_err(failed)?;
     if let Some(flaw) = survey.flaws.first() {
         return Err(failed(Fault::Damaged(flaw.phrase())));
     }
@@ -80,10 +82,8 @@ pub(crate) fn remove_damaged(site: &Site, listed: Option<Summary>) -> Result<Rem
     let failed = |fault: Fault| explain(site, fault, &doing);
     let runs = site.dir.parent().unwrap_or(&site.dir);
     let state = runs.parent().unwrap_or(runs);
-    // A run without its database can't be locked, and can't be opened by anybody either.
-    let taken = look::patiently(site, owner::take).map_err(failed)?;
-    let survey = if taken.is_some() { look::survey_taken(site, state) } else { look::survey(site, state) };
-    let survey = survey.map_err(failed)?;
+    let _alone = alone(site).map_err(failed)?;
+    let survey = look::survey_alone(site, state).map_err(failed)?;
     if let Some(found) = survey.newer.filter(|found| found.is_certain()) {
         return Err(failed(Fault::TooNew(found)));
     }
@@ -95,6 +95,13 @@ pub(crate) fn remove_damaged(site: &Site, listed: Option<Summary>) -> Result<Rem
     let known = read.into_iter().chain(listed).max_by_key(|summary| summary.seq).map(Box::new);
     go(&site.dir, runs, state, known.as_deref()).map_err(|error| failed(error.into()))?;
     Ok(Removal::Done(known))
+}
+
+/// The locks of a run that nobody holds, for who removes it, to the end: nobody opens what goes. The second is on its
+/// database, if it has one: an owner of an earlier version knows no other.
+fn alone(site: &Site) -> Result<(File, Option<File>), Fault> {
+    let alone = look::patiently(|| owner::alone(&site.dir))?.ok_or_else(no_file)?;
+    Ok((alone, look::patiently(|| owner::take(&site.store()))?))
 }
 
 fn go(dir: &Path, runs: &Path, state: &Path, summary: Option<&Summary>) -> io::Result<()> {

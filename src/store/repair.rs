@@ -5,10 +5,11 @@
 //! the anchor is gone nobody can tell which records were acknowledged; then those that follow each other count.
 
 use std::fs::File;
-use std::fs::TryLockError;
 use std::io;
 use std::path::Path;
 use std::path::PathBuf;
+
+use tempfile::TempDir;
 
 use crate::domain::id::Seq;
 use crate::domain::limits;
@@ -23,9 +24,8 @@ use crate::store::look;
 use crate::store::look::Survey;
 use crate::store::owner;
 use crate::store::trees::Site;
+use crate::store::trees::no_file;
 
-/// Where the mended copy is made, in the run's directory.
-const MENDED: &str = "store.mended";
 /// How the names of anchors begin that can't be read and are kept.
 const KEPT_ANCHOR: &str = "anchor.damaged";
 
@@ -53,13 +53,22 @@ pub enum Repair {
     Lost(Survey),
 }
 
+/// What a search for the records of a damaged run found.
+enum Found {
+    /// A copy with all that was acknowledged.
+    Whole(TempDir, Survey),
+    /// There is no anchor; a copy that can take a new one.
+    Anchorless(TempDir, Survey),
+    /// Not all, and the most there is.
+    Part(Survey),
+}
+
 /// Mends the store of a run that nobody holds.
 pub(crate) fn repair(site: &Site) -> Result<Repair, Fault> {
-    // Held to the end: a second repair must see what this one leaves. The lock on the store below is not enough, since
-    // it is on a file that a repair replaces.
-    let _alone = alone(site)?;
+    // Held to the end: a second repair must see what this one leaves, and nobody opens what is being put in place. The
+    // lock on the store below is not enough, since it is on a file that a repair replaces.
+    let _alone = look::patiently(|| owner::alone(&site.dir))?.ok_or_else(no_file)?;
     let store = site.store();
-    // Held to the end: nobody opens what is being put in place.
     let _held = match owner::look(&store) {
         Ok(Some(looking)) => Some(looking),
         Ok(None) => return Err(Fault::Busy),
@@ -67,61 +76,89 @@ pub(crate) fn repair(site: &Site) -> Result<Repair, Fault> {
         Err(error) => return Err(error.into()),
     };
     let marks = look::marks(site)?;
-    let found = look::survey(site, &site.dir)?;
+    let found = look::survey_store(site, &marks, &site.dir)?;
     if found.is_whole() {
         return Ok(Repair::Sound(found));
     }
+    let copied = |source: &Path| {
+        files::check_space(&site.dir, before::size(source)?.saturating_add(limits::FREE_SPACE_MIN_BYTES))?;
+        Ok(Some(before::copy(&site.dir, source)?))
+    };
+    match search(site, &marks, found, copied)? {
+        Found::Whole(copy, survey) => Ok(Repair::Mended { survey, kept: put(site, copy)? }),
+        Found::Anchorless(copy, survey) => anchor_anew(site, copy, survey),
+        Found::Part(survey) => Ok(Repair::Lost(survey)),
+    }
+}
+
+/// What a repair would put in the place of a store that nobody holds; nothing when it would not. `found` is what can be
+/// read of the store itself.
+pub(crate) fn outlook(site: &Site, scratch: &Path, found: Survey) -> Result<Option<Survey>, Fault> {
+    let marks = look::marks(site)?;
+    match search(site, &marks, found, |source| look::copied_free(site, source, scratch))? {
+        Found::Whole(_, survey) | Found::Anchorless(_, survey) => Ok(Some(survey)),
+        Found::Part(_) => Ok(None),
+    }
+}
+
+fn search(
+    site: &Site,
+    marks: &[Mark],
+    found: Survey,
+    copied: impl Fn(&Path) -> Result<Option<TempDir>, Fault>,
+) -> Result<Found, Fault> {
+    let own = Some(site.store()).filter(|store| before::has_database(store));
+    let sources: Vec<PathBuf> = own.into_iter().chain(before::others(&site.dir)?).collect();
     if marks.is_empty() {
-        return anchor_anew(site, found);
+        return search_anchorless(site, found, &sources, copied);
     }
     let mut best = found;
-    for source in sources(site)? {
-        let (copy, survey) = read_anew(site, &source, &marks)?;
+    for source in sources {
+        let Some(copy) = copied(&source)? else { continue };
+        let survey = read_anew(site, &copy, marks)?;
         if survey.is_whole() {
-            let kept = put(site, copy)?;
-            return Ok(Repair::Mended { survey, kept });
+            return Ok(Found::Whole(copy, survey));
         }
         if survey.records.len() > best.records.len() {
             best = survey;
         }
     }
-    Ok(Repair::Lost(best))
+    Ok(Found::Part(best))
 }
 
-/// The lock of a repair: on the run's directory, which stays. Errors with `Busy` while another repair has it.
-fn alone(site: &Site) -> Result<File, Fault> {
-    let dir = File::open(&site.dir)?;
-    match dir.try_lock() {
-        Ok(()) => Ok(dir),
-        Err(TryLockError::WouldBlock) => Err(Fault::Busy),
-        Err(TryLockError::Error(error)) => Err(error.into()),
-    }
-}
-
-/// Takes the longest of the stores in which each record follows the one before it, and anchors its last one. A batch
-/// that was cut short is taken back, as after any crash. A store that ends where another one is known to go on is not
-/// taken: there the records in between are lost, and not only the anchor.
-fn anchor_anew(site: &Site, found: Survey) -> Result<Repair, Fault> {
+/// Looks for the longest of the stores in which each record follows the one before it. A batch that was cut short is
+/// taken back, as after any crash. A store that ends where another one is known to go on is not taken: there the records
+/// in between are lost, and not only the anchor.
+fn search_anchorless(
+    site: &Site,
+    found: Survey,
+    sources: &[PathBuf],
+    copied: impl Fn(&Path) -> Result<Option<TempDir>, Fault>,
+) -> Result<Found, Fault> {
     let mut reach = Seq(0);
-    let mut best: Option<(tempfile::TempDir, Survey)> = None;
-    for source in sources(site)? {
-        let (copy, survey) = read_anew(site, &source, &[Mark::START])?;
+    let mut best: Option<(TempDir, Survey)> = None;
+    for source in sources {
+        let Some(copy) = copied(source)? else { continue };
+        let survey = read_anew(site, &copy, &[Mark::START])?;
         reach = reach.max(survey.reach());
         let is_longer = best.as_ref().is_none_or(|(_, other)| survey.records.len() > other.records.len());
         if survey.is_whole() && is_longer {
             best = Some((copy, survey));
         }
     }
-    let Some((copy, survey)) = best.filter(|(_, survey)| survey.reach() >= reach) else {
-        return Ok(Repair::Lost(found));
+    let fits = |(_, survey): &(TempDir, Survey)| survey.reach() >= reach && !survey.records.is_empty();
+    Ok(best.filter(fits).map_or(Found::Part(found), |(copy, survey)| Found::Anchorless(copy, survey)))
+}
+
+/// Puts a copy in the store's place, and anchors its last record.
+fn anchor_anew(site: &Site, copy: TempDir, survey: Survey) -> Result<Repair, Fault> {
+    let last = survey.lines.last().zip(survey.records.last());
+    let Some(mark) = last.map(|(line, last)| codec::mark(line.as_bytes(), last.seq)) else {
+        return Ok(Repair::Lost(survey));
     };
-    let Some((line, last)) = survey.lines.last().zip(survey.records.last()) else {
-        return Ok(Repair::Lost(found));
-    };
-    let mark = codec::mark(line.as_bytes(), last.seq);
     let kept = put(site, copy)?;
     let path = site.dir.join(anchor::FILE);
-    if path.symlink_metadata().is_ok() {
+    if files::is_there(&path) {
         std::fs::rename(&path, free(&site.dir, KEPT_ANCHOR)?)?;
     }
     Anchor::remake(&path, mark)?;
@@ -129,32 +166,16 @@ fn anchor_anew(site: &Site, found: Survey) -> Result<Repair, Fault> {
     Ok(Repair::Anchored { survey, kept })
 }
 
-/// The stores of the run that may hold its records: as it was before damage was found, and as it is.
-fn sources(site: &Site) -> io::Result<Vec<PathBuf>> {
-    let names = before::names(&site.dir)?;
-    let mut sources: Vec<PathBuf> = names
-        .iter()
-        .filter(|name| name.as_str() == "store" || name.starts_with(before::KEPT) || *name == MENDED)
-        .map(|name| site.dir.join(name))
-        .filter(|path| path.join("db").is_file())
-        .collect();
-    sources.sort();
-    Ok(sources)
-}
-
-/// Copies a store without what sled can do without, its snapshots and its settings, and reads the copy.
-fn read_anew(site: &Site, source: &Path, marks: &[Mark]) -> Result<(tempfile::TempDir, Survey), Fault> {
-    files::check_space(&site.dir, before::size(source)?.saturating_add(limits::FREE_SPACE_MIN_BYTES))?;
-    let copy = before::copy(&site.dir, source)?;
+/// Reads a copy of a store without what sled can do without, its snapshots and its settings.
+fn read_anew(site: &Site, copy: &TempDir, marks: &[Mark]) -> Result<Survey, Fault> {
     before::sweep_dispensable(copy.path())?;
-    let survey = look::survey_at(copy.path(), &site.run, marks)?;
-    Ok((copy, survey))
+    look::survey_at(copy.path(), &site.run, marks)
 }
 
 /// Puts a mended copy in the store's place. Killed in between, the run has no store but both copies, and the next
 /// repair finds them.
-fn put(site: &Site, copy: tempfile::TempDir) -> io::Result<PathBuf> {
-    let (store, mended) = (site.store(), site.dir.join(MENDED));
+fn put(site: &Site, copy: TempDir) -> io::Result<PathBuf> {
+    let (store, mended) = (site.store(), site.dir.join(before::MENDED));
     for name in before::names(copy.path())? {
         let path = copy.path().join(name);
         if path.is_file() {
@@ -162,18 +183,21 @@ fn put(site: &Site, copy: tempfile::TempDir) -> io::Result<PathBuf> {
         }
     }
     files::sync_dir(copy.path())?;
-    if mended.exists() {
+    // What a repair that was killed left is a copy of what is still there. Anything else is kept.
+    if before::has_database(&mended) {
         std::fs::remove_dir_all(&mended)?;
+    } else if files::is_there(&mended) {
+        std::fs::rename(&mended, free(&site.dir, before::KEPT)?)?;
     }
     std::fs::rename(copy.keep(), &mended)?;
     let kept = free(&site.dir, before::KEPT)?;
-    if store.exists() {
+    if files::is_there(&store) {
         std::fs::rename(&store, &kept)?;
     }
     std::fs::rename(&mended, &store)?;
     // Damage that is found from now on is another one: the name for a store as it was found is free again.
     let earlier = site.dir.join(before::KEPT);
-    if earlier.exists() {
+    if files::is_there(&earlier) {
         std::fs::rename(&earlier, free(&site.dir, before::KEPT)?)?;
     }
     files::sync_dir(&site.dir)?;
@@ -183,5 +207,8 @@ fn put(site: &Site, copy: tempfile::TempDir) -> io::Result<PathBuf> {
 /// A name for a store, or an anchor, that is kept.
 fn free(dir: &Path, name: &str) -> io::Result<PathBuf> {
     let mut names = (1..=limits::KEPT_STORES).map(|number| dir.join(format!("{name}.{number}")));
-    names.find(|path| !path.exists()).ok_or_else(|| io::Error::other("too many damaged stores are kept already"))
+    names.find(|path| !files::is_there(path)).ok_or_else(|| {
+        let why = format!("too many damaged stores are kept already; move some `{name}.N` out of {}", dir.display());
+        io::Error::other(why)
+    })
 }

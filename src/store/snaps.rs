@@ -146,10 +146,11 @@ impl Shelf {
         Shelf { run_dir: run_dir.to_path_buf(), early }
     }
 
-    /// Those that are there now, newest first, each read when it is asked for. Errors as `decode`.
+    /// The newest that are there now, newest first, each read when it is asked for. Errors as `decode`.
     pub(crate) fn newest_first(&mut self) -> impl Iterator<Item = (Seq, Result<Found, String>)> {
         let early = &mut self.early;
-        list(&self.run_dir).unwrap_or_default().into_iter().map(move |(seq, path)| {
+        let newest = list(&self.run_dir).unwrap_or_default().into_iter().take(limits::SNAPSHOTS_READ);
+        newest.map(move |(seq, path)| {
             let found = match early.take_if(|(read, _)| *read == path) {
                 Some((_, reading)) => reading.join().unwrap_or_else(|_| Err("reading it broke off".to_string())),
                 None => read(&path),

@@ -65,6 +65,8 @@ pub(crate) const NASCENT: &str = ".new";
 /// The open journal of one run.
 pub(crate) struct Trees {
     site: Site,
+    /// Locked as long as this is open; never read.
+    _entered: File,
     /// Nothing while the database could not be opened anew after a failed write.
     database: Option<Database>,
     /// The last acknowledged record.
@@ -306,6 +308,7 @@ fn take<T>(
     site: &Site,
     by: impl FnMut(&Database, &RunId, &[Mark]) -> Result<Proven<T>, Fault>,
 ) -> Result<(Trees, T), (Fault, Option<PathBuf>)> {
+    let entered = enter(site).map_err(|fault| (fault, None))?;
     let before = prepare(site).map_err(|fault| (fault, None))?;
     let opened = Database::open(&site.store()).and_then(|database| {
         let proven = guarded(|| prove(site, &before, &database, by));
@@ -322,7 +325,8 @@ fn take<T>(
             before.discard();
             let site = site.clone();
             let database = Some(database);
-            let trees = Trees { site, database, head, anchor, sync_owed: false, suspect: false, syncs: 0, cadence };
+            let (sync_owed, suspect, syncs, _entered) = (false, false, 0, entered);
+            let trees = Trees { site, _entered, database, head, anchor, sync_owed, suspect, syncs, cadence };
             Ok((trees, value))
         }
         Err(Fault::Damaged(why)) => Err((Fault::Damaged(why), Some(before.keep()))),
@@ -349,6 +353,15 @@ fn prove<T>(
     let found = by(database, &site.run, &marks)?;
     database.raise()?;
     Ok((found, anchor))
+}
+
+/// Keeps who mends or removes a run away from it, and the other way round.
+fn enter(site: &Site) -> Result<File, Fault> {
+    match owner::enter(&site.dir) {
+        Ok(entered) => entered.ok_or(Fault::Busy),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(no_file()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Looks whether the store is there and free, and copies it before sled touches it.

@@ -1,8 +1,10 @@
 //! What keys do to the screen. Which key does what is the table's (`keymap.rs`); whether a deciding key counts is
 //! the guard's (`guard.rs`).
 
+use crossterm::event::KeyCode;
 use crossterm::event::KeyEvent;
 use crossterm::event::KeyEventKind;
+use crossterm::event::KeyModifiers;
 
 use crate::domain::budget::Axis;
 use crate::domain::command::Cancel;
@@ -64,7 +66,17 @@ impl App {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
         }
+        if self.guard.is_cut_off() && self.is_letter_for_a_pane(&key) {
+            self.guard.disturb(self.now.ms);
+            let name = keymap::Chord::of(&key).name();
+            let text = format!("{name} was dropped: it seems meant for a dialog that is not open; wait half a second");
+            self.say(text, Role::Warning);
+            return Vec::new();
+        }
         let action = keymap::find(&self.places(), &key).filter(|action| !self.is_text(*action, &key));
+        if !matches!(action, Some(Action::Decide(_))) {
+            self.guard.interrupt();
+        }
         match action {
             Some(action @ Action::Decide(choice)) if self.in_vain(action).is_none() => self.decide(choice, &key),
             Some(action) if key.kind == KeyEventKind::Repeat && !may_repeat(action) => Vec::new(),
@@ -72,6 +84,9 @@ impl App {
                 None => self.carry_out(action),
                 Some(why) => {
                     self.guard.disturb(self.now.ms);
+                    if action.opens_dialog() {
+                        self.guard.cut_off(self.now.ms);
+                    }
                     self.say(why, Role::Warning);
                     Vec::new()
                 }
@@ -87,6 +102,12 @@ impl App {
                 Vec::new()
             }
         }
+    }
+
+    fn is_letter_for_a_pane(&self, key: &KeyEvent) -> bool {
+        let is_letter = matches!(key.code, KeyCode::Char(_))
+            && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        is_letter && self.popups.is_empty() && self.focus != Focus::Composer
     }
 
     /// What counts only after a rest looks for that itself; any other key disturbs it.

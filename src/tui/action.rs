@@ -140,7 +140,84 @@ pub enum Choice {
     Skip,
 }
 
+impl Action {
+    /// Whether it opens a dialog, for which more is typed.
+    pub fn opens_dialog(self) -> bool {
+        match self {
+            Action::Decide(choice) => choice.opens_dialog(),
+            Action::AskTrust
+            | Action::AskBack
+            | Action::AskFork
+            | Action::RefuseClaim
+            | Action::AskCancel
+            | Action::AskRaise
+            | Action::AskPlan => true,
+            Action::NextPane
+            | Action::PreviousPane
+            | Action::ShowPlan
+            | Action::ShowActivity
+            | Action::ShowWaiting
+            | Action::ShowSpend
+            | Action::GoToWaiting
+            | Action::Help
+            | Action::OpenRuns
+            | Action::Close
+            | Action::Stop
+            | Action::Leave
+            | Action::Suspend
+            | Action::Redraw
+            | Action::Send
+            | Action::SendAndResume
+            | Action::TurnPolicy
+            | Action::Withdraw
+            | Action::Newline
+            | Action::ClearLine
+            | Action::Earlier
+            | Action::Later
+            | Action::Down
+            | Action::Up
+            | Action::Top
+            | Action::Bottom
+            | Action::PageDown
+            | Action::PageUp
+            | Action::Zoom
+            | Action::Pause
+            | Action::PauseLater
+            | Action::Resume
+            | Action::GrantReplans
+            | Action::ConfirmClaim
+            | Action::AcceptWork
+            | Action::CloseFailed
+            | Action::View
+            | Action::WriteAnswer
+            | Action::Submit
+            | Action::NextAxis
+            | Action::PreviousAxis
+            | Action::CancelGently
+            | Action::CancelNow
+            | Action::OpenRun
+            | Action::NewGoal
+            | Action::LeaveList => false,
+        }
+    }
+}
+
 impl Choice {
+    /// Whether it opens a dialog first, and decides nothing by itself.
+    pub fn opens_dialog(self) -> bool {
+        match self {
+            Choice::Edit | Choice::DenyWithWords | Choice::Happened => true,
+            Choice::AllowOnce
+            | Choice::AllowRun
+            | Choice::AllowTool
+            | Choice::AllowList
+            | Choice::Deny
+            | Choice::NotHappened
+            | Choice::RunAgain
+            | Choice::Skip => false,
+        }
+    }
+
     /// Whether it lets something run, so that the whole of it must have been seen.
     pub fn lets_run(self) -> bool {
         match self {

@@ -61,6 +61,8 @@ pub struct Options {
     pub alerts: Alerts,
     /// A step that the operator asked for and that waits for their word.
     pub doubt: Option<Doubt>,
+    /// A step that could not be looked into; it is asked for again.
+    pub again: Option<Step>,
     /// What is said at first.
     pub said: Option<String>,
     /// What has the keys.
@@ -185,7 +187,7 @@ pub enum Focus {
 /// A command on its way. Its record, not its sending, is the fact.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    ticket: Ticket,
+    pub(crate) ticket: Ticket,
     /// The command.
     pub command: Command,
     /// The record that must come before it is forgotten.
@@ -249,6 +251,8 @@ pub struct App {
     pub policy: Policy,
     /// Commands on their way.
     pub sent: Vec<Sent>,
+    /// The one that the dialog on top waits for.
+    pub(crate) asking: Option<Ticket>,
     /// The sentence above the composer.
     pub notice: Option<Notice>,
     /// The guard against keys typed ahead.
@@ -286,6 +290,7 @@ impl App {
             reread: Reread::default(),
             policy: Policy::Next,
             sent: Vec::new(),
+            asking: None,
             notice: None,
             guard: Guard::default(),
             halted: None,
@@ -299,9 +304,15 @@ impl App {
         app.refresh_waiting();
         let asked = options.doubt.map(|doubt| Popup::Words { asks: Asks::Sure(doubt), line: Composer::default() });
         app.popups.extend(asked);
+        app.popups.extend(options.again.map(|step| Popup::Words {
+            asks: Asks::Iteration(step.kind),
+            line: Composer::new(&step.iteration.to_string(), Vec::new()),
+        }));
         if let Some(said) = options.said {
             app.say(said, Role::Text);
         }
+        // What is typed ahead, elsewhere, was not meant for what waits.
+        app.guard.doubt();
         if !app.composer.is_empty() {
             app.answering = app.open_question();
         }
@@ -482,6 +493,9 @@ impl App {
     fn accepted(&mut self, ticket: Ticket, seq: Seq) -> Vec<Out> {
         let head = self.run.seq;
         let Some(place) = self.sent.iter().position(|sent| sent.ticket == ticket) else { return Vec::new() };
+        if self.asking == Some(ticket) {
+            self.answered();
+        }
         let then = self.sent.get_mut(place).and_then(|sent| {
             sent.seq = Some(seq);
             sent.then.take()
@@ -495,6 +509,7 @@ impl App {
     fn refused(&mut self, ticket: Ticket, refusal: &Refusal) -> Vec<Out> {
         let Some(place) = self.sent.iter().position(|sent| sent.ticket == ticket) else { return Vec::new() };
         let sent = self.sent.remove(place);
+        self.asking = self.asking.filter(|asking| *asking != ticket);
         self.say(transcript(&refusal.of(&self.run.id)).replace('\n', " "), Role::Bad);
         if let Command::Interject { text, .. } | Command::Answer { text, .. } = sent.command
             && self.composer.is_empty()

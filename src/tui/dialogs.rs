@@ -19,6 +19,8 @@ use crate::tui::app::Out;
 use crate::tui::composer::Composer;
 use crate::tui::guard::Held;
 use crate::tui::keymap;
+use crate::tui::leave::trusted;
+use crate::tui::lineage::sure;
 use crate::tui::popup::Asks;
 use crate::tui::popup::Popup;
 use crate::tui::popup::new_limit;
@@ -26,6 +28,17 @@ use crate::tui::popup::proposal;
 use crate::tui::theme::Role;
 use crossterm::event::KeyEvent;
 use crossterm::event::KeyEventKind;
+
+/// What a dialog asks for, when what is written in it fits.
+enum Requested {
+    /// A command, and one that is sent when it was accepted.
+    Command(Command, Option<Command>),
+    /// A step out of the run as it stands.
+    Step(Out),
+}
+
+/// Why what is written does not fit, and how that is shown.
+pub(crate) type Unfit = (String, Role);
 
 impl App {
     pub(crate) fn ask_raise(&mut self) {
@@ -42,64 +55,95 @@ impl App {
             | Status::Cancelled => Axis::Cost,
         };
         let line = Composer::suggesting(&proposal(axis, &self.run.pool, needed(&self.run, axis)));
-        self.popups.push(Popup::Raise { axis, line, problem: None });
+        self.popups.push(Popup::Raise { axis, line });
     }
 
     pub(crate) fn turn_axis(&mut self, steps: usize) {
-        if let Some(Popup::Raise { axis, line, problem }) = self.popups.last_mut() {
+        if let Some(Popup::Raise { axis, line }) = self.popups.last_mut() {
             let place = Axis::ALL.iter().position(|one| one == axis).unwrap_or(0);
             *axis = Axis::ALL.iter().cycle().nth(place + steps).copied().unwrap_or(Axis::Cost);
             *line = Composer::suggesting(&proposal(*axis, &self.run.pool, needed(&self.run, *axis)));
-            *problem = None;
+            self.notice = None;
         }
     }
 
+    /// Sends what the dialog on top asks for. What does not fit is said, and it stays as it is.
     pub(crate) fn submit_dialog(&mut self) -> Vec<Out> {
-        match self.popups.pop() {
-            Some(Popup::Words { asks: Asks::Plan, line }) => match plan_edit::read(&line.text()) {
-                Ok(edit) => self.submit(Command::EditPlan(edit), None),
-                Err(how) => {
-                    self.popups.push(Popup::Words { asks: Asks::Plan, line });
-                    self.say(how, Role::Warning);
-                    Vec::new()
-                }
-            },
-            Some(Popup::Words { asks: Asks::Edit(call, digest), line }) => self.submit_edit(call, digest, line),
-            Some(Popup::Words { asks: Asks::Trust, line }) => self.submit_trust(line),
-            Some(Popup::Words { asks: Asks::Iteration(kind), line }) => self.submit_iteration(kind, line),
-            Some(Popup::Words { asks: Asks::Sure(doubt), line }) => self.submit_sure(doubt, &line),
-            Some(Popup::Words { asks: Asks::Price, line }) => match pricing::parse(&line.text()) {
-                Ok(price) => self.submit(Command::Price { price }, Some(Command::Resume)),
-                Err(how) => {
-                    self.popups.push(Popup::Words { asks: Asks::Price, line });
-                    self.say(how, Role::Warning);
-                    Vec::new()
-                }
-            },
-            Some(Popup::Words { asks, line }) => {
-                let text = line.text().trim().to_string();
-                let command = match asks {
-                    Asks::Deny(call, digest) => Command::Decide { call, digest, decision: Decision::Deny(text) },
-                    Asks::WrongClaim => Command::Confirm { confirmed: false, text },
-                    Asks::Happened(call) => Command::Resolve { call, resolution: Resolution::Happened(text) },
-                    Asks::Plan | Asks::Edit(..) | Asks::Trust | Asks::Price | Asks::Iteration(_) | Asks::Sure(_) => {
-                        return Vec::new();
-                    }
-                };
+        let requested = match self.popups.last() {
+            Some(Popup::Words { asks, line }) => self.requested(asks, line),
+            Some(Popup::Raise { axis, line }) => self.new_limit(*axis, line),
+            Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Cancel) | None => return Vec::new(),
+        };
+        match requested {
+            Ok(Requested::Command(command, then)) => {
                 self.guard.decided(self.now.ms);
-                self.submit(command, None)
+                self.ask(command, then)
             }
-            Some(Popup::Raise { axis, line, .. }) => match new_limit(axis, &line.text(), &self.run.pool, self.now.at) {
-                Ok(limit) => {
-                    let is_why = self.run.status == Status::Parked(ParkReason::Budget(axis));
-                    self.submit(Command::Raise { axis, limit }, is_why.then_some(Command::Resume))
-                }
-                Err(why) => {
-                    self.popups.push(Popup::Raise { axis, line, problem: Some(why) });
-                    Vec::new()
-                }
-            },
-            Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Cancel) | None => Vec::new(),
+            Ok(Requested::Step(out)) => vec![out],
+            Err((why, role)) => {
+                self.say(why, role);
+                Vec::new()
+            }
+        }
+    }
+
+    fn requested(&self, asks: &Asks, line: &Composer) -> Result<Requested, Unfit> {
+        let text = line.text().trim().to_string();
+        let warned = |why| (why, Role::Warning);
+        let command = match asks {
+            Asks::Plan => Command::EditPlan(plan_edit::read(&text).map_err(warned)?),
+            Asks::Edit(call, digest) => self.changed(*call, digest, text)?,
+            Asks::Trust => trusted(&text)?,
+            Asks::Iteration(kind) => return self.step_to(*kind, &text).map(Requested::Step).map_err(warned),
+            Asks::Sure(doubt) => return sure(doubt, &text).map(Requested::Step).map_err(warned),
+            Asks::Price => {
+                let price = pricing::parse(&text).map_err(warned)?;
+                return Ok(Requested::Command(Command::Price { price }, Some(Command::Resume)));
+            }
+            Asks::Deny(call, digest) => {
+                Command::Decide { call: *call, digest: digest.clone(), decision: Decision::Deny(text) }
+            }
+            Asks::WrongClaim => Command::Confirm { confirmed: false, text },
+            Asks::Happened(call) => Command::Resolve { call: *call, resolution: Resolution::Happened(text) },
+        };
+        Ok(Requested::Command(command, None))
+    }
+
+    fn new_limit(&self, axis: Axis, line: &Composer) -> Result<Requested, Unfit> {
+        let limit = new_limit(axis, &line.text(), &self.run.pool, self.now.at).map_err(|why| (why, Role::Bad))?;
+        let is_why = self.run.status == Status::Parked(ParkReason::Budget(axis));
+        Ok(Requested::Command(Command::Raise { axis, limit }, is_why.then_some(Command::Resume)))
+    }
+
+    /// Sends a request of the dialog on top, which stays open until the answer is there: a refusal is read where what
+    /// was refused still stands, and what is typed meanwhile goes nowhere else.
+    pub(crate) fn ask(&mut self, command: Command, then: Option<Command>) -> Vec<Out> {
+        if self.asking.is_some() {
+            self.say("that is sent already; its record has not come yet", Role::Dim);
+            return Vec::new();
+        }
+        let outs = self.submit(command, then);
+        self.asking = self.sent.last().map(|sent| sent.ticket);
+        outs
+    }
+
+    /// Whether the dialog on top waits for the answer to what it sent.
+    pub fn is_asking(&self) -> bool {
+        self.asking.is_some()
+    }
+
+    /// The request of the dialog on top is recorded: it has done its work.
+    pub(crate) fn answered(&mut self) {
+        self.close_dialog();
+        self.guard.cut_off(self.now.ms);
+    }
+
+    /// Closes what is on top. After a dialog that letters were typed for, a deciding key asks once more.
+    pub(crate) fn close_dialog(&mut self) {
+        self.asking = None;
+        match self.popups.pop() {
+            Some(Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel) => self.guard.doubt(),
+            Some(Popup::Help { .. } | Popup::Whole { .. }) | None => {}
         }
     }
 
@@ -109,8 +153,7 @@ impl App {
             self.say("too early: nothing was cancelled; wait half a second after the last key", Role::Warning);
             return Vec::new();
         }
-        self.popups.clear();
-        self.submit(Command::Cancel(cancel), None)
+        self.ask(Command::Cancel(cancel), None)
     }
 
     /// A key that decides: it counts only about the item that the last frame showed, at rest and armed.
@@ -127,10 +170,14 @@ impl App {
             (KeyEventKind::Press, false) => self.guard.check(call, digest.as_ref()),
             (KeyEventKind::Repeat | KeyEventKind::Release, _) => Err(Held::Early),
         };
+        let held = held.and_then(|()| if choice.opens_dialog() { Ok(()) } else { self.guard.confirm(choice) });
         match (held, digest) {
             (Ok(()), Some(digest)) => self.settle(choice, call, digest),
             (Err(held), _) => {
                 self.guard.disturb(self.now.ms);
+                if choice.opens_dialog() {
+                    self.guard.cut_off(self.now.ms);
+                }
                 self.hold(held, key);
                 Vec::new()
             }
@@ -147,6 +194,9 @@ impl App {
             Held::Unread => {
                 let end = keymap::key_of(Action::Bottom);
                 format!("{name} was dropped: the end of the call was not on the screen yet ({end} goes there)")
+            }
+            Held::Doubtful => {
+                format!("{name} may have been meant for the dialog before: press {name} again, and it decides")
             }
         };
         self.say(text, Role::Warning);

@@ -7,6 +7,7 @@ use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::domain::time::Span;
 use crate::domain::tool::Digest;
+use crate::tui::action::Choice;
 
 /// What a frame showed of the item that may be decided about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +37,19 @@ pub enum Held {
     Early,
     /// The last line was not shown yet.
     Unread,
+    /// It may have been meant for a dialog that is not there.
+    Doubtful,
+}
+
+/// Whether a deciding key counts at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum First {
+    /// It does: the operator came to the pane by a key.
+    Counts,
+    /// Letters may have been typed for a dialog: it must be pressed twice.
+    Doubtful,
+    /// This one was pressed once.
+    Asked(Choice),
 }
 
 /// The state of the guard.
@@ -46,11 +60,22 @@ pub struct Guard {
     needs: Span,
     is_armed: bool,
     read: Vec<(CallId, Option<Digest>)>,
+    first: First,
+    /// Whether letters that come without a rest belong to a dialog that is not there.
+    is_cut_off: bool,
 }
 
 impl Default for Guard {
     fn default() -> Self {
-        Guard { shown: None, still_since_ms: 0, needs: limits::KEY_GUARD, is_armed: false, read: Vec::new() }
+        Guard {
+            shown: None,
+            still_since_ms: 0,
+            needs: limits::KEY_GUARD,
+            is_armed: false,
+            read: Vec::new(),
+            first: First::Counts,
+            is_cut_off: false,
+        }
     }
 }
 
@@ -65,6 +90,42 @@ impl Guard {
     pub fn decided(&mut self, now_ms: u64) {
         self.disturb(now_ms);
         self.needs = limits::KEY_GUARD_AFTER_DECISION;
+    }
+
+    /// Letters that come now may have been meant for a dialog: the next deciding key must be pressed twice.
+    pub fn doubt(&mut self) {
+        self.first = First::Doubtful;
+    }
+
+    /// The operator came to a pane by a key that is no letter.
+    pub fn trust_keys(&mut self) {
+        self.first = First::Counts;
+    }
+
+    /// A key that decides nothing: what was pressed once before it counts no more.
+    pub fn interrupt(&mut self) {
+        if let First::Asked(_) = self.first {
+            self.first = First::Doubtful;
+        }
+    }
+
+    /// Whether a deciding key counts, as far as dialogs go; where it does not, the same key does when it comes next.
+    pub fn confirm(&mut self, choice: Choice) -> Result<(), Held> {
+        let is_sure = self.first == First::Counts || self.first == First::Asked(choice);
+        self.first = if is_sure { First::Counts } else { First::Asked(choice) };
+        if is_sure { Ok(()) } else { Err(Held::Doubtful) }
+    }
+
+    /// A dialog closed by itself, or did not open: letters that follow without a rest were typed for it.
+    pub fn cut_off(&mut self, now_ms: u64) {
+        self.disturb(now_ms);
+        self.doubt();
+        self.is_cut_off = true;
+    }
+
+    /// Whether a letter was typed for a dialog that is not there any more, or never was.
+    pub fn is_cut_off(&self) -> bool {
+        self.is_cut_off
     }
 
     /// A frame was drawn; `shown` is the focused item, if it was visible with nothing above it.
@@ -90,6 +151,7 @@ impl Guard {
 
     /// Time passed. Arms the keys when it was still for long enough; the next frame shows them so.
     pub fn tick(&mut self, now_ms: u64) {
+        self.is_cut_off &= !self.is_rested(now_ms);
         if !self.is_armed && self.arms_in(now_ms) == Some(0) {
             self.is_armed = true;
             self.needs = limits::KEY_GUARD;

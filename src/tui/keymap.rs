@@ -411,7 +411,11 @@ pub fn document() -> String {
     let mut out = String::from(
         "# Keys\n\nWritten from the table in `src/tui/keymap.rs` (`UPDATE_DOCS=1 cargo test keys_are_documented`).\n\
          Deciding keys count only after the call has been still on the screen for half a second, and allowing only \
-         after its last line was shown (docs/SAFETY.md, typed-ahead guard).\n\n\
+         after its last line was shown (docs/SAFETY.md §9).\n\n\
+         A dialog stays open until its request is recorded; one that is refused keeps what was typed and says why. \
+         After a dialog in which letters are typed, the first key that would decide about a call asks: the same key, \
+         pressed again, decides. A key that goes to the pane (Ctrl-G, Alt-3, Tab) makes the next one count at once. \
+         Letters that follow within half a second on a dialog that closed by itself, or did not open, are dropped.\n\n\
          The last row of the screen and the help (F1) name only keys that can do something as the run stands; any other \
          says why it does nothing.\n",
     );

@@ -12,6 +12,7 @@ use crate::policy::editing;
 use crate::tui::app::App;
 use crate::tui::app::Out;
 use crate::tui::composer::Composer;
+use crate::tui::dialogs::Unfit;
 use crate::tui::popup::Asks;
 use crate::tui::popup::Popup;
 use crate::tui::theme::Role;
@@ -44,36 +45,24 @@ impl App {
         self.popups.push(Popup::Words { asks: Asks::Edit(call, digest), line });
     }
 
-    /// Takes changed arguments; the dialog stays open while they do not fit.
-    pub(crate) fn submit_edit(&mut self, call: CallId, digest: Digest, line: Composer) -> Vec<Out> {
-        let arguments = line.text().trim().to_string();
+    /// The decision that changed arguments are, if they fit.
+    pub(crate) fn changed(&self, call: CallId, digest: &Digest, arguments: String) -> Result<Command, Unfit> {
         let fits = match self.run.calls.get(&call) {
             Some(call) => editing::fit(&self.run, call, &arguments),
             None => Err("the call is gone".to_string()),
         };
-        if let Err(why) = fits {
-            self.popups.push(Popup::Words { asks: Asks::Edit(call, digest), line });
-            self.say(format!("nothing was decided: {why}"), Role::Bad);
-            return Vec::new();
-        }
-        self.guard.decided(self.now.ms);
-        self.submit(Command::Decide { call, digest, decision: Decision::Edit(arguments) }, None)
+        fits.map_err(|why| (format!("nothing was decided: {why}"), Role::Bad))?;
+        Ok(Command::Decide { call, digest: digest.clone(), decision: Decision::Edit(arguments) })
     }
 
     /// Asks how much the run does unasked.
     pub(crate) fn ask_trust(&mut self) {
         self.popups.push(Popup::Words { asks: Asks::Trust, line: Composer::default() });
     }
+}
 
-    /// Takes a mode by its whole word, so that nothing is trusted by a slip of a key.
-    pub(crate) fn submit_trust(&mut self, line: Composer) -> Vec<Out> {
-        match Trust::parse(&line.text()) {
-            Ok(trust) => self.submit(Command::SetTrust(trust), None),
-            Err(why) => {
-                self.popups.push(Popup::Words { asks: Asks::Trust, line });
-                self.say(format!("nothing was changed: {why}"), Role::Bad);
-                Vec::new()
-            }
-        }
-    }
+/// Takes a mode by its whole word, so that nothing is trusted by a slip of a key.
+pub(crate) fn trusted(word: &str) -> Result<Command, Unfit> {
+    let trust = Trust::parse(word).map_err(|why| (format!("nothing was changed: {why}"), Role::Bad))?;
+    Ok(Command::SetTrust(trust))
 }

@@ -12,7 +12,6 @@ use crate::tui::composer::Composer;
 use crate::tui::keymap;
 use crate::tui::popup::Asks;
 use crate::tui::popup::Popup;
-use crate::tui::theme::Role;
 
 /// What must be typed before anything is done.
 pub const SURE: &str = "yes";
@@ -61,6 +60,12 @@ pub fn ways_on() -> String {
     format!("{again} takes it up again, {back} goes back, {fork} branches off")
 }
 
+/// Takes the word that has the step done; anything else leaves all as it is.
+pub(crate) fn sure(doubt: &Doubt, word: &str) -> Result<Out, String> {
+    let refused = || format!("type {SURE} to have it done; Esc leaves all as it is");
+    (word == SURE).then_some(Out::Do(doubt.step)).ok_or_else(refused)
+}
+
 impl App {
     /// Asks for the iteration.
     pub(crate) fn ask_step(&mut self, kind: StepKind) {
@@ -69,31 +74,18 @@ impl App {
     }
 
     /// Takes the number of the iteration; the room is left to see what the step would not undo.
-    pub(crate) fn submit_iteration(&mut self, kind: StepKind, line: Composer) -> Vec<Out> {
-        let asked = line.text().trim().parse::<u32>().ok();
+    pub(crate) fn step_to(&self, kind: StepKind, text: &str) -> Result<Out, String> {
+        let asked = text.parse::<u32>().ok();
         let before = self.run.lineage.as_ref().zip(asked).filter(|(own, asked)| (1..own.iteration).contains(asked));
         let is_closed = |n: &u32| self.run.history.iter().any(|closed| closed.n == *n);
-        let why = match (before, asked.filter(is_closed)) {
-            (Some((own, asked)), _) => before_its_beginning(asked, &own.parent, own.iteration),
-            (None, Some(iteration)) => return vec![Out::Look(Step { kind, iteration })],
+        match (before, asked.filter(is_closed)) {
+            (Some((own, asked)), _) => Err(before_its_beginning(asked, &own.parent, own.iteration)),
+            (None, Some(iteration)) => Ok(Out::Look(Step { kind, iteration })),
             (None, None) => {
                 let last = self.run.history.last().map_or(0, |closed| closed.n);
-                format!("give the number of a closed iteration, {last} at most")
+                Err(format!("give the number of a closed iteration, {last} at most"))
             }
-        };
-        self.popups.push(Popup::Words { asks: Asks::Iteration(kind), line });
-        self.say(why, Role::Warning);
-        Vec::new()
-    }
-
-    /// Takes the word that has the step done; anything else leaves all as it is.
-    pub(crate) fn submit_sure(&mut self, doubt: Doubt, line: &Composer) -> Vec<Out> {
-        if line.text().trim() == SURE {
-            return vec![Out::Do(doubt.step)];
         }
-        self.popups.push(Popup::Words { asks: Asks::Sure(doubt), line: Composer::default() });
-        self.say(format!("type {SURE} to have it done; Esc leaves all as it is"), Role::Warning);
-        Vec::new()
     }
 
     /// Goes on with a parked run; one that failed or was cancelled is taken up again first.

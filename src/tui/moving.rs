@@ -27,12 +27,14 @@ pub(crate) enum Move {
 impl App {
     pub(crate) fn focus_by(&mut self, steps: usize) {
         let place = PANES.iter().position(|pane| *pane == self.focus).unwrap_or(0);
-        self.focus = PANES.iter().cycle().nth(place + steps).copied().unwrap_or(Focus::Composer);
+        self.show(PANES.iter().cycle().nth(place + steps).copied().unwrap_or(Focus::Composer));
     }
 
+    /// Goes to a pane by a key of its own, which is no letter: whoever presses it means what comes next.
     pub(crate) fn show(&mut self, focus: Focus) {
         self.popups.clear();
         self.focus = focus;
+        self.guard.trust_keys();
     }
 
     pub(crate) fn go_to_waiting(&mut self) {
@@ -50,12 +52,12 @@ impl App {
     }
 
     pub(crate) fn close(&mut self) {
-        if self.popups.pop().is_none() {
-            if self.zoomed {
-                self.zoomed = false;
-            } else {
-                self.focus = Focus::Composer;
-            }
+        if !self.popups.is_empty() {
+            self.close_dialog();
+        } else if self.zoomed {
+            self.zoomed = false;
+        } else {
+            self.focus = Focus::Composer;
         }
     }
 

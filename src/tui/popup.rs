@@ -49,8 +49,6 @@ pub enum Popup {
         axis: Axis,
         /// What is written.
         line: Composer,
-        /// Why it was not taken.
-        problem: Option<String>,
     },
     /// The question whether to cancel.
     Cancel,

@@ -26,7 +26,7 @@ impl App {
     /// The ladder of Ctrl-C: clear what is written; pause; stop; leave.
     pub(crate) fn stop(&mut self) -> Vec<Out> {
         if let Some(Popup::Words { .. } | Popup::Raise { .. }) = self.popups.last() {
-            self.popups.pop();
+            self.close_dialog();
             return Vec::new();
         }
         if !self.composer.is_empty() {
@@ -77,6 +77,9 @@ impl App {
 
     pub(crate) fn send(&mut self, how: Sending) -> Vec<Out> {
         if self.composer.text().trim().is_empty() {
+            let what = if self.question().is_some() { "the answer" } else { "what the agent is to be told" };
+            let key = keymap::key_of(Action::Send);
+            self.say(format!("nothing is written yet, so nothing was sent: type {what}, then {key}"), Role::Warning);
             return Vec::new();
         }
         if let Some(call) = self.question() {

@@ -14,8 +14,7 @@ impl App {
             self.say("too early: nothing was ended; wait half a second after the last key", Role::Warning);
             return Vec::new();
         }
-        self.popups.clear();
-        self.submit(command, None)
+        self.ask(command, None)
     }
 
     /// The claim is right, where a check asks; only after a rest, because it lets the run go on to its end.

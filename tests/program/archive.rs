@@ -256,7 +256,7 @@ fn a_run_from_elsewhere_asks_again_and_stays_in_its_folder() {
     let file = stage.path("out.jsonl").display().to_string();
     stage.ask(&["export", &id, "--out", &file]).check(0, &[]);
     let told = stage.ask(&["import", &file, "--as-new"]);
-    told.check(0, &["nothing is allowed in advance (trust is ask)", "works in", "scripted/"]);
+    told.check(0, &["nothing is allowed in advance (trust is ask)", "works in", "scripted/", ", and has no checks\n"]);
     let other = stage.ids().into_iter().find(|one| *one != id).unwrap();
     stage.ask(&["show", &other]).check(0, &["[trust] ask"]);
     stage.ask(&["audit", &other]).check(0, &["imported"]);

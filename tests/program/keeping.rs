@@ -182,8 +182,55 @@ fn a_damaged_run_is_removed_by_a_word_of_its_own() {
     for id in [&lost, &parked, &gone] {
         let removed = stage.ask(&["remove", id, "--damaged", "--yes"]);
         removed.check(0, &["nothing of it can be saved", &format!("run {id} is removed: do it")]);
+        assert!(!removed.err.contains("would mend it"), "{removed}");
         assert!(!stage.run_dir(id).exists());
     }
     assert_eq!(lines(&stage), [lost, parked, gone]);
     assert_eq!(stage.ids(), [whole]);
+}
+
+/// A repair that was killed between its two renames: what it would give back is shown, and not removed.
+#[test]
+fn what_a_repair_would_give_back_is_not_given_up() {
+    let stage = Stage::new();
+    let id = begin(&stage, ASKS, 14);
+    let (dir, short) = (stage.run_dir(&id), &id[..6]);
+    let exported = stage.ask(&["export", &id]);
+    exported.check(0, &[]);
+    fs::remove_file(dir.join("anchor")).unwrap();
+    fs::create_dir(dir.join("store.damaged.1")).unwrap();
+    fs::copy(dir.join("store/db"), dir.join("store.damaged.1/db")).unwrap();
+    fs::rename(dir.join("store"), dir.join("store.mended")).unwrap();
+    let lies = ["the file of its database is missing", "what can be read is in `store.", "beside its store"];
+    let told = stage.ask(&["export", &id]);
+    told.check(20, &lies);
+    assert_eq!(told.out, exported.out);
+    for words in [&["audit", &id, "--verify"][..], &["audit", &id], &["show", &id]] {
+        stage.ask(words).check(20, &lies[..1]);
+    }
+    let first = format!("type `tiller repair {short}` first, and then, if it is to go, `tiller remove {short}`");
+    for words in [&["remove", &id, "--damaged", "--yes"][..], &["remove", &id, "--damaged"]] {
+        let refused = stage.ask(words);
+        refused.check(3, &["can be mended: a repair of it was broken off", "nothing was removed", &first]);
+        assert!(!refused.err.contains("all of it goes"), "{refused}");
+    }
+    stage.ask(&["repair", &id]).check(0, &["has a new anchor"]);
+    assert_eq!(stage.ask(&["export", &id]).out, exported.out);
+    stage.ask(&["cancel", &id]).check(0, &["is cancelled"]);
+    stage.ask(&["remove", &id, "--yes"]).check(0, &["is removed"]);
+}
+
+/// What can still be saved is offered while there is time.
+#[test]
+fn advice_comes_before_the_question_and_not_after_the_answer() {
+    let stage = Stage::new();
+    let id = begin(&stage, ASKS, 14);
+    fs::remove_file(stage.run_dir(&id).join("anchor")).unwrap();
+    let advice = format!("tiller export {}   # saves what can be read", &id[..6]);
+    let mends = format!("`tiller repair {}` would mend it, with ", &id[..6]);
+    let asked = stage.ask(&["remove", &id, "--damaged"]);
+    asked.check(2, &[&mends, "all of it goes", &advice, "nobody is here to be asked"]);
+    let removed = stage.ask(&["remove", &id, "--damaged", "--yes"]);
+    removed.check(0, &[&mends, "all of it goes", "is removed"]);
+    assert!(!removed.err.contains("what helps"), "{removed}");
 }

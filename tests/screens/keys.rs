@@ -623,7 +623,7 @@ fn what_is_said_can_be_read_whole() {
             assert!(keys == "v" || cut == 0, "{keys}: {before}");
             show.app.notice = Some(Notice { text: said.to_string(), role: Role::Warning, until_ms: 99_000 });
             let frame = show.frame();
-            let bar = if matches!(keys, "d" | "T" | "B" | "F") { '\u{2503}' } else { ' ' };
+            let bar = if matches!(keys, "d" | "T" | "B" | "F" | "+") { '\u{2503}' } else { ' ' };
             assert!(text_in(&frame, bar).contains(said), "{keys} {size:?}:\n{frame}");
         }
     }

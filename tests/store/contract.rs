@@ -422,6 +422,17 @@ async fn drafts_are_kept_and_private() {
     }
     let mode = |name: &str| home.run_dir(&run_id(1)).join(name).metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(["draft.json", "owner.json", "anchor", "store", ""].map(mode), [0o600, 0o600, 0o600, 0o700, 0o700]);
+    // Those that sled makes, also when a run is opened again, or was made by an earlier version.
+    let store = home.run_dir(&run_id(1)).join("store");
+    std::fs::set_permissions(store.join("conf"), std::fs::Permissions::from_mode(0o666)).unwrap();
+    home.open(&run_id(1)).await.unwrap().journal.close().await;
+    let mut kinds = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir(&store).unwrap().map(Result::unwrap) {
+        let kind = entry.file_name().to_string_lossy().split('.').next().unwrap().to_string();
+        kinds.insert(kind, entry.metadata().unwrap().permissions().mode() & 0o777);
+    }
+    let wanted = [("blobs", 0o700), ("conf", 0o600), ("db", 0o600), ("snap", 0o600)];
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), wanted.map(|(kind, mode)| (kind.to_string(), mode)));
     home.write_draft(&run_id(1), "").unwrap();
     home.write_draft(&run_id(1), "").unwrap();
     assert_eq!(home.read_draft(&run_id(1)), "");

@@ -11,11 +11,13 @@ use crate::store::records::noise;
 use crate::store::records::said;
 use tiller::domain::id::RunId;
 use tiller::domain::id::Seq;
+use tiller::domain::summary::Listed;
 use tiller::store::Journal;
 use tiller::store::Newer;
 use tiller::store::StoreError;
 use tiller::store::look::Survey;
 use tiller::store::place::Home;
+use tiller::store::remove::Removal;
 use tiller::store::repair::Repair;
 use tiller::store::transfer;
 use tiller::store::transfer::Carried;
@@ -191,7 +193,16 @@ async fn a_repair_that_was_killed_in_between_is_done_again() {
     let scene = Scene::new().await;
     let store = scene.dir().join("store");
     std::fs::rename(&store, scene.dir().join("store.mended")).unwrap();
-    assert_eq!(scene.survey().flaws[0].phrase(), "the file of its database is missing");
+    // All that a repair would put back is seen, and where it is; whoever removes the run is told.
+    let survey = scene.survey();
+    let flaws: Vec<String> = survey.flaws.iter().map(|flaw| flaw.phrase()).collect();
+    assert_eq!(
+        flaws,
+        ["the file of its database is missing", "what can be read is in `store.mended`, beside its store"]
+    );
+    assert!(!survey.is_whole() && survey.records == scene.carried.records);
+    let restored = scene.home.outlook(&scene.id, &survey).unwrap().unwrap();
+    assert!(restored.is_whole() && restored.records == scene.carried.records);
     let Repair::Mended { survey, .. } = scene.home.repair(&scene.id).unwrap() else { panic!("not mended") };
     assert_eq!(survey.records, scene.carried.records);
     scene.home.open(&scene.id).await.unwrap().journal.close().await;
@@ -241,6 +252,148 @@ async fn an_anchor_that_is_gone_is_made_anew() {
         std::fs::create_dir(anchor).unwrap();
     };
     check_anchor(folder, why).await;
+}
+
+/// A store that was kept holds all, and the one in its place nothing or less. What a repair can't mend it does not promise.
+#[tokio::test]
+async fn what_is_kept_beside_a_store_is_read_where_it_holds_more() {
+    let scene = Scene::new().await;
+    let (store, kept) = (scene.dir().join("store"), scene.dir().join("store.damaged.1"));
+    copy_files(&store, &kept);
+    std::fs::write(store.join("db"), "nothing").unwrap();
+    let survey = scene.survey();
+    assert!(survey.is_elsewhere && survey.records == scene.carried.records);
+    assert!(scene.home.outlook(&scene.id, &survey).unwrap().is_some());
+    std::fs::remove_file(scene.dir().join("anchor")).unwrap();
+    let survey = scene.survey();
+    assert!(survey.is_elsewhere && survey.records == scene.carried.records, "{:?}", survey.flaws);
+    assert!(scene.home.outlook(&scene.id, &survey).unwrap().is_some());
+    // What is kept is damaged too: more can be read there than in the store, and a repair does not help.
+    let db = database(&kept);
+    db.open_tree("journal").unwrap().remove(key(20)).unwrap();
+    db.flush().unwrap();
+    drop(db);
+    let survey = scene.survey();
+    assert!(survey.is_elsewhere && survey.records.len() == 19, "{:?}", survey.flaws);
+    assert_eq!(scene.home.outlook(&scene.id, &survey).unwrap(), None);
+    assert!(matches!(scene.home.repair(&scene.id).unwrap(), Repair::Lost(_)));
+    assert!(matches!(scene.home.remove_damaged(&scene.id).unwrap(), Removal::Done(_)));
+}
+
+/// What is no file, or for sled's folder no folder, is damage with a name: nothing waits for it, and a repair takes only the
+/// files along.
+#[tokio::test]
+async fn what_is_no_file_in_a_store_is_told_and_mended() {
+    fn pipe(path: &Path) {
+        nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    }
+    fn folder(path: &Path) {
+        std::fs::create_dir(path).unwrap();
+    }
+    fn astray(path: &Path) {
+        std::os::unix::fs::symlink("/nonexistent/x", path).unwrap();
+    }
+    fn file(path: &Path) {
+        std::fs::write(path, "").unwrap();
+    }
+    type Put = fn(&Path);
+    let cases: [(&str, Put, &str); 8] = [
+        ("conf", pipe, "file"),
+        ("conf", folder, "file"),
+        ("conf", astray, "file"),
+        ("snap.FFFF", pipe, "file"),
+        ("snap.FFFF", folder, "file"),
+        ("snap.1.generating", folder, "file"),
+        ("blobs", pipe, "folder"),
+        ("blobs", file, "folder"),
+    ];
+    let scene = Scene::new().await;
+    for (name, put, wanted) in cases {
+        let (path, why) = (scene.dir().join("store").join(name), format!("`{name}` in its store is not a {wanted}"));
+        match path.is_dir() {
+            true => std::fs::remove_dir(&path).unwrap(),
+            false => drop(std::fs::remove_file(&path)),
+        }
+        put(&path);
+        let listed = scene.home.list().unwrap();
+        assert!(matches!(&listed[..], [Listed::Damaged { why: told, .. }] if *told == why), "{listed:?}");
+        let opened = tokio::time::timeout(std::time::Duration::from_secs(60), scene.home.open(&scene.id)).await;
+        let error = opened.unwrap_or_else(|_| panic!("{why}: opening hangs")).unwrap_err();
+        assert!(matches!(&error, StoreError::Damaged { .. }) && error.to_string().contains(&why), "{error}");
+        let survey = scene.home.survey(&scene.id).unwrap();
+        assert_eq!(survey.flaws[0].phrase(), why);
+        assert_eq!(survey.records, scene.carried.records);
+        let removed = scene.home.remove(&scene.id, |_| panic!("asked")).unwrap_err();
+        assert!(matches!(removed, StoreError::Damaged { .. }), "{removed}");
+        let Repair::Mended { kept, .. } = scene.home.repair(&scene.id).unwrap() else { panic!("{why}: not mended") };
+        assert!(kept.join(name).symlink_metadata().is_ok(), "{why}: not kept");
+        let opened = scene.home.open(&scene.id).await.unwrap();
+        assert_eq!(opened.records, scene.carried.records);
+        opened.journal.close().await;
+        // It would be read in the place of the store.
+        let kept = std::fs::read_dir(scene.dir()).unwrap().map(|entry| entry.unwrap().path());
+        let kept = kept.filter(|path| path.to_str().unwrap().contains("store.damaged"));
+        kept.for_each(|path| std::fs::remove_dir_all(path).unwrap());
+    }
+    std::fs::remove_file(scene.dir().join("store/conf")).unwrap();
+    pipe(&scene.dir().join("store/conf"));
+    assert!(matches!(scene.home.remove_damaged(&scene.id).unwrap(), Removal::Done(Some(_))));
+    assert!(!scene.dir().exists());
+}
+
+/// Whatever stands where a repair puts its copies, and where the store was.
+#[tokio::test]
+async fn what_is_no_store_in_the_place_of_one_is_in_nobodys_way() {
+    let scene = Scene::new().await;
+    std::fs::rename(scene.dir().join("store"), scene.dir().join("store.damaged.7")).unwrap();
+    for name in ["store", "store.damaged", "store.mended"] {
+        nix::unistd::mkfifo(&scene.dir().join(name), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    }
+    assert!(matches!(scene.home.open(&scene.id).await.unwrap_err(), StoreError::Damaged { .. }));
+    assert_eq!(scene.home.survey(&scene.id).unwrap().records, scene.carried.records);
+    let Repair::Mended { .. } = scene.home.repair(&scene.id).unwrap() else { panic!("not mended") };
+    scene.home.open(&scene.id).await.unwrap().journal.close().await;
+}
+
+/// The moment in which a repair has the store under another name: it is waited for, as for any owner.
+#[tokio::test]
+async fn a_repair_is_waited_for() {
+    let scene = Scene::new().await;
+    let repairing = std::fs::File::open(scene.dir()).unwrap();
+    repairing.lock().unwrap();
+    std::fs::rename(scene.dir().join("store"), scene.dir().join("store.mended")).unwrap();
+    let refused = |error: StoreError| assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    refused(scene.home.open(&scene.id).await.unwrap_err());
+    refused(scene.home.survey(&scene.id).unwrap_err());
+    refused(scene.home.remove_damaged(&scene.id).unwrap_err());
+    std::fs::rename(scene.dir().join("store.mended"), scene.dir().join("store")).unwrap();
+    drop(repairing);
+    scene.home.open(&scene.id).await.unwrap().journal.close().await;
+}
+
+/// An owner is found though the file that it locked has another name now.
+#[tokio::test]
+async fn a_run_whose_database_was_moved_away_is_held_as_before() {
+    let scene = Scene::new().await;
+    let mut opened = scene.home.open(&scene.id).await.unwrap();
+    let (db, moved) = (scene.dir().join("store/db"), scene.dir().join("db"));
+    std::fs::rename(&db, &moved).unwrap();
+    let refused = |error: StoreError| assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    refused(scene.home.remove_damaged(&scene.id).unwrap_err());
+    refused(scene.home.remove(&scene.id, |_| true).unwrap_err());
+    refused(scene.home.repair(&scene.id).unwrap_err());
+    refused(scene.home.survey(&scene.id).unwrap_err());
+    std::fs::rename(&moved, &db).unwrap();
+    opened.journal.append(vec![said(331, "goes on")]).await.unwrap();
+    opened.journal.close().await;
+    assert_eq!(scene.home.open(&scene.id).await.unwrap().records.len(), 331);
+}
+
+fn copy_files(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for (path, bytes) in files(from) {
+        std::fs::write(to.join(path.file_name().unwrap()), bytes).unwrap();
+    }
 }
 
 #[tokio::test]

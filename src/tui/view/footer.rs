@@ -65,38 +65,48 @@ fn rows_wanted(app: &App, screen: Rect) -> u16 {
 /// keys, which are not in use then, or under what is open and covers it.
 pub fn draw_banner_over(frame: &mut Frame<'_>, banner: Rect, app: &App) {
     let screen = frame.area();
-    let wanted = rows_wanted(app, screen);
+    let lines = sentence(said(app), usize::from(screen.width), BANNER_ROWS, app.palette);
+    let wanted = u16::try_from(lines.len()).unwrap_or(1);
     let top = match app.popups.last() {
         // It shows what is to be said itself.
-        Some(Popup::Words { .. }) => return,
-        Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Raise { .. } | Popup::Cancel)
-            if app.notice.is_some() =>
-        {
+        Some(Popup::Words { .. } | Popup::Raise { .. }) => return,
+        Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Cancel) if app.notice.is_some() => {
             screen.bottom().saturating_sub(wanted)
         }
         None if app.focus != Focus::Composer && wanted > banner.height => banner.y,
-        Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Raise { .. } | Popup::Cancel) | None => return,
+        Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Cancel) | None => return,
     };
     let area = Rect { x: screen.x, y: top, width: screen.width, height: wanted }.intersection(screen);
     frame.render_widget(Clear, area);
-    draw_banner(frame, area, app);
+    frame.render_widget(Paragraph::new(lines), area);
 }
 
 fn banner_lines(app: &App, width: usize, most: usize) -> Vec<Line<'static>> {
-    let (text, role) = banner(app);
-    let rows = wrap_at_most(&text, width.saturating_sub(2), most.max(1));
-    rows.into_iter().map(|row| Line::from(cut(vec![piece(format!(" {row}"), role, app.palette)], width))).collect()
+    // What is open shows a notice itself, or has it below.
+    let text = if app.popups.is_empty() { said(app) } else { standing(app) };
+    sentence(text, width, most, app.palette)
 }
 
-fn banner(app: &App) -> (String, Role) {
+fn sentence((text, role): (String, Role), width: usize, most: usize, palette: Palette) -> Vec<Line<'static>> {
+    let rows = wrap_at_most(&text, width.saturating_sub(2), most.max(1));
+    rows.into_iter().map(|row| Line::from(cut(vec![piece(format!(" {row}"), role, palette)], width))).collect()
+}
+
+/// What is to be said: what just happened, else how the run stands.
+fn said(app: &App) -> (String, Role) {
+    match &app.notice {
+        Some(notice) if app.halted.is_none() && !app.leaving => (notice.text.clone(), notice.role),
+        Some(_) | None => standing(app),
+    }
+}
+
+/// What holds as long as the run stands as it does.
+fn standing(app: &App) -> (String, Role) {
     if let Some(why) = &app.halted {
         return (format!("the run stopped: {why}"), Role::Bad);
     }
     if app.leaving {
         return ("leaving: what runs is being stopped; the run stays parked".to_string(), Role::Moving);
-    }
-    if let Some(notice) = &app.notice {
-        return (notice.text.clone(), notice.role);
     }
     let unsent = app.waiting.iter().filter(|item| !app.is_sent(item.call)).count();
     let go = keymap::key_of(Action::GoToWaiting);
@@ -123,7 +133,7 @@ fn banner(app: &App) -> (String, Role) {
         }
         (_, Status::Parked(ParkReason::Budget(_))) => {
             let key = keymap::key_of(Action::AskRaise);
-            (format!("in a pane (Tab): {key} raises the limit and goes on; nothing is redone"), Role::Dim)
+            (format!("in a pane (Tab): {key} raises the limit and goes on"), Role::Dim)
         }
         // What waits says so itself.
         (_, Status::Parked(ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question)) => {

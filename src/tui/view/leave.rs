@@ -11,6 +11,7 @@ use crate::tui::keymap;
 use crate::tui::popup::Asks;
 use crate::tui::theme::Role;
 use crate::tui::view::popups::Dialog;
+use crate::tui::view::popups::PROMPT;
 use crate::tui::view::popups::draw_dialog;
 use crate::tui::view::popups::prose;
 
@@ -48,7 +49,8 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
     };
     let told = told.iter().flat_map(|(text, role)| prose(text, *role, area, app.palette)).collect();
     let does = [format!("{} {does}", keymap::key_of(Action::Submit))];
-    draw_dialog(frame, area, app, line, Dialog { title, told, all: "show", field_rows: rows, hint, does: &does });
+    let dialog = Dialog { title, told, all: "show", prompt: PROMPT, field_rows: rows, hint, does: &does };
+    draw_dialog(frame, area, app, line, dialog);
 }
 
 /// What each mode means, in plain words; the word is typed as it stands.

@@ -11,6 +11,7 @@ use crate::tui::lineage::Doubt;
 use crate::tui::lineage::StepKind;
 use crate::tui::theme::Role;
 use crate::tui::view::popups::Dialog;
+use crate::tui::view::popups::PROMPT;
 use crate::tui::view::popups::draw_dialog;
 use crate::tui::view::popups::prose;
 
@@ -42,5 +43,6 @@ fn draw(
     let told = told.iter().flat_map(|text| prose(text, Role::Text, area, app.palette)).collect();
     let does = [format!("{} {does}", keymap::key_of(Action::Submit))];
     let title = title.to_string();
-    draw_dialog(frame, area, app, line, Dialog { title, told, all: "audit", field_rows: 1, hint, does: &does });
+    let dialog = Dialog { title, told, all: "audit", prompt: PROMPT, field_rows: 1, hint, does: &does };
+    draw_dialog(frame, area, app, line, dialog);
 }

@@ -12,9 +12,11 @@ use ratatui::widgets::Paragraph;
 
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::cells::cells;
 use crate::domain::cells::fit;
 use crate::domain::cells::pad;
 use crate::domain::cells::wrap;
+use crate::domain::cells::wrap_at_most;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Todo;
@@ -44,11 +46,19 @@ use crate::tui::view::lineage;
 use crate::tui::view::piece;
 use crate::tui::view::waiting::Keys;
 use crate::tui::view::waiting::body_view;
-use crate::tui::view::waiting::keys_line;
+use crate::tui::view::waiting::draw_keys;
 use crate::tui::view::waiting::shown;
 
 /// Widest dialog, in cells.
 const DIALOG_CELLS: u16 = 84;
+/// What stands before the field of a dialog.
+pub(crate) const PROMPT: &str = " › ";
+/// Rows that a screen needs to show all limits while one is set.
+const RAISE_ROWS: u16 = 15;
+/// Rows of a todo in the dialog that changes the plan, at most.
+const TODO_ROWS: usize = 4;
+/// Rows of that dialog that are no todos: its frame, the field, what is wrong, and what its keys do.
+const PLAN_ROWS_BESIDE: usize = 9;
 /// Rows of a sentence in a dialog, at most.
 const DIALOG_ROWS: usize = 5;
 
@@ -62,7 +72,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
         }
         Some(Popup::Whole { .. }) => draw_whole(frame, area, app, seen),
         Some(Popup::Words { asks, line }) => draw_words(frame, area, app, asks, line),
-        Some(Popup::Raise { axis, line, problem }) => draw_raise(frame, area, app, *axis, line, problem.as_deref()),
+        Some(Popup::Raise { axis, line }) => draw_raise(frame, area, app, *axis, line),
         Some(Popup::Cancel) => draw_cancel(frame, area, app),
         None => {}
     }
@@ -134,8 +144,7 @@ fn draw_whole(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     seen.popup = Some(view);
     if let Some(item) = item {
         seen.item = Some(shown(app, item, text, at_end));
-        let line = keys_line(app, item, usize::from(keys.width), Keys { has_keys: true, at_end });
-        frame.render_widget(Paragraph::new(line), keys);
+        draw_keys(frame, keys, app, item, Keys { has_keys: true, at_end });
     }
 }
 
@@ -173,7 +182,8 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
     };
     let told = prose(why, Role::Dim, area, app.palette);
     let does = [format!("{} {does}", keymap::key_of(Action::Submit))];
-    draw_dialog(frame, area, app, line, Dialog { title, told, all: "show", field_rows: 2, hint, does: &does });
+    let dialog = Dialog { title, told, all: "show", prompt: PROMPT, field_rows: 2, hint, does: &does };
+    draw_dialog(frame, area, app, line, dialog);
 }
 
 /// A dialog with a field.
@@ -184,6 +194,8 @@ pub(crate) struct Dialog<'a> {
     pub(crate) told: Vec<Line<'static>>,
     /// The command that tells all of it, where it does not fit.
     pub(crate) all: &'static str,
+    /// What stands before the field.
+    pub(crate) prompt: &'static str,
     /// Rows of the field where there is room.
     pub(crate) field_rows: u16,
     /// What stands in the field while it is empty.
@@ -206,11 +218,14 @@ pub(crate) fn prose(text: &str, role: Role, area: Rect, palette: Palette) -> Vec
 /// Draws a dialog. What went wrong with what was sent, and what the keys do, can always be read whole; what is told above
 /// gives way to them.
 pub(crate) fn draw_dialog(frame: &mut Frame<'_>, area: Rect, app: &App, line: &Composer, dialog: Dialog<'_>) {
-    let Dialog { title, told: mut lines, all, field_rows, hint, does } = dialog;
+    let Dialog { title, told: mut lines, all, prompt, field_rows, hint, does } = dialog;
     let keys: Vec<Line<'static>> =
         does.iter().flat_map(|text| prose(text, Role::Dim, area, app.palette)).take(DIALOG_ROWS).collect();
     let mut problem: Vec<Line<'static>> =
         app.notice.iter().flat_map(|notice| prose(&notice.text, notice.role, area, app.palette)).collect();
+    if app.is_asking() && problem.is_empty() {
+        problem = prose("sent; its record has not come yet", Role::Moving, area, app.palette);
+    }
     problem.truncate(DIALOG_ROWS);
     let count = |lines: &[Line<'static>]| u16::try_from(lines.len()).unwrap_or(u16::MAX);
     let below = count(&keys).saturating_add(count(&problem).max(1)).saturating_add(2);
@@ -231,49 +246,55 @@ pub(crate) fn draw_dialog(frame: &mut Frame<'_>, area: Rect, app: &App, line: &C
     ])
     .areas(inner);
     frame.render_widget(Paragraph::new(lines), top);
-    draw_field(frame, field, line, Field { prompt: " › ", hint, has_keys: true, palette: app.palette });
+    draw_field(frame, field, line, Field { prompt, hint, has_keys: true, palette: app.palette });
     frame.render_widget(Paragraph::new(problem), middle);
     frame.render_widget(Paragraph::new(keys), bottom);
 }
 
 /// The field for a change of the plan, under the todos with the names by which they are called there.
 fn draw_plan_words(frame: &mut Frame<'_>, area: Rect, app: &App, line: &Composer) {
-    let row = |todo: &Todo| {
+    let width = usize::from(dialog_width(area)).saturating_sub(3);
+    let rows = |todo: &Todo, most: usize| {
         let indent = if todo.parent.is_some() { "  " } else { "" };
-        let name = visible::title(&todo.id.0, 32);
+        let name = format!(" {indent}{}  ", visible::title(&todo.id.0, 32));
+        let word = format!("{}  ", todo.status.word());
+        let lead = cells(&name) + cells(&word);
         let text = visible::title(&todo.title, limits::TODO_TITLE_MAX_CHARS);
-        let spans = vec![
-            piece(format!(" {indent}{name}  "), Role::Strong, app.palette),
-            piece(format!("{}  ", todo.status.word()), Role::Dim, app.palette),
-            piece(text, Role::Text, app.palette),
-        ];
-        Line::from(cut(spans, usize::from(dialog_width(area)).saturating_sub(3)))
+        let texts = wrap_at_most(&text, width.saturating_sub(lead), most).into_iter().enumerate();
+        let line = |(place, text): (usize, String)| {
+            let [name, word] =
+                if place == 0 { [name.clone(), word.clone()] } else { [" ".repeat(lead), String::new()] };
+            let text = piece(text, Role::Text, app.palette);
+            let lead = [piece(name, Role::Strong, app.palette), piece(word, Role::Dim, app.palette)];
+            Line::from(cut(lead.into_iter().chain([text]).collect(), width))
+        };
+        texts.map(line).collect::<Vec<_>>()
     };
-    let told: Vec<Line<'static>> = app.run.plan.todos.iter().map(row).collect();
+    let todos = &app.run.plan.todos;
+    // Whole titles where all of them have room; a todo that can't be seen is worse than one that is cut short.
+    let whole: Vec<Line<'static>> = todos.iter().flat_map(|todo| rows(todo, TODO_ROWS)).collect();
+    let has_room = whole.len() + PLAN_ROWS_BESIDE <= usize::from(area.height);
+    let told = if has_room { whole } else { todos.iter().flat_map(|todo| rows(todo, 1)).collect() };
     let words = "add TEXT · edit ID TEXT · done ID · now ID · open ID · block ID WHY · drop ID WHY · move ID POSITION";
     let enter = keymap::key_of(Action::Submit);
     let keys = format!("{enter} changes it, and the agent is told · Esc: nothing is changed");
     // What is wrong with a change says the same.
     let does: Vec<String> = app.notice.is_none().then(|| words.to_string()).into_iter().chain([keys]).collect();
     let (title, hint) = ("Change the plan".to_string(), "add TEXT, or done t2, or drop t3 why…");
-    draw_dialog(frame, area, app, line, Dialog { title, told, all: "show", field_rows: 1, hint, does: &does });
+    let dialog = Dialog { title, told, all: "show", prompt: PROMPT, field_rows: 1, hint, does: &does };
+    draw_dialog(frame, area, app, line, dialog);
 }
 
-fn draw_raise(frame: &mut Frame<'_>, area: Rect, app: &App, axis: Axis, line: &Composer, problem: Option<&str>) {
-    let inner = frame_box(frame, area, (area.width.saturating_sub(4).min(72), 13), "Set a limit", app.palette);
-    let [list, rule, field, keys] =
-        Layout::vertical([Constraint::Length(7), Constraint::Length(1), Constraint::Length(1), Constraint::Min(1)])
-            .areas(inner);
+fn draw_raise(frame: &mut Frame<'_>, area: Rect, app: &App, axis: Axis, line: &Composer) {
     let pool = &app.run.pool;
-    let width = usize::from(inner.width);
+    let is_why = |one: Axis| app.run.status == Status::Parked(ParkReason::Budget(one));
     let row = |one: &Axis| {
         let limit = match pool.limits().on(*one) {
             Limit::At(limit) => shown_on(*one, limit),
             Limit::Unlimited => "none".to_string(),
         };
-        let is_why = app.run.status == Status::Parked(ParkReason::Budget(*one));
         let (mark, role) = if *one == axis { ("▸", Role::Strong) } else { (" ", Role::Dim) };
-        let why = if is_why { "  the run is parked for this" } else { "" };
+        let why = if is_why(*one) { "  parked for this" } else { "" };
         let text = if *one == Axis::Deadline {
             format!(" {mark} {} {limit}", pad(one.word(), 12))
         } else {
@@ -281,28 +302,30 @@ fn draw_raise(frame: &mut Frame<'_>, area: Rect, app: &App, axis: Axis, line: &C
             format!(" {mark} {} {} of {}", pad(one.word(), 12), pad(&used, 8), pad(&limit, 8))
         };
         let spans = vec![piece(text, role, app.palette), piece(why, Role::Attention, app.palette)];
-        Line::from(cut(spans, width))
+        Line::from(cut(spans, usize::from(dialog_width(area)).saturating_sub(2)))
     };
-    frame.render_widget(Paragraph::new(Axis::ALL.iter().map(row).collect::<Vec<_>>()), list);
-    let rule_line = Line::from(piece("─".repeat(width), Role::Frame, app.palette));
-    frame.render_widget(Paragraph::new(rule_line), rule);
-    draw_field(frame, field, line, Field { prompt: " new limit › ", hint: "", has_keys: true, palette: app.palette });
-    let is_why = app.run.status == Status::Parked(ParkReason::Budget(axis));
-    let key = keymap::key_of(Action::Submit);
-    let next = if is_why { format!("{key} sets it and resumes") } else { format!("{key} sets it") };
-    let other = keymap::key_of(Action::NextAxis);
-    let mut texts =
-        vec![problem.map_or(format!("{next} · {other} another limit · Esc leaves it as it is"), str::to_string)];
-    if line.is_suggested() {
-        texts.push("this is a suggestion: typing replaces it".to_string());
+    // The one that is chosen is shown on any screen, the others where there is room for all of them.
+    let is_shown = |one: &&Axis| area.height >= RAISE_ROWS || **one == axis;
+    let told = Axis::ALL.iter().filter(is_shown).map(row).collect();
+    let (key, other) = (keymap::key_of(Action::Submit), keymap::key_of(Action::NextAxis));
+    let next = if is_why(axis) { format!("{key} sets it and resumes") } else { format!("{key} sets it") };
+    let mut does = vec![format!("{next} · {other} another limit · Esc leaves it as it is")];
+    if axis == Axis::Loops {
+        does.insert(0, "planning and wrapping up do not count".to_string());
     }
-    let role = if problem.is_some() { Role::Bad } else { Role::Dim };
-    let rows: Vec<Line<'static>> = texts
-        .iter()
-        .flat_map(|text| wrap(text, width.saturating_sub(2)))
-        .map(|row| Line::from(cut(vec![piece(format!(" {row}"), role, app.palette)], width)))
-        .collect();
-    frame.render_widget(Paragraph::new(rows), keys);
+    if line.is_suggested() {
+        does.push("this is a suggestion: typing replaces it".to_string());
+    }
+    let dialog = Dialog {
+        title: "Set a limit".to_string(),
+        told,
+        all: "show",
+        prompt: " new limit › ",
+        field_rows: 1,
+        hint: "",
+        does: &does,
+    };
+    draw_dialog(frame, area, app, line, dialog);
 }
 
 fn shown_on(axis: Axis, amount: u64) -> String {

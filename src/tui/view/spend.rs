@@ -86,14 +86,8 @@ fn lines(app: &App, width: usize) -> Vec<Line<'static>> {
     }
     rows.push(dim(tokens(app)));
     rows.push(context(app, width));
-    for axes in [[Axis::Loops, Axis::ToolCalls], [Axis::ModelCalls, Axis::Tokens]] {
-        let mut row = Vec::new();
-        for axis in axes {
-            row.extend(share(app, axis));
-        }
-        rows.push(row);
-    }
-    rows.push(share(app, Axis::Active));
+    let shares: [&[Axis]; 4] = [&[Axis::Loops], &[Axis::ModelCalls, Axis::ToolCalls], &[Axis::Tokens], &[Axis::Active]];
+    rows.extend(shares.into_iter().map(|axes| axes.iter().flat_map(|axis| share(app, *axis)).collect()));
     rows.extend(deadline(app).map(|piece| vec![piece]));
     rows.extend(today(app));
     rows.extend(unverified(app));
@@ -269,7 +263,8 @@ fn share(app: &App, axis: Axis) -> Vec<Piece<'static>> {
     let name = match axis {
         Axis::Active => "time",
         Axis::Deadline => "deadline",
-        Axis::Loops => "iterations",
+        // Not those of planning and wrapping up: the header has the number of the open one.
+        Axis::Loops => "iterations counted",
         Axis::ModelCalls => "model",
         Axis::ToolCalls => "tools",
         Axis::Tokens => "tokens",

@@ -18,6 +18,7 @@ use crate::domain::command::OnCall;
 use crate::domain::run::Waits;
 use crate::domain::tool::Digest;
 use crate::tui::action::Action;
+use crate::tui::action::Choice;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
 use crate::tui::app::Seen;
@@ -104,7 +105,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     if has_keys && body.height > 0 {
         seen.item = Some(shown(app, item, body, at_end));
     }
-    frame.render_widget(Paragraph::new(keys_line(app, item, width, Keys { has_keys, at_end })), keys);
+    draw_keys(frame, keys, app, item, Keys { has_keys, at_end });
 }
 
 /// What a frame tells the guard.
@@ -244,16 +245,30 @@ pub(crate) struct Keys {
     pub(crate) at_end: bool,
 }
 
-/// The keys that decide, drawn as working only while they do.
-pub(crate) fn keys_line(app: &App, item: &Item, width: usize, keys: Keys) -> Line<'static> {
+/// Draws the keys that decide, and what stands against them: beside them, else on the frame below.
+pub(crate) fn draw_keys(frame: &mut Frame<'_>, area: Rect, app: &App, item: &Item, keys: Keys) {
+    let width = usize::from(area.width);
+    let (line, hint) = keys_line(app, item, width, keys);
+    frame.render_widget(Paragraph::new(line), area);
+    let wide = u16::try_from(cells(&hint) + 2).unwrap_or(u16::MAX);
+    if hint.is_empty() || wide > area.width {
+        return;
+    }
+    let below = Rect { x: area.right() - wide, y: area.bottom(), width: wide, height: 1 };
+    let text = piece(format!(" {hint} "), Role::Warning, app.palette);
+    frame.render_widget(Paragraph::new(Line::from(text)), below.intersection(frame.area()));
+}
+
+/// The keys that decide, drawn as working only while they do, and what is to be said of them and had no room.
+fn keys_line(app: &App, item: &Item, width: usize, keys: Keys) -> (Line<'static>, String) {
     if app.is_sent(item.call) {
         let text = format!(" sent: {}; waiting for its record", sent(app, item));
-        return Line::from(cut(vec![piece(text, Role::Moving, app.palette)], width));
+        return (Line::from(cut(vec![piece(text, Role::Moving, app.palette)], width)), String::new());
     }
     if !keys.has_keys {
         let key = keymap::key_of(Action::GoToWaiting);
         let text = format!(" {key} goes here");
-        return Line::from(cut(vec![piece(text, Role::Dim, app.palette)], width));
+        return (Line::from(cut(vec![piece(text, Role::Dim, app.palette)], width)), String::new());
     }
     let place = match item.waits {
         Waits::Decision => Place::Decision,
@@ -262,7 +277,9 @@ pub(crate) fn keys_line(app: &App, item: &Item, width: usize, keys: Keys) -> Lin
     };
     let is_read = keys.at_end || app.guard.was_read(item.call, item.digest.as_ref());
     let mut spans = Vec::new();
-    for row in keymap::rows(place).filter(|row| app.in_vain(row.action).is_none()) {
+    // Of one call alone the list says nothing that the call does not say.
+    let is_of_use = |action| action != Action::Decide(Choice::AllowList) || app.waiting.len() > 1;
+    for row in keymap::rows(place).filter(|row| app.in_vain(row.action).is_none() && is_of_use(row.action)) {
         let works = match row.action {
             Action::Decide(choice) => app.guard.is_armed() && (is_read || !choice.lets_run()),
             _ => true,
@@ -286,18 +303,25 @@ pub(crate) fn keys_line(app: &App, item: &Item, width: usize, keys: Keys) -> Lin
         (Waits::Decision | Waits::Outcome, true, false) => "hold still ",
         (Waits::Decision | Waits::Outcome, true, true) => "",
     };
-    // A key that does not fit is left out whole; the hint gives way to all of them.
+    // A key that does not fit is left out whole, and the help has it; the hint gives way to all of them.
     let mut shown = vec![piece(" ", Role::Text, app.palette)];
     let mut used = 1;
+    let mut is_whole = true;
     for pair in spans.chunks(2) {
         used += pair.iter().map(|span| cells(&span.content)).sum::<usize>();
         if used > width {
+            is_whole = false;
             break;
         }
         shown.extend(pair.iter().cloned());
     }
-    let right = if used + cells(right) <= width { right } else { "" };
-    two_sided(shown, vec![piece(right, Role::Warning, app.palette)], width)
+    if used + cells(right) <= width {
+        return (two_sided(shown, vec![piece(right, Role::Warning, app.palette)], width), String::new());
+    }
+    let more = if is_whole { String::new() } else { format!("{} more keys", keymap::key_of(Action::Help)) };
+    let hints = [right.trim_end().to_string(), more];
+    let hint = hints.into_iter().filter(|hint| !hint.is_empty()).collect::<Vec<_>>().join(" · ");
+    (Line::from(cut(shown, width)), hint)
 }
 
 fn sent(app: &App, item: &Item) -> &'static str {

@@ -58,6 +58,57 @@ fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
     }
 }
 
+/// A list opens no run, and tells what shows without that, though its summary says that all is well.
+#[test]
+fn damage_that_shows_from_outside_is_listed_before_anybody_opens_the_run() {
+    type Spoil = fn(&Path);
+    let anchor = "its anchor is missing or can't be read";
+    let cases: [(Spoil, &str); 5] = [
+        (|dir| fs::remove_dir_all(dir.join("store")).unwrap(), "the file of its database can't be opened"),
+        (|dir| fs::remove_file(dir.join("store/db")).unwrap(), "the file of its database can't be opened"),
+        (|dir| fs::remove_file(dir.join("anchor")).unwrap(), anchor),
+        (|dir| fs::write(dir.join("anchor"), [7; 128]).unwrap(), anchor),
+        (|dir| fs::create_dir(dir.join("store/snap.FFFF")).unwrap(), "`snap.FFFF` in its store is not a file"),
+    ];
+    let (stage, spoiled, sound) = two_runs();
+    let dir = stage.run_dir(&spoiled);
+    let kept = stage.path("kept");
+    for (spoil, why) in cases {
+        let copied = std::process::Command::new("cp").arg("-a").arg(&dir).arg(&kept).status().unwrap();
+        assert!(copied.success());
+        spoil(&dir);
+        let told = damaged(&stage);
+        assert!(told.len() == 1 && told[0]["damaged"] == spoiled.as_str(), "{why}: {told:?}");
+        assert!(told[0]["why"].as_str().unwrap().contains(why), "{why}: {told:?}");
+        assert!(!dir.join("store.damaged").exists(), "{why}: it was opened");
+        assert_eq!(stage.ids(), std::slice::from_ref(&sound));
+        fs::remove_dir_all(&dir).unwrap();
+        fs::rename(&kept, &dir).unwrap();
+    }
+    assert_eq!(stage.ids().len(), 2);
+}
+
+/// Snapshots are passed over whatever stands in their place, at once: neither waited for nor read as far as they say.
+#[test]
+fn what_stands_in_the_place_of_snapshots_is_passed_over() {
+    let (stage, spoiled, _) = two_runs();
+    let dir = stage.run_dir(&spoiled);
+    let whole = stage.ask(&["show", &spoiled, "--json"]);
+    whole.check(0, &[]);
+    for number in 1_000..1_040 {
+        fs::File::create(dir.join(format!("snapshot.{number}"))).unwrap().set_len(100_000_000_000).unwrap();
+    }
+    nix::unistd::mkfifo(&dir.join("snapshot.2000"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    std::os::unix::fs::symlink("/proc/kmsg", dir.join("snapshot.2001")).unwrap();
+    fs::create_dir(dir.join("snapshot.2002")).unwrap();
+    let start = std::time::Instant::now();
+    let told = stage.ask(&["show", &spoiled, "--json"]);
+    told.check(0, &[]);
+    assert_eq!(told.out, whole.out);
+    // Read, they take minutes in this build.
+    assert!(start.elapsed() < crate::real::PATIENCE / 4, "{:?}", start.elapsed());
+}
+
 /// Asserts that a spoiled run is told, is opened by no command, and keeps its files, and that the other one opens.
 fn check_spoiled(spoil: impl FnOnce(&Path), why: &str) {
     let (stage, spoiled, sound) = two_runs();

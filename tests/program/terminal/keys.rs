@@ -17,6 +17,9 @@ use crate::program::terminal::pty::Pty;
 use crate::real::Stage;
 use crate::real::until;
 
+/// Longer than a letter is held to belong to what was typed before it.
+const PAUSE: Duration = Duration::from_millis(700);
+
 fn start(stage: &Stage, script: &str) -> Pty {
     Pty::tiller(stage, (120, 36), &["do it", "--model", &stage.model(script)])
 }
@@ -76,6 +79,8 @@ fn going_back_and_branching_off() {
     pty.wait_for("completed: claimed");
     pty.type_in("\tB");
     pty.wait_for("a completed run is never opened again; branch off from it");
+    // What is typed on at once was meant for the dialog that did not open.
+    std::thread::sleep(PAUSE);
     pty.type_in("F");
     pty.wait_for("After which iteration?");
     pty.type_in("9\r");
@@ -87,7 +92,7 @@ fn going_back_and_branching_off() {
     pty.type_in("y\r");
     pty.wait_for("type yes to have it done");
     assert_eq!(stage.ids().len(), 1);
-    pty.type_in("yes\r");
+    pty.type_in("es\r");
     pty.wait_for("branched off from run");
     until("the new run is there", || (stage.ids().len() == 2).then_some(()));
     pty.wait_for("the run waits");
@@ -103,6 +108,44 @@ fn going_back_and_branching_off() {
     let fork = stage.runs().into_iter().find(|run| run["summary"]["iterations"] == 1).unwrap();
     let id = fork["summary"]["id"].as_str().unwrap().to_string();
     stage.ask(&["audit", &id, "--verify"]).check(0, &[]);
+}
+
+/// A change of the plan that is refused: the dialog has the words and the reason, and the keys go there and nowhere else.
+#[test]
+fn a_refused_change_of_the_plan_stays_in_its_dialog() {
+    let stage = Stage::new();
+    let mut pty = start(&stage, &shell("echo done >> trace.txt"));
+    pty.wait_for("the run waits");
+    pty.type_in("\x1b1e");
+    pty.wait_for("Change the plan");
+    pty.type_in("done zz\rX");
+    pty.wait_for("there is no todo zz; the plan was not changed");
+    pty.wait("the words are there, and what was typed after them", |screen| screen.contains("› done zzX"));
+    pty.type_in("\x15add Look at it twice\rXR");
+    pty.wait("it is closed", |screen| screen.contains("Look at it twice") && !screen.contains("Change the plan"));
+    std::thread::sleep(PAUSE);
+    assert!(!pty.text().contains("End the run?"), "{}", pty.text());
+    assert_eq!(leave(&mut pty), 10);
+    assert_eq!(stage.show()["waiting"][0]["waits_for"], "decision");
+}
+
+/// After a dialog over it the pane of decisions has the keys again, and a letter that was meant for the dialog decides
+/// nothing: only when it is pressed twice.
+#[test]
+fn a_letter_after_a_dialog_is_asked_about_once() {
+    let stage = Stage::new();
+    let mut pty = start(&stage, &shell("echo done >> trace.txt"));
+    pty.wait_for("the run waits");
+    pty.type_in(CTRL_G);
+    decide(&pty, "shell  echo done", "d");
+    pty.wait_for("The call is not run");
+    pty.type_in(ESC);
+    decide(&pty, "shell  echo done", "a");
+    pty.wait_for("press a again, and it decides");
+    assert!(!stage.path("work/trace.txt").exists());
+    decide(&pty, "shell  echo done", "a");
+    pty.wait_for("completed: claimed");
+    assert_eq!(leave(&mut pty), 0);
 }
 
 #[test]
@@ -268,14 +311,15 @@ fn s_59_every_key_that_counts_is_a_record_and_the_screen_comes_back() {
     pty.type_in("\x1b[B\x1b[B\x1b[B");
     pty.wait_for("new limit › 64");
     pty.type_in(ENTER);
-    pty.wait_for("iterations 1/64");
+    pty.wait_for("iterations counted 1/64");
     pty.type_in(ESC);
     pty.wait("the composer has the keys", |screen| screen.contains("Enter send") && screen.contains("Tab panes"));
     pty.type_in("mind the gap");
     pty.wait_for("mind the gap");
     pty.type_in(ENTER);
     pty.wait_for("queued i1: next");
-    let shown = ["shell  echo done", "mind the gap", "queued i1: next", "iterations 1/64", "waiting for approval"];
+    let shown =
+        ["shell  echo done", "mind the gap", "queued i1: next", "iterations counted 1/64", "waiting for approval"];
     let before: Vec<bool> = shown.map(|part| pty.text().contains(part)).into();
     assert_eq!(leave(&mut pty), 10);
     let id = stage.ids()[0].clone();

@@ -19,6 +19,9 @@ fn play_to_the_question(pty: &Pty) {
     pty.type_in("proof first");
     pty.wait_for("proof first");
     pty.type_in(ENTER);
+    // The first key after a dialog asks.
+    decide(pty, "shell  rm -rf attic", "n");
+    pty.wait_for("press n again, and it decides");
     decide(pty, "shell  rm -rf attic", "n");
     decide(pty, "edit_file  lib/clock.sh", "y");
     decide(pty, "write_file  cases/midnight.txt", "y");

@@ -1,0 +1,381 @@
+//! Dialogs: what is typed for one goes nowhere else, what was refused stays where it was written, and all of it can be
+//! read on a small screen.
+
+use crossterm::event::KeyCode;
+use crossterm::event::KeyModifiers;
+use tiller::domain::approval::By;
+use tiller::domain::approval::Decision;
+use tiller::domain::budget::Axis;
+use tiller::domain::command::Command;
+use tiller::domain::command::Refusal;
+use tiller::domain::event::Event;
+use tiller::domain::event::Finding;
+use tiller::domain::id::CallId;
+use tiller::domain::id::ClientId;
+use tiller::domain::id::Seq;
+use tiller::domain::status::Course;
+use tiller::domain::status::ParkReason;
+use tiller::domain::status::Status;
+use tiller::domain::tool::EffectClass;
+use tiller::tui::app::App;
+use tiller::tui::app::Focus;
+use tiller::tui::app::Moment;
+use tiller::tui::app::Msg;
+use tiller::tui::app::Notice;
+use tiller::tui::app::Options;
+use tiller::tui::app::Out;
+use tiller::tui::app::Ticket;
+use tiller::tui::lineage::Step;
+use tiller::tui::lineage::StepKind;
+use tiller::tui::theme::Role;
+
+use crate::screens::story::Show;
+use crate::screens::story::Story;
+use crate::screens::story::terms;
+
+const SIZE: (u16, u16) = (80, 24);
+
+fn pursuing() -> Story {
+    let mut story = Story::planned(terms("fix it"));
+    story.ask(9_000);
+    story.reply("on it", 6_000, 300);
+    story
+}
+
+fn parked(reason: ParkReason) -> Story {
+    let mut story = pursuing();
+    story.park(reason);
+    story
+}
+
+fn with_diff() -> Story {
+    let mut story = pursuing();
+    story.diff_waits();
+    story.park(ParkReason::Approval);
+    story
+}
+
+fn with_lost_call() -> Story {
+    let mut story = pursuing();
+    let call = story.command_waits("git push");
+    story.decide(call, Decision::AllowOnce, By::Operator(ClientId("s".to_string())));
+    story.start(call);
+    story.event(Event::Recovered { findings: vec![Finding::ToolCallLost(call)] });
+    story.park(ParkReason::OutcomeUnknown);
+    story
+}
+
+/// A screen of this size with this pane focused, at rest.
+fn at_rest(story: Story, size: (u16, u16), pane: char) -> Show {
+    let mut show = Show::of(story, size, 0);
+    show.frame_at(0);
+    show.chord(KeyCode::Char(pane), KeyModifiers::ALT);
+    rest(&mut show);
+    show
+}
+
+/// Two frames with a rest between them: the second has keys that work.
+fn rest(show: &mut Show) -> String {
+    show.frame();
+    show.frame_at(show.ms + 1_000);
+    show.frame_at(show.ms + 1)
+}
+
+fn commands(show: &Show) -> Vec<Command> {
+    let command = |out: &Out| match out {
+        Out::Submit(_, command) => Some(command.clone()),
+        Out::Read(..) | Out::Leave | Out::OpenRuns | Out::Look(_) | Out::Do(_) | Out::Suspend | Out::Redraw => None,
+    };
+    show.outs.iter().filter_map(command).collect()
+}
+
+/// The text of a frame in one row, without frames of boxes.
+fn flat(frame: &str) -> String {
+    let text = frame.replace(['┃', '│', '━', '─'], " ");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The text inside the box that is open, in one row.
+fn boxed(frame: &str) -> String {
+    let inside = |line: &'_ str| Some(line[line.find('┃')? + '┃'.len_utf8()..line.rfind('┃')?].to_string());
+    let is_in = |line: &&str| line.find('┃') != line.rfind('┃');
+    flat(&frame.lines().filter(is_in).filter_map(inside).collect::<Vec<_>>().join(" "))
+}
+
+/// A dialog, the keys that open it, what is typed in it, and where.
+type Dialog = (fn() -> Story, char, &'static str, &'static str);
+
+/// Every dialog that sends a request when Enter is pressed.
+const DIALOGS: [Dialog; 6] = [
+    (pursuing, '1', "e", "done t77"),
+    (pursuing, '2', "T", "plan"),
+    (pursuing, '2', "+", "7"),
+    (|| parked(ParkReason::PriceUnknown), '2', "+", "0.25 2.00"),
+    (with_diff, '3', "d", "use rg"),
+    (with_lost_call, '3', "h", "it is there"),
+];
+
+#[test]
+fn what_was_refused_stays_in_its_dialog_with_the_reason() {
+    for (story, pane, key, text) in DIALOGS {
+        let mut show = at_rest(story(), SIZE, pane);
+        show.letters(key);
+        show.letters(text);
+        show.press(KeyCode::Enter);
+        assert_eq!((commands(&show).len(), show.app.popups.len()), (1, 1), "{key} {text}");
+        // It is still under way: nothing goes twice, and nothing goes elsewhere.
+        show.press(KeyCode::Enter);
+        show.letters("RX");
+        assert_eq!((commands(&show).len(), show.app.popups.len()), (1, 1), "{key} {text}");
+        show.press(KeyCode::Backspace);
+        show.press(KeyCode::Backspace);
+        show.tell(Msg::Refused(Ticket(1), Refusal::TooMany));
+        let frame = show.frame();
+        assert!(boxed(&frame).contains(text), "{key}: {frame}");
+        assert!(boxed(&frame).contains("nothing was sent"), "{key}: {frame}");
+        // The next letters belong to it, too; it can be sent again, and closed.
+        show.letters("RX");
+        show.press(KeyCode::Backspace);
+        show.press(KeyCode::Backspace);
+        show.press(KeyCode::Enter);
+        let sent = commands(&show);
+        assert_eq!((sent.len(), show.app.popups.len()), (2, 1), "{key}");
+        assert_eq!(sent[0], sent[1]);
+        show.tell(Msg::Accepted(Ticket(2), Seq(9_999)));
+        assert!(show.app.popups.is_empty(), "{key}");
+    }
+}
+
+#[test]
+fn a_refused_end_of_the_run_stays_in_its_dialog() {
+    for key in ["C", "K", "A", "F"] {
+        let mut show = at_rest(parked(ParkReason::Paused), SIZE, '2');
+        show.letters("X");
+        rest(&mut show);
+        show.letters(key);
+        rest(&mut show);
+        show.letters(key);
+        assert_eq!((commands(&show).len(), show.app.popups.len()), (1, 1), "{key}");
+        show.tell(Msg::Refused(Ticket(1), Refusal::TooMany));
+        assert_eq!(flat(&show.frame()).matches("nothing was sent").count(), 1, "{}", show.frame());
+        assert_eq!(show.app.popups.len(), 1);
+    }
+}
+
+#[test]
+fn a_dialog_that_is_closed_before_its_answer_says_it_later() {
+    let mut show = at_rest(pursuing(), SIZE, '1');
+    show.letters("edone t77");
+    show.press(KeyCode::Enter);
+    show.press(KeyCode::Esc);
+    assert!(show.app.popups.is_empty());
+    show.letters("+");
+    show.tell(Msg::Refused(Ticket(1), Refusal::TooMany));
+    assert_eq!(show.app.popups.len(), 1, "the answer to one dialog closes no other");
+    assert!(show.frame().contains("nothing was sent"), "{}", show.frame());
+}
+
+#[test]
+fn letters_typed_on_after_a_dialog_are_no_keys_of_a_pane() {
+    let mut show = at_rest(parked(ParkReason::Paused), SIZE, '1');
+    show.letters("edone t1");
+    show.press(KeyCode::Enter);
+    show.tell(Msg::Accepted(Ticket(1), Seq(9_999)));
+    for one in ["R", "X", "T", "e"] {
+        show.ms += 300;
+        show.letters(one);
+    }
+    assert_eq!((commands(&show).len(), show.app.popups.len()), (1, 0));
+    assert!(show.frame().contains("e was dropped"), "{}", show.frame());
+    rest(&mut show);
+    show.letters("R");
+    assert_eq!(commands(&show).last(), Some(&Command::Resume));
+    // A dialog that does not open takes nothing that was typed for it, either.
+    let mut story = pursuing();
+    story.close(Course::Continue, &[]);
+    story.event(Event::StatusChanged { status: Status::Cancelled, by: None });
+    let mut show = at_rest(story, SIZE, '1');
+    show.letters("eRewrite it");
+    assert_eq!((commands(&show), show.app.popups.len()), (Vec::new(), 0));
+}
+
+#[test]
+fn after_a_dialog_a_key_decides_when_it_is_pressed_twice() {
+    for close in [KeyCode::Esc, KeyCode::Enter] {
+        let mut show = at_rest(with_diff(), SIZE, '3');
+        // The one that is closed by its answer is about the run, so that the call goes on waiting.
+        show.letters(if close == KeyCode::Esc { "d" } else { "Task" });
+        show.press(close);
+        show.tell(Msg::Accepted(Ticket(1), Seq(9_999)));
+        assert_eq!(show.app.popups.len(), 0);
+        let before = commands(&show).len();
+        rest(&mut show);
+        show.letters("a");
+        assert!(flat(&show.frame()).contains("press a again, and it decides"), "{}", show.frame());
+        rest(&mut show);
+        show.letters("n");
+        rest(&mut show);
+        // Another key between the two begins anew.
+        show.letters("j");
+        rest(&mut show);
+        show.letters("n");
+        assert_eq!(commands(&show).len(), before);
+        rest(&mut show);
+        show.letters("n");
+        let decision = Decision::Deny(String::new());
+        assert!(matches!(commands(&show).last(), Some(Command::Decide { decision: one, .. }) if *one == decision));
+        assert_eq!(commands(&show).len(), before + 1);
+    }
+}
+
+#[test]
+fn whoever_comes_to_the_pane_by_its_key_decides_at_once() {
+    for (code, with) in [(KeyCode::Char('g'), KeyModifiers::CONTROL), (KeyCode::Char('3'), KeyModifiers::ALT)] {
+        let mut show = at_rest(with_diff(), SIZE, '3');
+        show.letters("d");
+        show.press(KeyCode::Esc);
+        show.chord(code, with);
+        rest(&mut show);
+        show.letters("y");
+        assert_eq!(commands(&show).len(), 1);
+    }
+    // What was read whole was read: no letters are typed there.
+    let mut show = at_rest(with_diff(), SIZE, '3');
+    show.letters("v");
+    rest(&mut show);
+    show.press(KeyCode::Esc);
+    rest(&mut show);
+    show.letters("y");
+    assert_eq!(commands(&show).len(), 1);
+}
+
+#[test]
+fn a_room_that_is_entered_again_with_the_keys_on_what_waits_asks_once() {
+    let story = with_diff();
+    let options = Options { focus: Focus::Waiting, ..Options::default() };
+    let mut show = Show::of(with_diff(), SIZE, 0);
+    show.app = App::new(story.run.clone(), Moment { ms: 0, at: story.run.at }, options);
+    rest(&mut show);
+    show.letters("a");
+    assert_eq!(commands(&show), []);
+    rest(&mut show);
+    show.letters("a");
+    assert_eq!(commands(&show).len(), 1);
+}
+
+#[test]
+fn a_step_that_could_not_be_looked_into_is_asked_for_again() {
+    let story = pursuing();
+    let again = Some(Step { kind: StepKind::Back, iteration: 1 });
+    let said = Some("the journal can't be read".to_string());
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    let options = Options { again, said, focus: Focus::Plan, ..Options::default() };
+    show.app = App::new(story.run.clone(), Moment { ms: 0, at: story.run.at }, options);
+    let frame = show.frame();
+    assert!(boxed(&frame).contains("› 1") && boxed(&frame).contains("the journal can't be read"), "{frame}");
+}
+
+#[test]
+fn enter_with_nothing_written_says_what_to_do() {
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.press(KeyCode::Enter);
+    assert!(flat(&show.frame()).contains("type what the agent is to be told, then Enter"), "{}", show.frame());
+    show.next(|story| {
+        story.call("ask_operator", r#"{"question":"which?"}"#, EffectClass::Control);
+        story.park(ParkReason::Question);
+    });
+    show.press(KeyCode::Enter);
+    assert!(flat(&show.frame()).contains("type the answer, then Enter"), "{}", show.frame());
+    assert_eq!(commands(&show), []);
+}
+
+#[test]
+fn the_number_of_an_iteration_and_the_count_for_the_limit_are_told_apart() {
+    let mut show = at_rest(pursuing(), (120, 36), '4');
+    let frame = show.frame();
+    assert!(frame.contains("iteration 2, 31 left") && frame.contains("iterations counted 1/32"), "{frame}");
+    show.letters("+");
+    for _ in 0..4 {
+        show.press(KeyCode::Up);
+    }
+    assert!(boxed(&show.frame()).contains("planning and wrapping up do not count"), "{}", show.frame());
+}
+
+/// Every dialog on every usual small screen: no row of it is cut off, what is said is there once, and its last row is.
+#[test]
+fn dialogs_fit_on_small_screens() {
+    let claim = || {
+        let mut story = pursuing();
+        story.close(Course::Continue, &[]);
+        story.park(ParkReason::Budget(Axis::Loops));
+        story
+    };
+    let opened: [Dialog; 13] = [
+        (pursuing, '1', "e", "Esc: nothing is changed"),
+        (with_diff, '3', "e", "Esc: nothing is decided"),
+        (with_diff, '3', "d", "Esc: nothing is decided"),
+        (with_lost_call, '3', "h", "Esc: nothing is decided"),
+        (pursuing, '2', "T", "Esc: nothing is changed"),
+        (pursuing, '2', "+", "this is a suggestion: typing replaces it"),
+        (claim, '2', "+", "this is a suggestion: typing replaces it"),
+        (|| parked(ParkReason::PriceUnknown), '2', "+", "Esc: nothing is changed"),
+        (claim, '2', "B", "Esc: nothing is changed"),
+        (claim, '2', "F", "Esc: nothing is changed"),
+        (claim, '2', "X", "Esc back; nothing is done"),
+        (pursuing, '2', "X", "Esc back; nothing is done"),
+        (pursuing, '2', "?", "Keys that work here"),
+    ];
+    let said = "the folder of the run is not here, so nothing was recorded; put it there and say it again";
+    for size in [(80, 24), (60, 20), (60, 15)] {
+        for (story, pane, keys, last) in opened {
+            let mut show = at_rest(story(), size, pane);
+            show.letters(keys);
+            let frame = show.frame();
+            assert!(boxed(&frame).contains(last) || flat(&frame).contains(last), "{keys} {size:?}:\n{frame}");
+            let is_cut = frame.contains("…┃") || frame.contains("… ┃");
+            assert!(!is_cut || size.1 < 20, "{keys} {size:?}:\n{frame}");
+            show.app.notice = Some(Notice { text: said.to_string(), role: Role::Warning, until_ms: 99_000 });
+            let frame = show.frame();
+            let (within, all) = (boxed(&frame).matches(said).count(), flat(&frame).matches(said).count());
+            assert!(within == 1 || all == 1, "{keys} {size:?}: {within} {all}\n{frame}");
+            assert_eq!(flat(&frame).matches("the folder of the run").count(), 1, "{keys} {size:?}:\n{frame}");
+        }
+    }
+}
+
+#[test]
+fn what_keeps_a_key_from_deciding_is_said_on_any_screen() {
+    let long = || {
+        let mut story = pursuing();
+        let lines: Vec<String> = (1..=60).map(|line| format!("echo {line}")).collect();
+        story.command_waits(&lines.join("\n"));
+        story.diff_waits();
+        story.park(ParkReason::Approval);
+        story
+    };
+    for size in [(120, 36), (80, 24), (60, 20)] {
+        for keys in ["", "v"] {
+            let mut show = at_rest(long(), size, '3');
+            show.letters(keys);
+            assert!(rest(&mut show).contains("G shows the end"), "{keys} {size:?}:\n{}", show.frame());
+            show.letters("G");
+            show.frame();
+            assert!(show.frame().contains("hold still"), "{keys} {size:?}:\n{}", show.frame());
+            let frame = rest(&mut show);
+            assert!(frame.contains("[y] once") && !frame.contains("hold still"), "{frame}");
+            let all = frame.contains("[A] all read") || frame.contains("F1 more keys");
+            assert!(all, "{keys} {size:?}:\n{frame}");
+        }
+    }
+}
+
+/// Words that are being written stay, whatever becomes of their call meanwhile.
+#[test]
+fn a_call_that_goes_leaves_the_words_for_it_open() {
+    let mut show = at_rest(with_diff(), SIZE, '3');
+    let call: CallId = show.app.waiting[0].call;
+    show.letters("dno");
+    show.next(|story| story.decide(call, Decision::AllowOnce, By::Operator(ClientId("other".to_string()))));
+    show.letters("RX");
+    assert_eq!((commands(&show), show.app.popups.len()), (Vec::new(), 1));
+}
