@@ -121,14 +121,9 @@ fn lost(parent: &RunId, survey: &Survey) -> Option<anyhow::Error> {
     let read = if read == 0 {
         "no record of it can be read".to_string()
     } else {
-        format!("it can be read up to record {read} only")
+        format!("it can be read up to record {read} only, and no such iteration ends there")
     };
-    Some(
-        Obstacle::Lost(format!(
-            "run {short} is damaged: {read}, and no such iteration ends there; nothing was branched off; {why}"
-        ))
-        .into(),
-    )
+    Some(Obstacle::Lost(format!("run {short} is damaged: {read}; nothing was branched off; {why}")).into())
 }
 
 /// Branches off after an iteration, the last closed one if none is named. Gives the new run, which nobody holds, and what

@@ -561,7 +561,7 @@ fn end(app: &App) -> Vec<Row> {
         Limit::At(limit) => format!(" of {}", MicroUsd(limit)),
         Limit::Unlimited => String::new(),
     };
-    let money = match (run.terms.model.price, run.terms.rehearsal) {
+    let money = match (run.terms.model.price, run.terms.is_pretend()) {
         (None, _) => "price unknown".to_string(),
         (Some(_), true) => format!("{} of pretend money", dollars(run.pool.spent())),
         (Some(_), false) => format!("{}{of}", dollars(run.pool.spent())),

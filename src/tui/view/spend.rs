@@ -74,7 +74,7 @@ fn lines(app: &App, width: usize) -> Vec<Line<'static>> {
     } else {
         rows.push(first);
     }
-    if app.run.terms.rehearsal {
+    if app.run.terms.is_pretend() {
         rows.push(vec![piece(" pretend money ", Role::Label, app.palette)]);
     }
     if let Some((last, left)) = forecast(app) {
