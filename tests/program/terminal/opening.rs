@@ -12,6 +12,7 @@ use crate::program::terminal::decide;
 use crate::program::terminal::leave;
 use crate::program::terminal::pty::Pty;
 use crate::real::Stage;
+use crate::real::said;
 use crate::real::until;
 
 /// A stage whose runs go on by themselves when they were cut off.
@@ -21,10 +22,8 @@ fn by_itself() -> Stage {
     stage
 }
 
-/// Kills the program, and opens its only run from the list of runs.
-fn open_again(stage: &Stage, mut pty: Pty) -> Pty {
-    kill(Pid::from_raw(pty.id()), Signal::SIGKILL).unwrap();
-    pty.end();
+/// Opens the only run from the list of runs.
+fn open_again(stage: &Stage) -> Pty {
     let pty = Pty::tiller(stage, (120, 36), &[]);
     pty.wait_for("1 run");
     pty.type_in(ENTER);
@@ -49,11 +48,10 @@ fn the_list_opens_without_a_model() {
 #[test]
 fn a_run_that_was_cut_off_goes_on_by_itself_where_that_is_wished() {
     let stage = by_itself();
-    let talk = "text = \"one two three four five six seven eight nine ten\"\nchunk_ms = 600";
-    let model = stage.model(&SHORT.replace("text = \"a plan\"", talk));
-    let pty = Pty::tiller(&stage, (120, 36), &["do it", "--model", &model]);
-    pty.wait_for("one two");
-    let mut pty = open_again(&stage, pty);
+    let model = stage.model(SHORT);
+    let mut command = stage.tiller(&["run", "do it", "--plain", "--model", &model]);
+    assert_eq!(said(command.env("TILLER_FAULT", "after:C3:1").spawn().unwrap()).code, -9);
+    let mut pty = open_again(&stage);
     pty.wait_for("completed: claimed");
     assert_eq!(leave(&mut pty), 0);
     let export = stage.ask(&["export", &stage.ids()[0]]).out;
@@ -64,12 +62,14 @@ fn a_run_that_was_cut_off_goes_on_by_itself_where_that_is_wished() {
 fn nothing_goes_on_by_itself_where_nobody_knows_what_became_of_a_call() {
     let stage = by_itself();
     let model = stage.model(&shell("echo here >> trace.txt; sleep 300"));
-    let pty = Pty::tiller(&stage, (120, 36), &["do it", "--model", &model]);
+    let mut pty = Pty::tiller(&stage, (120, 36), &["do it", "--model", &model]);
     pty.wait_for("the run waits");
     pty.type_in(CTRL_G);
     decide(&pty, "shell  echo here", "y");
     until("the call runs", || stage.path("work/trace.txt").exists().then_some(()));
-    let mut pty = open_again(&stage, pty);
+    kill(Pid::from_raw(pty.id()), Signal::SIGKILL).unwrap();
+    pty.end();
+    let mut pty = open_again(&stage);
     pty.wait_for("outcome unknown");
     assert_eq!(leave(&mut pty), 14);
     assert_eq!(stage.show()["summary"]["status"]["parked"], "outcome_unknown");
