@@ -3,6 +3,7 @@
 
 mod screens {
     mod dialogs;
+    mod focus;
     mod keys;
     mod moments;
     mod pty;

@@ -10,12 +10,15 @@ use crate::domain::budget::Axis;
 use crate::domain::command::Cancel;
 use crate::domain::command::Command;
 use crate::domain::command::Pause;
+use crate::domain::limits;
 use crate::domain::run::Waits;
 use crate::tui::action::Action;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
+use crate::tui::app::Lasts;
 use crate::tui::app::Out;
 use crate::tui::composer::Composer;
+use crate::tui::guard::Cut;
 use crate::tui::keymap;
 use crate::tui::keymap::Place;
 use crate::tui::lineage::StepKind;
@@ -26,7 +29,6 @@ use crate::tui::popup::Asks;
 use crate::tui::popup::Popup;
 use crate::tui::scroll::Scroll;
 use crate::tui::sending::Sending;
-use crate::tui::theme::Role;
 
 impl App {
     /// The places whose keys work now, the nearest first.
@@ -66,11 +68,14 @@ impl App {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
         }
-        if self.guard.is_cut_off() && self.is_letter_for_a_pane(&key) {
+        if self.is_held_down(&key) {
             self.guard.disturb(self.now.ms);
-            let name = keymap::Chord::of(&key).name();
-            let text = format!("{name} was dropped: it seems meant for a dialog that is not open; wait half a second");
-            self.say(text, Role::Warning);
+            return Vec::new();
+        }
+        self.forget_explained();
+        if let Some(cut) = self.guard.cut().filter(|_| self.is_letter_for_a_pane(&key)) {
+            self.guard.disturb(self.now.ms);
+            self.explain(self.dropped(cut, &key), Lasts::UntilKey);
             return Vec::new();
         }
         let action = keymap::find(&self.places(), &key).filter(|action| !self.is_text(*action, &key));
@@ -85,19 +90,23 @@ impl App {
                 Some(why) => {
                     self.guard.disturb(self.now.ms);
                     if action.opens_dialog() {
-                        self.guard.cut_off(self.now.ms);
+                        self.guard.cut_off(Cut::NotOpened, self.now.ms);
                     }
-                    self.say(why, Role::Warning);
+                    self.explain(why, Lasts::UntilKeyOrStatus);
                     Vec::new()
                 }
             },
             None => {
                 self.guard.disturb(self.now.ms);
+                if self.popups.is_empty() && self.focus != Focus::Composer {
+                    self.is_no_key(&key);
+                    return Vec::new();
+                }
                 let before = self.composer.text();
                 self.type_key(key);
                 let leaves = keymap::find(&self.places(), &key) == Some(Action::Leave);
                 if leaves && self.composer.text() == before {
-                    self.say(kept_by_draft(Action::Leave), Role::Warning);
+                    self.explain(kept_by_draft(Action::Leave), Lasts::UntilKey);
                 }
                 Vec::new()
             }
@@ -108,6 +117,41 @@ impl App {
         let is_letter = matches!(key.code, KeyCode::Char(_))
             && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
         is_letter && self.popups.is_empty() && self.focus != Focus::Composer
+    }
+
+    /// A key that means nothing in the pane that has the keys. Whoever types words there is not heard letter by letter:
+    /// some of them are keys.
+    fn is_no_key(&mut self, key: &KeyEvent) {
+        if self.is_letter_for_a_pane(key) {
+            self.guard.cut_off(Cut::Words, self.now.ms);
+        }
+        self.explain(self.dropped(Cut::Words, key), Lasts::UntilKey);
+    }
+
+    /// Why a key goes nowhere, and what to do.
+    fn dropped(&self, cut: Cut, key: &KeyEvent) -> String {
+        let name = keymap::Chord::of(key).name();
+        match cut {
+            Cut::Closed => format!("{name} was dropped: it came right after a dialog had closed; wait half a second"),
+            Cut::NotOpened => {
+                format!("{name} was dropped: it seems meant for a dialog that did not open; wait half a second")
+            }
+            Cut::Words => {
+                format!(
+                    "{name} does nothing: the keys are in {}; {} goes to the composer",
+                    self.pane(),
+                    self.way_back()
+                )
+            }
+        }
+    }
+
+    /// Whether this is the key that decided, held down still after the keys went back to the composer by themselves.
+    fn is_held_down(&mut self, key: &KeyEvent) -> bool {
+        let held = self.decided_by.filter(|(code, until_ms)| *code == key.code && self.now.ms < *until_ms);
+        let until_ms = self.now.ms.saturating_add(limits::KEY_GUARD_AFTER_DECISION.0);
+        self.decided_by = held.map(|(code, _)| (code, until_ms));
+        held.is_some() && self.focus == Focus::Composer && self.popups.is_empty()
     }
 
     /// What counts only after a rest looks for that itself; any other key disturbs it.

@@ -1,6 +1,7 @@
 //! The screen's state: a replica of the run, streamed text, and what the operator looks at. `update` is pure: it is
 //! handed what happened and when, and says what is to be done. `act.rs` holds what keys do.
 
+use crossterm::event::KeyCode;
 use crossterm::event::KeyEvent;
 
 use crate::domain::command::Command;
@@ -196,7 +197,18 @@ pub struct Sent {
     then: Option<Command>,
 }
 
-/// A sentence above the composer, for a while.
+/// How long a sentence above the composer lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lasts {
+    /// For a while.
+    AWhile,
+    /// For a while, and then until the next key: it explains a key that did nothing.
+    UntilKey,
+    /// The same, but only as long as the run has the status that it speaks of.
+    UntilKeyOrStatus,
+}
+
+/// A sentence above the composer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// What it says.
@@ -205,6 +217,8 @@ pub struct Notice {
     pub role: Role,
     /// Until when it is shown, in milliseconds since the screen was opened.
     pub until_ms: u64,
+    /// What it lasts for beyond that.
+    pub lasts: Lasts,
 }
 
 /// The state of the screen.
@@ -262,6 +276,8 @@ pub struct App {
     /// Whether the operator is leaving.
     pub leaving: bool,
     pub(crate) last_stop_ms: Option<u64>,
+    /// The key that decided last, and until when it is taken for held down.
+    pub(crate) decided_by: Option<(KeyCode, u64)>,
     next_ticket: u64,
     /// Whether anything but streamed text changed since the last frame.
     pub(crate) is_urgent: bool,
@@ -296,6 +312,7 @@ impl App {
             halted: None,
             leaving: false,
             last_stop_ms: None,
+            decided_by: None,
             next_ticket: 1,
             is_urgent: true,
             call: None,
@@ -323,9 +340,7 @@ impl App {
     pub fn update(&mut self, msg: Msg, now: Moment) -> Vec<Out> {
         self.now = now;
         self.guard.tick(now.ms);
-        if self.notice.as_ref().is_some_and(|notice| notice.until_ms <= now.ms) {
-            self.notice = None;
-        }
+        self.notice = self.notice.take().filter(|one| one.lasts != Lasts::AWhile || one.until_ms > now.ms);
         self.is_urgent |= !matches!(msg, Msg::Delta(_) | Msg::Lost(_) | Msg::Drawn(_));
         match msg {
             Msg::Key(key) => self.key(key),
@@ -391,7 +406,8 @@ impl App {
         const MINUTE_MS: u64 = 60_000;
         let second_ms = 1_000 - self.now.at.0 % 1_000;
         let steady = if self.run.is_running() || self.leaving { second_ms } else { MINUTE_MS };
-        let notice = self.notice.as_ref().map(|notice| notice.until_ms.saturating_sub(self.now.ms));
+        let notice = self.notice.as_ref().filter(|notice| notice.lasts == Lasts::AWhile);
+        let notice = notice.map(|notice| notice.until_ms.saturating_sub(self.now.ms));
         let ages = self.waiting.iter().map(|item| MINUTE_MS - self.now.at.since(item.since).0 % MINUTE_MS).min();
         let arms = self.guard.arms_in(self.now.ms);
         [Some(steady), notice, ages, arms].into_iter().flatten().min().unwrap_or(MINUTE_MS).max(1)
@@ -438,7 +454,18 @@ impl App {
 
     pub(crate) fn say(&mut self, text: impl Into<String>, role: Role) {
         let until_ms = self.now.ms.saturating_add(limits::NOTICE.0);
-        self.notice = Some(Notice { text: text.into(), role, until_ms });
+        self.notice = Some(Notice { text: text.into(), role, until_ms, lasts: Lasts::AWhile });
+    }
+
+    /// Says why a key did nothing. That stands until another is pressed, however long it takes to look up.
+    pub(crate) fn explain(&mut self, text: impl Into<String>, lasts: Lasts) {
+        self.say(text, Role::Warning);
+        self.notice = self.notice.take().map(|notice| Notice { lasts, ..notice });
+    }
+
+    /// A key comes: what was explained about one before has been read.
+    pub(crate) fn forget_explained(&mut self) {
+        self.notice = self.notice.take().filter(|notice| notice.until_ms > self.now.ms);
     }
 
     pub(crate) fn submit(&mut self, command: Command, then: Option<Command>) -> Vec<Out> {
@@ -451,6 +478,8 @@ impl App {
     }
 
     fn records(&mut self, records: &[Record]) -> Vec<Out> {
+        let mut is_back = false;
+        let mut waited = !self.waiting.is_empty();
         for record in records {
             if record.seq <= self.run.seq {
                 continue;
@@ -465,8 +494,11 @@ impl App {
             }
             if matches!(record.event, Event::StatusChanged { .. }) {
                 // What was said about the status before is not true any more.
-                self.notice = None;
+                self.notice = self.notice.take().filter(|notice| notice.lasts == Lasts::UntilKey);
             }
+            let waits = !self.run.waiting().is_empty();
+            is_back |= waited && !waits && self.give_keys_back();
+            waited = waits;
             let notice = notice::of(record, &self.run).filter(|notice| notice.calls);
             if let Some(notice) = notice.filter(|_| self.call.is_none()) {
                 self.call = Some(title(&notice.sentence, limits::TODO_TITLE_MAX_CHARS));
@@ -477,11 +509,19 @@ impl App {
         let head = self.run.seq;
         self.sent.retain(|sent| sent.seq.is_none_or(|seq| seq > head));
         self.refresh_waiting();
+        if is_back {
+            self.say("nothing waits for you any more: the keys are in the composer again", Role::Dim);
+        }
         Vec::new()
     }
 
     fn refresh_waiting(&mut self) {
+        let is_first = self.waiting.is_empty();
         self.waiting = items(&self.run, &self.waiting);
+        if is_first && !self.waiting.is_empty() {
+            // Keys that are on the pane already were not meant for what comes now.
+            self.guard.doubt();
+        }
         let is_here = self.selected.is_some_and(|call| self.waiting.iter().any(|item| item.call == call));
         if !is_here {
             self.selected = self.waiting.first().map(|item| item.call);

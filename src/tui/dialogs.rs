@@ -6,6 +6,7 @@ use crate::domain::budget::Axis;
 use crate::domain::command::Cancel;
 use crate::domain::command::Command;
 use crate::domain::id::CallId;
+use crate::domain::limits;
 use crate::domain::pricing;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
@@ -15,8 +16,10 @@ use crate::policy::spending::needed;
 use crate::tui::action::Action;
 use crate::tui::action::Choice;
 use crate::tui::app::App;
+use crate::tui::app::Lasts;
 use crate::tui::app::Out;
 use crate::tui::composer::Composer;
+use crate::tui::guard::Cut;
 use crate::tui::guard::Held;
 use crate::tui::keymap;
 use crate::tui::leave::trusted;
@@ -135,7 +138,7 @@ impl App {
     /// The request of the dialog on top is recorded: it has done its work.
     pub(crate) fn answered(&mut self) {
         self.close_dialog();
-        self.guard.cut_off(self.now.ms);
+        self.guard.cut_off(Cut::Closed, self.now.ms);
     }
 
     /// Closes what is on top. After a dialog that letters were typed for, a deciding key asks once more.
@@ -150,7 +153,8 @@ impl App {
     pub(crate) fn cancel(&mut self, cancel: Cancel) -> Vec<Out> {
         if !self.guard.is_rested(self.now.ms) {
             self.guard.disturb(self.now.ms);
-            self.say("too early: nothing was cancelled; wait half a second after the last key", Role::Warning);
+            let text = "too early: nothing was cancelled; wait half a second after the last key";
+            self.explain(text, Lasts::UntilKey);
             return Vec::new();
         }
         self.ask(Command::Cancel(cancel), None)
@@ -172,11 +176,15 @@ impl App {
         };
         let held = held.and_then(|()| if choice.opens_dialog() { Ok(()) } else { self.guard.confirm(choice) });
         match (held, digest) {
-            (Ok(()), Some(digest)) => self.settle(choice, call, digest),
+            (Ok(()), Some(digest)) => {
+                let until_ms = self.now.ms.saturating_add(limits::KEY_GUARD_AFTER_DECISION.0);
+                self.decided_by = Some((key.code, until_ms));
+                self.settle(choice, call, digest)
+            }
             (Err(held), _) => {
                 self.guard.disturb(self.now.ms);
                 if choice.opens_dialog() {
-                    self.guard.cut_off(self.now.ms);
+                    self.guard.cut_off(Cut::NotOpened, self.now.ms);
                 }
                 self.hold(held, key);
                 Vec::new()
@@ -196,10 +204,10 @@ impl App {
                 format!("{name} was dropped: the end of the call was not on the screen yet ({end} goes there)")
             }
             Held::Doubtful => {
-                format!("{name} may have been meant for the dialog before: press {name} again, and it decides")
+                format!("{name} may not have been meant for this call: press {name} again, and it decides")
             }
         };
-        self.say(text, Role::Warning);
+        self.explain(text, Lasts::UntilKey);
     }
 
     pub(crate) fn settle(&mut self, choice: Choice, call: CallId, digest: Digest) -> Vec<Out> {

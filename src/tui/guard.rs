@@ -41,6 +41,17 @@ pub enum Held {
     Doubtful,
 }
 
+/// Why letters that come without a rest go nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// The dialog they may have been typed for did its work and closed.
+    Closed,
+    /// The dialog they may have been typed for did not open.
+    NotOpened,
+    /// Words are typed where there are only keys.
+    Words,
+}
+
 /// Whether a deciding key counts at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum First {
@@ -61,8 +72,8 @@ pub struct Guard {
     is_armed: bool,
     read: Vec<(CallId, Option<Digest>)>,
     first: First,
-    /// Whether letters that come without a rest belong to a dialog that is not there.
-    is_cut_off: bool,
+    /// Why letters that come without a rest go nowhere, if they do.
+    cut: Option<Cut>,
 }
 
 impl Default for Guard {
@@ -74,7 +85,7 @@ impl Default for Guard {
             is_armed: false,
             read: Vec::new(),
             first: First::Counts,
-            is_cut_off: false,
+            cut: None,
         }
     }
 }
@@ -116,16 +127,16 @@ impl Guard {
         if is_sure { Ok(()) } else { Err(Held::Doubtful) }
     }
 
-    /// A dialog closed by itself, or did not open: letters that follow without a rest were typed for it.
-    pub fn cut_off(&mut self, now_ms: u64) {
+    /// Letters that follow without a rest were typed for something that is not there.
+    pub fn cut_off(&mut self, cut: Cut, now_ms: u64) {
         self.disturb(now_ms);
         self.doubt();
-        self.is_cut_off = true;
+        self.cut = Some(cut);
     }
 
-    /// Whether a letter was typed for a dialog that is not there any more, or never was.
-    pub fn is_cut_off(&self) -> bool {
-        self.is_cut_off
+    /// Why a letter goes nowhere now, if it does.
+    pub fn cut(&self) -> Option<Cut> {
+        self.cut
     }
 
     /// A frame was drawn; `shown` is the focused item, if it was visible with nothing above it.
@@ -156,7 +167,7 @@ impl Guard {
 
     /// Time passed. Arms the keys when it was still for long enough; the next frame shows them so.
     pub fn tick(&mut self, now_ms: u64) {
-        self.is_cut_off &= !self.is_rested(now_ms);
+        self.cut = self.cut.filter(|_| !self.is_rested(now_ms));
         if !self.is_armed && self.arms_in(now_ms) == Some(0) {
             self.is_armed = true;
             self.needs = limits::KEY_GUARD;

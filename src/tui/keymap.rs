@@ -416,6 +416,11 @@ pub fn document() -> String {
          After a dialog in which letters are typed, the first key that would decide about a call asks: the same key, \
          pressed again, decides. A key that goes to the pane (Ctrl-G, Alt-3, Tab) makes the next one count at once. \
          Letters that follow within half a second on a dialog that closed by itself, or did not open, are dropped.\n\n\
+         A new approval never takes the keys. When the last call that waited is decided and nothing waits any more, they \
+         are in the composer again; Ctrl-G, Alt-3 or Tab goes to what waits next. While several wait, they stay. While \
+         they are in a pane, the row of the composer says in which, and that Esc comes back. A letter that means nothing \
+         in a pane does nothing, and neither do those that follow it within half a second; why stays on the screen until \
+         the next key.\n\n\
          The last row of the screen and the help (F1) name only keys that can do something as the run stands; any other \
          says why it does nothing.\n",
     );

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::tui::action::Action;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
 use crate::tui::app::View;
+use crate::tui::keymap;
 use crate::tui::popup::Popup;
 use crate::tui::scroll::Anchor;
 use crate::tui::scroll::Scroll;
@@ -35,6 +37,33 @@ impl App {
         self.popups.clear();
         self.focus = focus;
         self.guard.trust_keys();
+    }
+
+    /// Nothing waits any more: keys that were on it go to where they decide nothing, so that what comes next has to be
+    /// gone to. Whether they did.
+    pub(crate) fn give_keys_back(&mut self) -> bool {
+        let is_there = self.focus == Focus::Waiting;
+        if is_there {
+            self.focus = Focus::Composer;
+        }
+        is_there
+    }
+
+    /// The pane that has the keys, as it is called on the screen.
+    pub(crate) fn pane(&self) -> &'static str {
+        match self.focus {
+            Focus::Composer => "the composer",
+            Focus::Plan => "pane 1, Plan",
+            Focus::Activity => "pane 2, Activity",
+            Focus::Waiting => "pane 3, Waiting for you",
+            Focus::Spend => "pane 4, Spend",
+        }
+    }
+
+    /// The key that goes from a pane to the composer, and how often.
+    pub(crate) fn way_back(&self) -> String {
+        let often = if self.zoomed { " twice" } else { "" };
+        format!("{}{often}", keymap::key_of(Action::Close))
     }
 
     pub(crate) fn go_to_waiting(&mut self) {

@@ -8,6 +8,7 @@ use crate::domain::limits;
 use crate::domain::status::Status;
 use crate::tui::action::Action;
 use crate::tui::app::App;
+use crate::tui::app::Lasts;
 use crate::tui::app::Out;
 use crate::tui::keymap;
 use crate::tui::popup::Popup;
@@ -79,7 +80,8 @@ impl App {
         if self.composer.text().trim().is_empty() {
             let what = if self.question().is_some() { "the answer" } else { "what the agent is to be told" };
             let key = keymap::key_of(Action::Send);
-            self.say(format!("nothing is written yet, so nothing was sent: type {what}, then {key}"), Role::Warning);
+            let text = format!("nothing is written yet, so nothing was sent: type {what}, then {key}");
+            self.explain(text, Lasts::UntilKey);
             return Vec::new();
         }
         if let Some(call) = self.question() {
@@ -88,7 +90,7 @@ impl App {
         }
         if self.answering.is_some_and(|call| !self.waiting.iter().any(|item| item.call == call)) {
             self.answering = None;
-            self.say("that question waits no longer; Enter again says this to the agent", Role::Warning);
+            self.explain("that question waits no longer; Enter again says this to the agent", Lasts::UntilKey);
             return Vec::new();
         }
         let then = (self.is_parked() && how == Sending::AndResume).then_some(Command::Resume);

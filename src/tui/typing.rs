@@ -9,6 +9,7 @@ use crate::domain::limits;
 use crate::tui::action::Action;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
+use crate::tui::app::Lasts;
 use crate::tui::app::Out;
 use crate::tui::composer::Composer;
 use crate::tui::popup::Popup;
@@ -65,7 +66,8 @@ impl App {
             Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Cancel) => {}
             None if self.focus == Focus::Composer => self.write(|composer| fits = composer.paste(text)),
             None => {
-                self.say("pasted text goes into the composer only; nothing was taken (Esc goes there)", Role::Warning)
+                let text = "pasted text goes into the composer only; nothing was taken (Esc goes there)";
+                self.explain(text, Lasts::UntilKey);
             }
         }
         if !fits {

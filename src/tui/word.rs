@@ -3,15 +3,16 @@
 
 use crate::domain::command::Command;
 use crate::tui::app::App;
+use crate::tui::app::Lasts;
 use crate::tui::app::Out;
-use crate::tui::theme::Role;
 
 impl App {
     /// Ends a parked run by the operator's word; as a cancel, only after a rest.
     pub(crate) fn end_run(&mut self, command: Command) -> Vec<Out> {
         if !self.guard.is_rested(self.now.ms) {
             self.guard.disturb(self.now.ms);
-            self.say("too early: nothing was ended; wait half a second after the last key", Role::Warning);
+            let text = "too early: nothing was ended; wait half a second after the last key";
+            self.explain(text, Lasts::UntilKey);
             return Vec::new();
         }
         self.ask(command, None)
@@ -21,7 +22,8 @@ impl App {
     pub(crate) fn confirm_claim(&mut self) -> Vec<Out> {
         if !self.guard.is_rested(self.now.ms) {
             self.guard.disturb(self.now.ms);
-            self.say("too early: nothing was confirmed; wait half a second after the last key", Role::Warning);
+            let text = "too early: nothing was confirmed; wait half a second after the last key";
+            self.explain(text, Lasts::UntilKey);
             return Vec::new();
         }
         self.submit(Command::Confirm { confirmed: true, text: String::new() }, None)

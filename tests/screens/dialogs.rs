@@ -21,6 +21,7 @@ use tiller::domain::status::Status;
 use tiller::domain::tool::EffectClass;
 use tiller::tui::app::App;
 use tiller::tui::app::Focus;
+use tiller::tui::app::Lasts;
 use tiller::tui::app::Moment;
 use tiller::tui::app::Msg;
 use tiller::tui::app::Notice;
@@ -340,7 +341,8 @@ fn dialogs_fit_on_small_screens() {
             assert!(boxed(&frame).contains(last) || flat(&frame).contains(last), "{keys} {size:?}:\n{frame}");
             let is_cut = frame.contains("…┃") || frame.contains("… ┃");
             assert!(!is_cut || size.1 < 20, "{keys} {size:?}:\n{frame}");
-            show.app.notice = Some(Notice { text: said.to_string(), role: Role::Warning, until_ms: 99_000 });
+            show.app.notice =
+                Some(Notice { text: said.to_string(), role: Role::Warning, until_ms: 99_000, lasts: Lasts::AWhile });
             let frame = show.frame();
             let (within, all) = (boxed(&frame).matches(said).count(), flat(&frame).matches(said).count());
             assert!(within == 1 || all == 1, "{keys} {size:?}: {within} {all}\n{frame}");

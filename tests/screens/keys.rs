@@ -29,6 +29,7 @@ use tiller::domain::tool::EffectClass;
 use tiller::domain::trust::Trust;
 use tiller::tui::app::App;
 use tiller::tui::app::Focus;
+use tiller::tui::app::Lasts;
 use tiller::tui::app::Moment;
 use tiller::tui::app::Msg;
 use tiller::tui::app::Notice;
@@ -621,7 +622,8 @@ fn what_is_said_can_be_read_whole() {
             let before = show.frame();
             let cut = before.lines().filter(|line| line.contains("…\u{2503}") || line.contains("… \u{2503}")).count();
             assert!(keys == "v" || cut == 0, "{keys}: {before}");
-            show.app.notice = Some(Notice { text: said.to_string(), role: Role::Warning, until_ms: 99_000 });
+            show.app.notice =
+                Some(Notice { text: said.to_string(), role: Role::Warning, until_ms: 99_000, lasts: Lasts::AWhile });
             let frame = show.frame();
             let bar = if matches!(keys, "d" | "T" | "B" | "F" | "+") { '\u{2503}' } else { ' ' };
             assert!(text_in(&frame, bar).contains(said), "{keys} {size:?}:\n{frame}");

@@ -142,7 +142,11 @@ fn standing(app: &App) -> (String, Role) {
         (0, Status::Parked(_)) => {
             let key = keymap::key_of(Action::Resume);
             let send = keymap::key_of(Action::SendAndResume);
-            (format!("in a pane (Tab): {key} resumes; here: write, and {send} sends it and resumes"), Role::Dim)
+            let text = match app.focus == Focus::Composer {
+                true => format!("in a pane (Tab): {key} resumes; here: write, and {send} sends it and resumes"),
+                false => format!("{key} resumes; in the composer: write, and {send} sends it and resumes"),
+            };
+            (text, Role::Dim)
         }
         (0, Status::Completed(_) | Status::Failed(_) | Status::Cancelled) => {
             let (runs, leave) = (keymap::key_of(Action::OpenRuns), keymap::key_of(Action::Leave));
@@ -153,6 +157,9 @@ fn standing(app: &App) -> (String, Role) {
 }
 
 fn prompt(app: &App) -> &'static str {
+    if app.focus != Focus::Composer && !app.composer.is_empty() {
+        return " Esc › ";
+    }
     match (app.question(), app.policy) {
         (Some(_), _) => " answer › ",
         (None, Policy::Next) => " › ",
@@ -164,21 +171,33 @@ fn prompt(app: &App) -> &'static str {
 
 /// Draws the text field and puts the terminal's cursor at its caret.
 pub fn draw_composer(frame: &mut Frame<'_>, area: Rect, app: &App) {
-    let hint = match (&app.run.status, app.question()) {
+    let has_keys = app.focus == Focus::Composer && app.popups.is_empty();
+    let hint = if has_keys { invitation(app).to_string() } else { elsewhere(app) };
+    draw_field(frame, area, &app.composer, Field { prompt: prompt(app), hint: &hint, has_keys, palette: app.palette });
+}
+
+fn invitation(app: &App) -> &'static str {
+    match (&app.run.status, app.question()) {
         (_, Some(_)) => "write the answer…",
         (Status::Completed(_) | Status::Failed(_) | Status::Cancelled, None) => "",
         (Status::Queued | Status::Running | Status::Parked(_), None) => "say something to the agent…",
-    };
-    let has_keys = app.focus == Focus::Composer && app.popups.is_empty();
-    draw_field(frame, area, &app.composer, Field { prompt: prompt(app), hint, has_keys, palette: app.palette });
+    }
+}
+
+/// What stands in the text field while letters do not go there: whoever types is not to find it out by what the letters do.
+fn elsewhere(app: &App) -> String {
+    match app.popups.is_empty() {
+        true => format!("{} comes here; the keys are in {}", app.way_back(), app.pane()),
+        false => format!("the keys are in what is open; {} closes it", keymap::key_of(Action::Close)),
+    }
 }
 
 /// How a text field is drawn.
-pub(crate) struct Field {
+pub(crate) struct Field<'a> {
     /// What stands before it.
-    pub(crate) prompt: &'static str,
+    pub(crate) prompt: &'a str,
     /// What stands in it while it is empty.
-    pub(crate) hint: &'static str,
+    pub(crate) hint: &'a str,
     /// Whether the caret is here.
     pub(crate) has_keys: bool,
     /// The colours.
@@ -186,7 +205,7 @@ pub(crate) struct Field {
 }
 
 /// Draws a text field in an area of any size.
-pub(crate) fn draw_field(frame: &mut Frame<'_>, area: Rect, text: &Composer, field: Field) {
+pub(crate) fn draw_field(frame: &mut Frame<'_>, area: Rect, text: &Composer, field: Field<'_>) {
     let lead = cells(field.prompt);
     let width = usize::from(area.width).saturating_sub(lead + 1);
     let (rows, row, column) = text.rows(width);
@@ -196,7 +215,7 @@ pub(crate) fn draw_field(frame: &mut Frame<'_>, area: Rect, text: &Composer, fie
     let line = |(place, row): (usize, &String)| {
         let lead = if place == 0 { field.prompt.to_string() } else { " ".repeat(lead) };
         let body = match text.is_empty() {
-            true => piece(field.hint, Role::Dim, field.palette),
+            true => piece(field.hint.to_string(), Role::Dim, field.palette),
             false if text.is_suggested() => piece(row.clone(), Role::Dim, field.palette),
             false => piece(row.clone(), Role::Text, field.palette),
         };

@@ -12,6 +12,7 @@ use crate::program::terminal::ENTER;
 use crate::program::terminal::ESC;
 use crate::program::terminal::armed;
 use crate::program::terminal::decide;
+use crate::program::terminal::go_to;
 use crate::program::terminal::leave;
 use crate::program::terminal::pty::Pty;
 use crate::real::Stage;
@@ -32,6 +33,8 @@ fn keys_typed_ahead_decide_nothing() {
     pty.type_in("\x1b3yyy");
     pty.wait_for("shell  echo done");
     pty.type_in(ESC);
+    // An escape and a key that follows at once are another key.
+    pty.wait_for("^G goes here");
     // Straight into the pane, without waiting for it.
     pty.type_in("\x07y");
     pty.wait_for("shell  echo done");
@@ -178,6 +181,29 @@ fn pasted_keys_decide_nothing() {
     assert_eq!(stage.show()["waiting"][0]["waits_for"], "decision");
 }
 
+/// After the last decision the keys are in the composer: what is typed is said to the agent, whatever comes to wait.
+#[test]
+fn words_typed_after_a_decision_decide_nothing() {
+    let stage = Stage::new();
+    let mut pty = Pty::tiller(&stage, (120, 36), &["rehearse", "--script", &stage.fast_rehearsal()]);
+    pty.wait_for("the run waits");
+    pty.type_in(CTRL_G);
+    decide(&pty, "shell  sh check.sh", "y");
+    pty.wait("the next call waits", |screen| {
+        screen.contains("edit_file  lib/height.sh") && screen.contains("^G goes here")
+    });
+    std::thread::sleep(PAUSE);
+    for letter in ["t", "r", "y", " ", "d"] {
+        pty.type_in(letter);
+        std::thread::sleep(PAUSE);
+    }
+    pty.wait_for("› try d");
+    pty.type_in(ENTER);
+    pty.wait_for("queued i1: next");
+    assert_eq!(leave(&mut pty), 10);
+    assert_eq!(stage.show()["waiting"][0]["tool"], "edit_file");
+}
+
 #[test]
 fn words_wait_for_the_next_iteration() {
     let stage = Stage::new();
@@ -279,7 +305,7 @@ fn a_storm_of_sizes_while_text_streams() {
     assert_eq!(leave(&mut pty), 0);
 }
 
-/// A held key that decided about one call does not decide about the next.
+/// A held key that decided about one call does not decide about the next, and writes nothing to the agent.
 #[test]
 fn a_held_key_decides_once() {
     let stage = Stage::new();
@@ -291,7 +317,8 @@ fn a_held_key_decides_once() {
         pty.type_in("y");
         std::thread::sleep(Duration::from_millis(30));
     }
-    armed(&pty, "lib/height.sh");
+    pty.wait("nothing is written", |screen| screen.contains("› say something to the agent"));
+    go_to(&pty, "edit_file  lib/height.sh");
     assert_eq!(leave(&mut pty), 10);
     assert_eq!(stage.show()["waiting"][0]["tool"], "edit_file");
 }

@@ -39,6 +39,13 @@ fn armed(pty: &Pty, call: &str) {
     pty.wait(&format!("{call} can be decided"), |screen| screen.contains(call) && screen.contains(ARMED));
 }
 
+/// Goes to this call when it waits, because the keys are not there.
+fn go_to(pty: &Pty, call: &str) {
+    pty.wait(&format!("{call} waits"), |screen| screen.contains(call) && screen.contains("^G goes here"));
+    pty.type_in(CTRL_G);
+    armed(pty, call);
+}
+
 /// Decides about this call with a key.
 fn decide(pty: &Pty, call: &str, key: &str) {
     armed(pty, call);

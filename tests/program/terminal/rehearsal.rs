@@ -2,8 +2,8 @@
 
 use crate::program::terminal::CTRL_G;
 use crate::program::terminal::ENTER;
-use crate::program::terminal::armed;
 use crate::program::terminal::decide;
+use crate::program::terminal::go_to;
 use crate::program::terminal::leave;
 use crate::program::terminal::pty::Pty;
 use crate::real::Stage;
@@ -13,18 +13,18 @@ fn play_to_the_question(pty: &Pty) {
     pty.wait_for("the run waits");
     pty.type_in(CTRL_G);
     decide(pty, "shell  sh check.sh", "a");
-    armed(pty, "lib/height.sh");
+    go_to(pty, "edit_file  lib/height.sh");
     pty.type_in("d");
     pty.wait_for("Enter send  Esc back");
     pty.type_in("proof first");
     pty.wait_for("proof first");
     pty.type_in(ENTER);
-    // The first key after a dialog asks.
-    decide(pty, "shell  rm -rf attic", "n");
-    pty.wait_for("press n again, and it decides");
-    decide(pty, "shell  rm -rf attic", "n");
-    decide(pty, "edit_file  lib/clock.sh", "y");
-    decide(pty, "write_file  cases/midnight.txt", "y");
+    for (call, key) in
+        [("shell  rm -rf attic", "n"), ("edit_file  lib/clock.sh", "y"), ("write_file  cases/midnight.txt", "y")]
+    {
+        go_to(pty, call);
+        decide(pty, call, key);
+    }
     pty.wait_for("in metres, as on the board, or in feet");
 }
 

@@ -1,0 +1,231 @@
+//! Where the keys are: they go back to the composer when nothing waits any more, words that are typed in a pane do
+//! nothing there, and whoever presses a key in vain can read why until they press another.
+
+use crossterm::event::KeyCode;
+use crossterm::event::KeyModifiers;
+use tiller::domain::approval::By;
+use tiller::domain::approval::Decision;
+use tiller::domain::command::Command;
+use tiller::domain::event::Event;
+use tiller::domain::id::CallId;
+use tiller::domain::id::ClientId;
+use tiller::domain::id::Seq;
+use tiller::domain::status::ParkReason;
+use tiller::domain::status::Status;
+use tiller::tui::app::Focus;
+use tiller::tui::app::Msg;
+use tiller::tui::app::Out;
+use tiller::tui::app::Ticket;
+
+use crate::screens::story::Show;
+use crate::screens::story::Story;
+use crate::screens::story::terms;
+
+const SIZE: (u16, u16) = (80, 24);
+
+fn pursuing() -> Story {
+    let mut story = Story::planned(terms("fix it"));
+    story.ask(9_000);
+    story.reply("on it", 6_000, 300);
+    story
+}
+
+fn by_operator() -> By {
+    By::Operator(ClientId("screen".to_string()))
+}
+
+/// A screen with its keys on the first of these calls, at rest.
+fn on_calls(wait: &[fn(&mut Story) -> CallId]) -> (Show, Vec<CallId>) {
+    let mut story = pursuing();
+    let calls = wait.iter().map(|wait| wait(&mut story)).collect();
+    story.park(ParkReason::Approval);
+    let mut show = Show::of(story, SIZE, 0);
+    show.frame_at(0);
+    show.chord(KeyCode::Char('g'), KeyModifiers::CONTROL);
+    rest(&mut show);
+    (show, calls)
+}
+
+/// Two frames with a rest between them: the second has keys that work.
+fn rest(show: &mut Show) -> String {
+    show.frame();
+    show.frame_at(show.ms + 1_000);
+    show.frame_at(show.ms + 1)
+}
+
+fn commands(show: &Show) -> Vec<Command> {
+    let command = |out: &Out| match out {
+        Out::Submit(_, command) => Some(command.clone()),
+        Out::Read(..) | Out::Leave | Out::OpenRuns | Out::Look(_) | Out::Do(_) | Out::Suspend | Out::Redraw => None,
+    };
+    show.outs.iter().filter_map(command).collect()
+}
+
+/// A frame in one row.
+fn flat(frame: &str) -> String {
+    frame.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Allows the call that has the keys, and lets the record of it come.
+fn allow(show: &mut Show, call: CallId, is_last: bool) {
+    show.letters("y");
+    show.next(|story| {
+        story.decide(call, Decision::AllowOnce, by_operator());
+        if is_last {
+            story.event(Event::StatusChanged { status: Status::Running, by: None });
+        }
+    });
+}
+
+fn shell(story: &mut Story) -> CallId {
+    story.command_waits("cargo test")
+}
+
+#[test]
+fn when_nothing_waits_any_more_the_keys_are_in_the_composer_again() {
+    let (mut show, calls) = on_calls(&[Story::diff_waits, shell]);
+    allow(&mut show, calls[0], false);
+    assert_eq!(show.app.focus, Focus::Waiting, "another waits still");
+    rest(&mut show);
+    allow(&mut show, calls[1], true);
+    assert_eq!(show.app.focus, Focus::Composer);
+    let frame = show.frame();
+    assert!(frame.contains("the keys are in the composer again"), "{frame}");
+    assert!(frame.contains("say something to the agent"), "{frame}");
+    // The next call takes nothing: what is typed is said to the agent.
+    rest(&mut show);
+    show.next(|story| {
+        story.diff_waits();
+        story.park(ParkReason::Approval);
+    });
+    rest(&mut show);
+    for one in "try divide".chars() {
+        show.letters(&one.to_string());
+        rest(&mut show);
+    }
+    assert_eq!((show.app.draft().as_str(), commands(&show).len()), ("try divide", 2));
+}
+
+/// The record of the decision and the next call can come in one piece; that must not change who has the keys.
+#[test]
+fn the_keys_go_back_between_two_calls_that_come_together() {
+    let (mut show, calls) = on_calls(&[shell]);
+    show.letters("y");
+    show.next(|story| {
+        story.decide(calls[0], Decision::AllowOnce, by_operator());
+        story.event(Event::StatusChanged { status: Status::Running, by: None });
+        story.diff_waits();
+        story.park(ParkReason::Approval);
+    });
+    assert_eq!((show.app.focus, show.app.waiting.len()), (Focus::Composer, 1));
+}
+
+#[test]
+fn a_key_that_decided_and_is_held_down_writes_nothing() {
+    let (mut show, calls) = on_calls(&[shell]);
+    allow(&mut show, calls[0], true);
+    for _ in 0..20 {
+        show.ms += 100;
+        show.letters("y");
+    }
+    assert_eq!((show.app.draft().as_str(), commands(&show).len()), ("", 1));
+    rest(&mut show);
+    show.letters("yes");
+    assert_eq!(show.app.draft(), "yes");
+}
+
+/// Somebody who looks at the empty pane types on: the call that comes meanwhile is not decided by a letter of that.
+#[test]
+fn a_call_that_comes_to_where_the_keys_are_is_asked_about_once() {
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.chord(KeyCode::Char('3'), KeyModifiers::ALT);
+    rest(&mut show);
+    show.next(|story| {
+        story.diff_waits();
+        story.park(ParkReason::Approval);
+    });
+    rest(&mut show);
+    show.letters("t");
+    assert_eq!(commands(&show), []);
+    assert!(flat(&show.frame()).contains("press t again, and it decides"), "{}", show.frame());
+}
+
+#[test]
+fn the_row_of_the_composer_says_where_the_keys_are() {
+    let panes =
+        [('1', "pane 1, Plan"), ('2', "pane 2, Activity"), ('3', "pane 3, Waiting for you"), ('4', "pane 4, Spend")];
+    for (key, pane) in panes {
+        let mut show = Show::of(pursuing(), SIZE, 0);
+        assert!(show.frame().contains("say something to the agent"), "{}", show.frame());
+        show.chord(KeyCode::Char(key), KeyModifiers::ALT);
+        let frame = show.frame();
+        assert!(frame.contains(&format!("Esc comes here; the keys are in {pane}")), "{frame}");
+        assert!(!frame.contains("say something"), "{frame}");
+        show.letters("X");
+        assert!(!show.frame().contains("say something"), "{}", show.frame());
+        show.press(KeyCode::Esc);
+        show.press(KeyCode::Esc);
+        assert!(show.frame().contains("say something to the agent"), "{}", show.frame());
+    }
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.letters("half a sen");
+    show.press(KeyCode::Tab);
+    assert!(show.frame().contains(" Esc › half a sen"), "{}", show.frame());
+}
+
+#[test]
+fn words_typed_in_a_pane_do_nothing_there_and_that_is_said() {
+    for pane in ['1', '2', '3', '4'] {
+        for words in ["stop that", "please keep The old name", "have a look at Rust"] {
+            let (mut show, _) = on_calls(&[shell]);
+            show.chord(KeyCode::Char(pane), KeyModifiers::ALT);
+            rest(&mut show);
+            for one in words.chars() {
+                show.ms += 120;
+                show.letters(&one.to_string());
+                let frame = flat(&show.frame());
+                assert!(frame.contains("Esc goes to the composer"), "{words}: {one}: {frame}");
+            }
+            assert_eq!((commands(&show), show.app.popups.len(), show.app.draft().len()), (Vec::new(), 0, 0), "{words}");
+            // It stands as long as nothing is pressed.
+            show.frame_at(show.ms + 600_000);
+            assert!(flat(&show.frame()).contains("does nothing: the keys are in pane"), "{}", show.frame());
+            show.press(KeyCode::Esc);
+            assert!(!show.frame().contains("does nothing"), "{}", show.frame());
+        }
+    }
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.chord(KeyCode::Char('2'), KeyModifiers::ALT);
+    show.press(KeyCode::Enter);
+    assert!(flat(&show.frame()).contains("Enter does nothing: the keys are in pane 2, Activity"), "{}", show.frame());
+}
+
+#[test]
+fn what_explains_a_key_that_did_nothing_stays_until_the_next_key() {
+    let (mut show, _) = on_calls(&[Story::diff_waits]);
+    show.letters("T");
+    show.press(KeyCode::Esc);
+    rest(&mut show);
+    show.letters("n");
+    let why = "n may not have been meant for this call: press n again";
+    assert!(flat(&show.frame()).contains(why), "{}", show.frame());
+    show.frame_at(show.ms + 60_000);
+    show.next(|story| story.event(Event::StatusChanged { status: Status::Running, by: None }));
+    assert!(flat(&show.frame()).contains(why), "{}", show.frame());
+    assert!(show.app.wakes_in() > 10, "what stays wakes nobody");
+    show.letters("j");
+    assert!(!flat(&show.frame()).contains(why), "{}", show.frame());
+}
+
+#[test]
+fn a_letter_after_a_dialog_that_did_its_work_is_not_said_to_belong_to_one_that_is_not_open() {
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.chord(KeyCode::Char('1'), KeyModifiers::ALT);
+    rest(&mut show);
+    show.letters("edone t1");
+    show.press(KeyCode::Enter);
+    show.tell(Msg::Accepted(Ticket(1), Seq(9_999)));
+    show.letters("e");
+    let frame = flat(&show.frame());
+    assert!(frame.contains("e was dropped: it came right after a dialog had closed"), "{frame}");
+}
