@@ -38,7 +38,7 @@ impl App {
             Some(Popup::Whole { call: Some(_), .. }) => {
                 self.item_place().into_iter().chain([Place::Moving, Place::Anywhere]).collect()
             }
-            Some(Popup::Words { .. }) => vec![Place::Words, Place::Anywhere],
+            Some(Popup::Words { asks, .. }) => vec![asks.place(), Place::Anywhere],
             Some(Popup::Raise { .. }) => vec![Place::Raise, Place::Anywhere],
             Some(Popup::Cancel) => vec![Place::Cancel, Place::Anywhere],
             None => self.pane_places(),

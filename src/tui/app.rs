@@ -351,9 +351,10 @@ impl App {
             }
             Msg::Records(records) => self.records(&records),
             Msg::Past(past) => {
-                let Past { chronicle, said } = *past;
+                let Past { chronicle, said, last } = *past;
                 self.chronicle.follow(chronicle);
                 self.composer.remember(said.into());
+                self.drop_said(last.map(|(_, text)| text));
                 Vec::new()
             }
             Msg::Delta(delta) => {

@@ -1,6 +1,7 @@
 //! What the screen remembers of the records that went by and the folded run does not keep: notes about failures,
 //! checks, stalls and changes, in their place among the talk. Bounded; the oldest are forgotten first.
 
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::collections::VecDeque;
 
@@ -22,6 +23,7 @@ use crate::domain::status::Status;
 use crate::domain::terms::Check;
 use crate::domain::text::head;
 use crate::domain::tool::changes;
+use crate::domain::visible::title;
 use crate::domain::visible::transcript;
 use crate::tui::theme::Role;
 
@@ -49,6 +51,8 @@ pub struct Chronicle {
     parked: Option<String>,
     /// Calls that the operator decided about, and not a rule.
     decided: BTreeSet<CallId>,
+    /// What calls that were allowed for the run are about, by what every equal call shares.
+    granted: BTreeMap<String, String>,
 }
 
 /// A mark, how it is shown, and a text that is not sanitised yet.
@@ -74,6 +78,15 @@ impl Chronicle {
         while self.decided.len() > limits::NOTES_MAX {
             self.decided.pop_first();
         }
+        self.granted.extend(after.granted);
+        while self.granted.len() > limits::NOTES_MAX {
+            self.granted.pop_first();
+        }
+    }
+
+    /// What the calls of this run are about that are allowed exactly as they were, as far as that is known still.
+    pub fn granted<'a>(&'a self, run: &'a Run) -> impl Iterator<Item = &'a str> {
+        run.progress.granted.iter().filter_map(|grant| self.granted.get(grant)).map(String::as_str)
     }
 
     /// Takes in a record that was just folded into `run`; `talk` is the length of the conversation before it.
@@ -91,6 +104,15 @@ impl Chronicle {
             self.decided.insert(*call);
             if self.decided.len() > limits::NOTES_MAX {
                 self.decided.pop_first();
+            }
+        }
+        if let Event::ApprovalDecided { call, decision: Decision::AllowRun, by: By::Operator(_), .. } = &record.event
+            && let Some(call) = run.calls.get(call)
+        {
+            let about = title(&format!("{} {}", call.tool, call.title()), limits::TODO_TITLE_MAX_CHARS);
+            self.granted.insert(call.grant(), about);
+            if self.granted.len() > limits::NOTES_MAX {
+                self.granted.pop_first();
             }
         }
         let said = describe(&record.event, run).or_else(|| self.went_on(&record.event));

@@ -137,15 +137,19 @@ impl App {
 
     /// The request of the dialog on top is recorded: it has done its work.
     pub(crate) fn answered(&mut self) {
+        // Its help may be open above it.
+        self.popups.retain(|popup| !matches!(popup, Popup::Help { .. }));
         self.close_dialog();
         self.guard.cut_off(Cut::Closed, self.now.ms);
     }
 
     /// Closes what is on top. After a dialog that letters were typed for, a deciding key asks once more.
     pub(crate) fn close_dialog(&mut self) {
-        self.asking = None;
         match self.popups.pop() {
-            Some(Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel) => self.guard.doubt(),
+            Some(Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel) => {
+                self.asking = None;
+                self.guard.doubt();
+            }
             Some(Popup::Help { .. } | Popup::Whole { .. }) | None => {}
         }
     }

@@ -34,6 +34,10 @@ pub enum Place {
     Question,
     /// In a line of words that is asked for.
     Words,
+    /// In the changed arguments of a call.
+    Edit,
+    /// In a line that something is to be done with: a mode, a price, a change, a number, a yes.
+    Entry,
     /// In the dialog that raises a limit.
     Raise,
     /// In the dialog that cancels a run.
@@ -46,7 +50,7 @@ pub enum Place {
 
 impl Place {
     /// All places, in the order in which help and documentation name them.
-    pub const ALL: [Place; 15] = [
+    pub const ALL: [Place; 17] = [
         Place::Anywhere,
         Place::Screen,
         Place::Composer,
@@ -58,6 +62,8 @@ impl Place {
         Place::Outcome,
         Place::Question,
         Place::Words,
+        Place::Edit,
+        Place::Entry,
         Place::Raise,
         Place::Cancel,
         Place::Runs,
@@ -78,6 +84,8 @@ impl Place {
             Place::Outcome => "on a call whose outcome is unknown",
             Place::Question => "on a question",
             Place::Words => "where words are asked for",
+            Place::Edit => "changing the arguments of a call",
+            Place::Entry => "where a mode, a price, a change of the plan, an iteration or a yes is asked for",
             Place::Raise => "raising a limit",
             Place::Cancel => "cancelling a run",
             Place::Runs => "in the list of runs",
@@ -319,13 +327,19 @@ pub const TABLE: &[Binding] = &[
         "this run",
         "allow this call and any with the same tool and the same arguments until the run ends",
     ),
-    row(Place::Decision, &[letter('n')], Action::Decide(Choice::Deny), "deny", "deny"),
+    row(
+        Place::Decision,
+        &[letter('n')],
+        Action::Decide(Choice::Deny),
+        "deny",
+        "deny this call, and unasked any with the same tool and the same arguments until the run ends",
+    ),
     row(
         Place::Decision,
         &[letter('d')],
         Action::Decide(Choice::DenyWithWords),
         "deny + why",
-        "deny, with words that reach the model",
+        "the same, with words that reach the model",
     ),
     row(Place::Decision, &[letter('v')], Action::View, "whole", "the whole call, with sizes and line numbers"),
     row(
@@ -355,8 +369,8 @@ pub const TABLE: &[Binding] = &[
         Place::Outcome,
         &[letter('r')],
         Action::Decide(Choice::RunAgain),
-        "again",
-        "ask to run it again: it waits for your leave once more",
+        "rerun",
+        "run it again, at once: this key is your leave; it asks anew only if what it would touch has changed",
     ),
     row(Place::Outcome, &[letter('s')], Action::Decide(Choice::Skip), "skip", "go on without knowing"),
     row(Place::Outcome, &[letter('v')], Action::View, "whole", "the whole call, with sizes and line numbers"),
@@ -364,10 +378,30 @@ pub const TABLE: &[Binding] = &[
     row(Place::Question, &[letter('v')], Action::View, "whole", "the whole question"),
     row(Place::Words, &[key(KeyCode::Enter)], Action::Submit, "send", "send; the words may be left empty"),
     row(Place::Words, &[control('u')], Action::ClearLine, "", "clear the line from its start to the caret"),
+    row(Place::Words, &[key(KeyCode::F(1))], Action::Help, "help", "help"),
+    row(
+        Place::Edit,
+        &[key(KeyCode::Enter)],
+        Action::Submit,
+        "allows it so",
+        "allow the call with these arguments, once",
+    ),
+    row(Place::Edit, &[control('u')], Action::ClearLine, "", "clear the line from its start to the caret"),
+    row(Place::Edit, &[key(KeyCode::F(1))], Action::Help, "help", "help"),
+    row(
+        Place::Entry,
+        &[key(KeyCode::Enter)],
+        Action::Submit,
+        "takes it",
+        "do with what is written what the dialog says in its last row",
+    ),
+    row(Place::Entry, &[control('u')], Action::ClearLine, "", "clear the line from its start to the caret"),
+    row(Place::Entry, &[key(KeyCode::F(1))], Action::Help, "help", "help"),
     row(Place::Raise, &[key(KeyCode::Down), key(KeyCode::Tab)], Action::NextAxis, "other limit", "the next limit"),
     row(Place::Raise, &[key(KeyCode::Up), key(KeyCode::BackTab)], Action::PreviousAxis, "", "the limit before"),
     row(Place::Raise, &[control('u')], Action::ClearLine, "", "clear the line from its start to the caret"),
     row(Place::Raise, &[key(KeyCode::Enter)], Action::Submit, "set", "set the limit"),
+    row(Place::Raise, &[key(KeyCode::F(1))], Action::Help, "help", "help"),
     row(
         Place::Cancel,
         &[letter('C')],
@@ -378,6 +412,7 @@ pub const TABLE: &[Binding] = &[
     row(Place::Cancel, &[letter('A')], Action::AcceptWork, "accept", "take the work of a parked run as it is"),
     row(Place::Cancel, &[letter('F')], Action::CloseFailed, "failed", "close a parked run as failed"),
     row(Place::Cancel, &[letter('K')], Action::CancelNow, "at once", "cancel and end what runs at once"),
+    row(Place::Cancel, &[key(KeyCode::F(1))], Action::Help, "help", "help"),
     row(Place::Runs, &[key(KeyCode::Enter)], Action::OpenRun, "open", "open the run"),
     row(Place::Runs, &[letter('n')], Action::NewGoal, "new goal", "write the goal of a new run"),
     row(Place::Runs, &[letter('q'), control('d')], Action::LeaveList, "leave", "leave"),
@@ -451,6 +486,8 @@ mod tests {
         &[Place::Outcome, Place::Moving, Place::Pane, Place::Screen, Place::Anywhere],
         &[Place::Question, Place::Moving, Place::Pane, Place::Screen, Place::Anywhere],
         &[Place::Words, Place::Anywhere],
+        &[Place::Edit, Place::Anywhere],
+        &[Place::Entry, Place::Anywhere],
         &[Place::Raise, Place::Anywhere],
         &[Place::Cancel, Place::Anywhere],
         &[Place::Runs, Place::Moving, Place::Anywhere],
@@ -471,7 +508,7 @@ mod tests {
     #[test]
     fn enter_space_and_digits_decide_nothing() {
         let deciding = [Place::Decision, Place::Outcome, Place::Cancel];
-        for row in TABLE.iter().filter(|row| deciding.contains(&row.place)) {
+        for row in TABLE.iter().filter(|row| deciding.contains(&row.place) && row.action != Action::Help) {
             for chord in row.keys {
                 assert!(matches!(chord.code, KeyCode::Char(one) if one.is_ascii_alphabetic()), "{}", chord.name());
             }

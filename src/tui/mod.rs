@@ -217,7 +217,8 @@ impl<Keep: FnMut(&str)> Room<Keep> {
 
     fn keep(&mut self) {
         let draft = self.app.draft();
-        if draft != self.kept.0 && self.kept.1.elapsed() >= DRAFT_KEPT {
+        // What was sent is no draft any more, and must not be one after a crash.
+        if draft != self.kept.0 && (draft.is_empty() || self.kept.1.elapsed() >= DRAFT_KEPT) {
             (self.keep_draft)(&draft);
             self.kept = (draft, Instant::now());
         }

@@ -8,6 +8,7 @@ use crate::domain::event::Event;
 use crate::domain::event::Record;
 use crate::domain::fold::Folding;
 use crate::domain::fold::gone_back_to;
+use crate::domain::id::InterjectionId;
 use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
@@ -20,6 +21,18 @@ use crate::tui::chronicle::Chronicle;
 pub struct Past {
     pub(crate) chronicle: Chronicle,
     pub(crate) said: VecDeque<String>,
+    /// What was said last, unless it was taken back.
+    pub(crate) last: Option<(Option<InterjectionId>, String)>,
+}
+
+impl Past {
+    fn say(&mut self, id: Option<InterjectionId>, text: &str) {
+        self.last = Some((id, text.to_string()));
+        self.said.push_back(text.to_string());
+        if self.said.len() > limits::DRAFTS_MAX {
+            self.said.pop_front();
+        }
+    }
 }
 
 /// A journal that is being read from its first record on.
@@ -54,11 +67,14 @@ impl Reading {
     pub fn take(&mut self, records: &[Record]) {
         for record in records {
             self.met.extend(gone_back_to(&record.event));
-            if let Event::InterjectionQueued { text, .. } | Event::QuestionAnswered { text, .. } = &record.event {
-                self.past.said.push_back(text.clone());
-                if self.past.said.len() > limits::DRAFTS_MAX {
-                    self.past.said.pop_front();
-                }
+            if let Event::InterjectionQueued { id, text, .. } = &record.event {
+                self.past.say(Some(*id), text);
+            }
+            if let Event::QuestionAnswered { text, .. } = &record.event {
+                self.past.say(None, text);
+            }
+            if let Event::InterjectionWithdrawn { id, .. } = &record.event {
+                self.past.last = self.past.last.take().filter(|(last, _)| *last != Some(*id));
             }
             self.fold(record);
         }

@@ -77,6 +77,17 @@ pub enum Asks {
     Sure(Doubt),
 }
 
+impl Asks {
+    /// Where its keys are.
+    pub fn place(&self) -> Place {
+        match self {
+            Asks::Deny(..) | Asks::Happened(_) | Asks::WrongClaim => Place::Words,
+            Asks::Edit(..) => Place::Edit,
+            Asks::Trust | Asks::Price | Asks::Plan | Asks::Iteration(_) | Asks::Sure(_) => Place::Entry,
+        }
+    }
+}
+
 /// Reads a new limit, which must leave something to use. Errors in a sentence.
 pub fn new_limit(axis: Axis, text: &str, pool: &Pool, now: Timestamp) -> Result<Limit, String> {
     let limit = axis.parse_limit_at(text, now)?;
@@ -99,14 +110,19 @@ pub fn proposal(axis: Axis, pool: &Pool, least: u64) -> String {
     let Limit::At(limit) = pool.limits().on(axis) else { return String::new() };
     let twice = limit.max(pool.used(axis)).saturating_mul(2).max(least);
     match axis {
-        Axis::Cost if twice % 10_000 == 0 => format!("{}.{:02}", twice / 1_000_000, twice / 10_000 % 100),
-        Axis::Cost => {
-            let exact = format!("{}.{:06}", twice / 1_000_000, twice % 1_000_000);
-            exact.trim_end_matches('0').to_string()
-        }
+        Axis::Cost => exact_dollars(twice),
         Axis::Active => format!("{}m", twice.div_ceil(60_000)),
         Axis::Deadline | Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens => twice.to_string(),
     }
+}
+
+/// Micro-dollars as a person writes dollars, all of them.
+pub fn exact_dollars(amount: u64) -> String {
+    if amount % 10_000 == 0 {
+        return format!("{}.{:02}", amount / 1_000_000, amount / 10_000 % 100);
+    }
+    let exact = format!("{}.{:06}", amount / 1_000_000, amount % 1_000_000);
+    exact.trim_end_matches('0').to_string()
 }
 
 #[cfg(test)]

@@ -76,6 +76,15 @@ impl App {
         vec![Out::Leave]
     }
 
+    /// A crash right after something was sent leaves it in the kept draft: it is not to be sent again by mistake.
+    pub(crate) fn drop_said(&mut self, last: Option<String>) {
+        if last.is_some_and(|last| last == self.composer.text().trim()) {
+            self.composer.set("");
+            self.answering = None;
+            self.say("what stood here was sent already; ↑ brings it back", Role::Dim);
+        }
+    }
+
     pub(crate) fn send(&mut self, how: Sending) -> Vec<Out> {
         if self.composer.text().trim().is_empty() {
             let what = if self.question().is_some() { "the answer" } else { "what the agent is to be told" };

@@ -8,17 +8,26 @@ use ratatui::backend::TestBackend;
 use tiller::domain::approval::By;
 use tiller::domain::approval::Decision;
 use tiller::domain::budget::Axis;
+use tiller::domain::budget::Limit;
 use tiller::domain::command::Command;
+use tiller::domain::command::Policy;
 use tiller::domain::command::Refusal;
 use tiller::domain::event::Event;
 use tiller::domain::event::Finding;
 use tiller::domain::id::CallId;
 use tiller::domain::id::ClientId;
+use tiller::domain::id::InterjectionId;
 use tiller::domain::id::Seq;
 use tiller::domain::status::Course;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
+use tiller::domain::terms::Terms;
+use tiller::domain::time::Now;
 use tiller::domain::tool::EffectClass;
+use tiller::domain::trust::Trust;
+use tiller::machine::Input;
+use tiller::machine::respond::respond;
+use tiller::policy::spending::needed;
 use tiller::tui::app::App;
 use tiller::tui::app::Focus;
 use tiller::tui::app::Lasts;
@@ -32,6 +41,8 @@ use tiller::tui::lineage::Step;
 use tiller::tui::lineage::StepKind;
 use tiller::tui::list::List;
 use tiller::tui::list::ListOptions;
+use tiller::tui::past::Reading;
+use tiller::tui::popup::exact_dollars;
 use tiller::tui::theme::Role;
 use tiller::tui::view::runs;
 
@@ -405,4 +416,136 @@ fn a_call_that_goes_leaves_the_words_for_it_open() {
     show.next(|story| story.decide(call, Decision::AllowOnce, By::Operator(ClientId("other".to_string()))));
     show.letters("RX");
     assert_eq!((commands(&show), show.app.popups.len()), (Vec::new(), 1));
+}
+
+#[test]
+fn the_last_row_and_the_help_of_a_dialog_say_what_enter_does_there() {
+    let cases: [(fn() -> Story, char, &str, &str, &str); 5] = [
+        (with_diff, '3', "e", "Enter allows it so  Esc back", "allow the call with these arguments, once"),
+        (with_diff, '3', "d", "Enter send  Esc back", "the words may be left empty"),
+        (pursuing, '2', "T", "Enter takes it  Esc back", "what the dialog says in its last row"),
+        (pursuing, '1', "e", "Enter takes it  Esc back", "what the dialog says in its last row"),
+        (pursuing, '2', "+", "Enter set  ↓ other limit", "set the limit"),
+    ];
+    for (story, pane, key, row, help) in cases {
+        let mut show = at_rest(story(), SIZE, pane);
+        show.letters(key);
+        let frame = show.frame();
+        assert!(frame.lines().last().unwrap().contains(row), "{key}: {frame}");
+        show.press(KeyCode::F(1));
+        assert!(boxed(&show.frame()).contains(help), "{key}: {}", show.frame());
+        show.press(KeyCode::Esc);
+        assert_eq!(show.app.popups.len(), 1, "{key}: the dialog is there still");
+    }
+}
+
+/// The answer to a dialog closes it, also while its help is open above it.
+#[test]
+fn a_dialog_that_is_answered_under_its_help_is_closed() {
+    let mut show = at_rest(pursuing(), SIZE, '2');
+    show.letters("Tplan");
+    show.press(KeyCode::Enter);
+    show.press(KeyCode::F(1));
+    show.press(KeyCode::Esc);
+    assert!(show.app.is_asking(), "closing the help is no answer");
+    show.press(KeyCode::F(1));
+    show.tell(Msg::Accepted(Ticket(1), Seq(9_999)));
+    assert!(show.app.popups.is_empty());
+}
+
+#[test]
+fn help_says_what_the_keys_of_a_call_do() {
+    let help = |story: fn() -> Story| {
+        let mut show = at_rest(story(), (120, 60), '3');
+        show.letters("?");
+        boxed(&show.frame())
+    };
+    let lost = help(with_lost_call);
+    assert!(lost.contains("run it again, at once: this key is your leave"), "{lost}");
+    let waiting = help(with_diff);
+    assert!(waiting.contains("deny this call, and unasked any with the same tool and the same arguments"), "{waiting}");
+}
+
+/// What the dialog says of the modes is what the machine makes of them.
+#[test]
+fn the_dialog_of_trust_says_what_becomes_of_what_waits_and_of_what_was_allowed() {
+    let mut story = pursuing();
+    let first = story.command_waits("cargo test");
+    let by = || By::Operator(ClientId("s".to_string()));
+    story.decide(first, Decision::AllowRun, by());
+    let second = story.diff_waits();
+    story.decide(second, Decision::AllowTool, by());
+    let third = story.command_waits("git push");
+    story.park(ParkReason::Approval);
+    for trust in Trust::ALL {
+        let input = Input::Command(Command::SetTrust(trust), ClientId("s".to_string()));
+        let events = respond(&story.run, &input, Now::default()).unwrap();
+        let is_void =
+            events.iter().any(|event| matches!(event, Event::ApprovalInvalidated { call, .. } if *call == third));
+        assert_eq!(is_void, trust == Trust::Plan, "{trust}");
+    }
+    let mut show = at_rest(story, (100, 40), '2');
+    show.letters("T");
+    let text = boxed(&show.frame());
+    for part in [
+        "With plan, what waits for you and would change anything is denied, and the run goes on",
+        "with any other mode it goes on waiting",
+        "a tighter mode does not take it back, but plan denies it",
+        "· every call of edit_file",
+        "· exactly this call: shell cargo test",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let mut show = at_rest(pursuing(), (100, 40), '2');
+    show.letters("T");
+    assert!(boxed(&show.frame()).contains("Beside the mode nothing is allowed"), "{}", show.frame());
+}
+
+#[test]
+fn the_dialog_of_limits_says_the_least_that_helps() {
+    let mut story = Story::planned(with_limit(10_500));
+    story.ask(9_000);
+    story.reply("on it", 6_000, 300);
+    story.close(Course::Continue, &[]);
+    story.park(ParkReason::Budget(Axis::Cost));
+    let least = exact_dollars(needed(&story.run, Axis::Cost));
+    let mut show = at_rest(story, SIZE, '2');
+    show.letters("+");
+    let text = boxed(&show.frame());
+    assert!(text.contains(&format!("the least that lets it go on is {least}")), "{text}");
+    // Where the limit bears the next call there is nothing to say.
+    let mut show = at_rest(pursuing(), SIZE, '2');
+    show.letters("+");
+    assert!(!boxed(&show.frame()).contains("the least"), "{}", show.frame());
+}
+
+fn with_limit(micro: u64) -> Terms {
+    let mut terms = terms("fix it");
+    terms.limits.cost = Limit::At(micro);
+    terms
+}
+
+/// A crash right after Enter leaves what was sent in the kept draft; it is not offered to be sent once more.
+#[test]
+fn what_was_sent_is_no_draft_when_the_run_is_opened_again() {
+    let text = "mind the gap";
+    let draft_after = |kept: &str, last: &[Event]| {
+        let mut story = pursuing();
+        last.iter().for_each(|event| story.event(event.clone()));
+        let mut show = Show::late(pursuing(), SIZE, 0);
+        let options = Options { draft: kept.to_string(), ..Options::default() };
+        show.app = App::new(story.run.clone(), Moment { ms: 0, at: story.run.at }, options);
+        let mut reading = Reading::new(&story.run.id);
+        reading.take(&story.records);
+        show.tell(Msg::Past(Box::new(reading.end().unwrap_or_else(|_| panic!("nothing is gone back to")))));
+        show.app.draft()
+    };
+    let by = || ClientId("screen".to_string());
+    let id = InterjectionId(1);
+    let queued = Event::InterjectionQueued { id, text: text.to_string(), by: by(), policy: Policy::Next };
+    assert_eq!(draft_after(text, std::slice::from_ref(&queued)), "");
+    assert_eq!(draft_after("mind the other", std::slice::from_ref(&queued)), "mind the other");
+    assert_eq!(draft_after(text, &[]), text, "it was not sent");
+    let withdrawn = Event::InterjectionWithdrawn { id, by: by() };
+    assert_eq!(draft_after(text, &[queued, withdrawn]), text, "it was taken back");
 }

@@ -3,7 +3,9 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
+use crate::domain::text::counted;
 use crate::domain::trust::Trust;
+use crate::domain::visible::title;
 use crate::tui::action::Action;
 use crate::tui::app::App;
 use crate::tui::composer::Composer;
@@ -20,7 +22,7 @@ const FIELD_ROWS: u16 = 8;
 
 /// Draws the dialog.
 pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Composer) {
-    let (title, told, hint, rows, does) = match asks {
+    let (name, told, hint, rows, does) = match asks {
         Asks::Edit(call, digest) => (
             format!("Change {call} {} and allow it", digest.short()),
             vec![(
@@ -41,7 +43,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
         | Asks::Iteration(_)
         | Asks::Sure(_) => (
             format!("Trust: {} now", app.run.trust),
-            modes(),
+            modes(app),
             "plan, ask, auto_edit or full_trust…",
             1,
             "sets it · Esc: nothing is changed",
@@ -49,18 +51,36 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
     };
     let told = told.iter().flat_map(|(text, role)| prose(text, *role, area, app.palette)).collect();
     let does = [format!("{} {does}", keymap::key_of(Action::Submit))];
-    let dialog = Dialog { title, told, all: "show", prompt: PROMPT, field_rows: rows, hint, does: &does };
+    let dialog = Dialog { title: name, told, all: "audit", prompt: PROMPT, field_rows: rows, hint, does: &does };
     draw_dialog(frame, area, app, line, dialog);
 }
 
 /// What each mode means, in plain words; the word is typed as it stands.
-fn modes() -> Vec<(String, Role)> {
+fn modes(app: &App) -> Vec<(String, Role)> {
     let mode = |trust: Trust| {
         let role = if trust > Trust::Ask { Role::Warning } else { Role::Text };
         (format!("{trust}: {}", trust.meaning()), role)
     };
     let mut told: Vec<(String, Role)> = Trust::ALL.into_iter().map(mode).collect();
-    let waits = "What waits for you goes on waiting. A tighter mode takes back what was allowed and not used.";
+    let waits = "With plan, what waits for you and would change anything is denied, and the run goes on; with any other \
+                 mode it goes on waiting. A tighter mode takes back leave that a call was given and did not use yet.";
     told.push((waits.to_string(), Role::Dim));
+    told.extend(granted(app));
     told
+}
+
+/// What is allowed until the run ends whatever the mode, because the operator said so of a call.
+fn granted(app: &App) -> Vec<(String, Role)> {
+    let run = &app.run;
+    if run.granted_tools.is_empty() && run.progress.granted.is_empty() {
+        return vec![("Beside the mode nothing is allowed until the run ends.".to_string(), Role::Dim)];
+    }
+    let head = "Allowed until the run ends; a tighter mode does not take it back, but plan denies it while it holds:";
+    let tools = run.granted_tools.iter().map(|tool| format!("· every call of {}", title(tool, 64)));
+    let known: Vec<&str> = app.chronicle.granted(run).collect();
+    let others = run.progress.granted.len() - known.len();
+    let exact = known.iter().map(|about| format!("· exactly this call: {about}"));
+    let rest = (others > 0).then(|| format!("· {}, each exactly as it was", counted(others, "other call")));
+    let rows = tools.chain(exact).chain(rest).map(|text| (text, Role::Warning));
+    [(head.to_string(), Role::Dim)].into_iter().chain(rows).collect()
 }

@@ -24,6 +24,7 @@ use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::text::counted;
 use crate::domain::visible;
+use crate::policy::spending::needed;
 use crate::tui::action::Action;
 use crate::tui::app::App;
 use crate::tui::app::Seen;
@@ -33,6 +34,7 @@ use crate::tui::keymap;
 use crate::tui::keymap::Binding;
 use crate::tui::popup::Asks;
 use crate::tui::popup::Popup;
+use crate::tui::popup::exact_dollars;
 use crate::tui::scroll::Scroll;
 use crate::tui::scroll::lay;
 use crate::tui::text::dollars;
@@ -313,6 +315,10 @@ fn draw_raise(frame: &mut Frame<'_>, area: Rect, app: &App, axis: Axis, line: &C
     if axis == Axis::Loops {
         does.insert(0, "planning and wrapping up do not count".to_string());
     }
+    let least = needed(&app.run, axis);
+    if axis != Axis::Deadline && pool.limits().on(axis).left(0).is_some_and(|limit| limit < least) {
+        does.insert(0, format!("the least that lets it go on is {}", shown_least(axis, least)));
+    }
     if line.is_suggested() {
         does.push("this is a suggestion: typing replaces it".to_string());
     }
@@ -326,6 +332,11 @@ fn draw_raise(frame: &mut Frame<'_>, area: Rect, app: &App, axis: Axis, line: &C
         does: &does,
     };
     draw_dialog(frame, area, app, line, dialog);
+}
+
+/// A limit to be typed as it stands: no digit of it is rounded away.
+fn shown_least(axis: Axis, amount: u64) -> String {
+    if axis == Axis::Cost { exact_dollars(amount) } else { axis.show(amount) }
 }
 
 fn shown_on(axis: Axis, amount: u64) -> String {

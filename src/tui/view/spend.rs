@@ -9,6 +9,7 @@ use ratatui::widgets::Paragraph;
 
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
+use crate::domain::cells::cells;
 use crate::domain::daily::Today;
 use crate::domain::money::MicroUsd;
 use crate::domain::money::Price;
@@ -56,7 +57,7 @@ pub fn draw_strip(frame: &mut Frame<'_>, area: Rect, app: &App) {
         spans.push(piece(format!(" {percent}%"), level(percent), app.palette));
     }
     if let Some((last, left)) = forecast(app) {
-        let left = left.map(more).unwrap_or_default();
+        let left = left.map(|left| format!(" · {}", more(left))).unwrap_or_default();
         spans.push(piece(format!("  last +{}{left}", dollars(last)), Role::Dim, app.palette));
     }
     frame.render_widget(Paragraph::new(Line::from(cut(spans, width))), area);
@@ -78,8 +79,14 @@ fn lines(app: &App, width: usize) -> Vec<Line<'static>> {
         rows.push(vec![piece(" pretend money ", Role::Label, app.palette)]);
     }
     if let Some((last, left)) = forecast(app) {
+        let last = format!(" last +{}", dollars(last));
         let left = left.map(more).unwrap_or_default();
-        rows.push(dim(format!(" last +{}{left}", dollars(last))));
+        let both = if left.is_empty() { last.clone() } else { format!("{last} · {left}") };
+        if cells(&both) <= width {
+            rows.push(dim(both));
+        } else {
+            rows.extend([dim(last), dim(format!(" {left}"))]);
+        }
     }
     if let Some(doubt) = doubts(app) {
         rows.push(vec![piece(doubt, Role::Warning, app.palette)]);
@@ -168,11 +175,12 @@ fn forecast(app: &App) -> Option<(MicroUsd, Option<u64>)> {
     Some((last, left.zip(mean).and_then(|(left, mean)| left.checked_div(mean))))
 }
 
+/// So many more of that kind, as far as the money goes: other limits may end the run before.
 fn more(left: u64) -> String {
     match left {
-        0 => " · too little for more".to_string(),
-        1..1_000 => format!(" · about {left} more"),
-        1_000.. => " · enough for long".to_string(),
+        0 => "too little for more".to_string(),
+        1..1_000 => format!("pays ~{left} iterations"),
+        1_000.. => "enough for long".to_string(),
     }
 }
 

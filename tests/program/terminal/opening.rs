@@ -76,6 +76,29 @@ fn nothing_goes_on_by_itself_where_nobody_knows_what_became_of_a_call() {
     assert_eq!(std::fs::read_to_string(stage.path("work/trace.txt")).unwrap(), "here\n", "it ran once");
 }
 
+/// A process that is killed right after a message was recorded leaves no draft of it, which would be sent once more.
+#[test]
+fn what_was_sent_is_no_draft_after_a_kill() {
+    let stage = Stage::new();
+    let mut pty = Pty::tiller(&stage, (120, 36), &["do it", "--model", &stage.model(&shell("true"))]);
+    pty.wait_for("the run waits");
+    pty.type_in("mind the gap");
+    let draft = stage.run_dir(&stage.ids()[0]).join("draft.json");
+    let is_kept = || std::fs::read_to_string(&draft).is_ok_and(|text| text.contains("mind the gap"));
+    until("the draft is kept", || is_kept().then_some(()));
+    pty.type_in(ENTER);
+    pty.wait_for("queued i1: next");
+    kill(Pid::from_raw(pty.id()), Signal::SIGKILL).unwrap();
+    pty.end();
+    assert!(!is_kept(), "it is a draft still");
+    // As if the kill had come before the draft was cleared.
+    std::fs::write(&draft, "\"mind the gap\"").unwrap();
+    let mut pty = Pty::tiller(&stage, (120, 36), &["resume", &stage.ids()[0]]);
+    pty.wait_for("what stood here was sent already");
+    pty.wait_for("› say something to the agent");
+    assert_eq!(leave(&mut pty), 10);
+}
+
 /// Nobody knows the price of this model, and nobody can be asked without a screen.
 #[test]
 fn a_run_without_a_price_waits_for_one() {

@@ -13,7 +13,6 @@ use crate::program::stage::is_alive;
 use crate::program::terminal::CTRL_D;
 use crate::program::terminal::CTRL_G;
 use crate::program::terminal::ENTER;
-use crate::program::terminal::ESC;
 use crate::program::terminal::F6;
 use crate::program::terminal::decide;
 use crate::program::terminal::leave;
@@ -82,7 +81,8 @@ fn killed_and_opened_again_from_the_list() {
         screen.contains("completed: claimed") || screen.contains("interrupted")
     });
     if !pty.text().contains("completed: claimed") {
-        pty.type_in("R");
+        // The keys are in the composer again.
+        pty.type_in("\tR");
     }
     pty.wait_for("completed: claimed");
     // To the list and back.
@@ -130,7 +130,6 @@ fn s_41_left_while_a_call_runs_and_opened_again() {
     pty.type_in(CTRL_G);
     decide(&pty, &marker, "y");
     until("the call runs", || is_alive(&marker).then_some(()));
-    pty.type_in(ESC);
     pty.wait("the composer has the keys", |screen| screen.contains("Enter send") && screen.contains("Tab panes"));
     let begun = Instant::now();
     pty.type_in(CTRL_D);
