@@ -118,7 +118,7 @@ pub fn proposal(axis: Axis, pool: &Pool, least: u64) -> String {
 
 /// Micro-dollars as a person writes dollars, all of them.
 pub fn exact_dollars(amount: u64) -> String {
-    if amount % 10_000 == 0 {
+    if amount.is_multiple_of(10_000) {
         return format!("{}.{:02}", amount / 1_000_000, amount / 10_000 % 100);
     }
     let exact = format!("{}.{:06}", amount / 1_000_000, amount % 1_000_000);

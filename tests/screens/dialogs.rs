@@ -420,14 +420,14 @@ fn a_call_that_goes_leaves_the_words_for_it_open() {
 
 #[test]
 fn the_last_row_and_the_help_of_a_dialog_say_what_enter_does_there() {
-    let cases: [(fn() -> Story, char, &str, &str, &str); 5] = [
-        (with_diff, '3', "e", "Enter allows it so  Esc back", "allow the call with these arguments, once"),
-        (with_diff, '3', "d", "Enter send  Esc back", "the words may be left empty"),
-        (pursuing, '2', "T", "Enter takes it  Esc back", "what the dialog says in its last row"),
-        (pursuing, '1', "e", "Enter takes it  Esc back", "what the dialog says in its last row"),
-        (pursuing, '2', "+", "Enter set  ↓ other limit", "set the limit"),
+    let cases: [(Dialog, &str); 5] = [
+        ((with_diff, '3', "e", "Enter allows it so  Esc back"), "allow the call with these arguments, once"),
+        ((with_diff, '3', "d", "Enter send  Esc back"), "the words may be left empty"),
+        ((pursuing, '2', "T", "Enter takes it  Esc back"), "what the dialog says in its last row"),
+        ((pursuing, '1', "e", "Enter takes it  Esc back"), "what the dialog says in its last row"),
+        ((pursuing, '2', "+", "Enter set  ↓ other limit"), "set the limit"),
     ];
-    for (story, pane, key, row, help) in cases {
+    for ((story, pane, key, row), help) in cases {
         let mut show = at_rest(story(), SIZE, pane);
         show.letters(key);
         let frame = show.frame();
