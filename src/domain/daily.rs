@@ -232,6 +232,12 @@ impl Daily {
         own.filter_map(|((_, hold), entry)| end(*hold, entry).map(|what| (*hold, what))).collect()
     }
 
+    /// That each call whose hold is open had begun: for a ledger that may have lost that.
+    pub fn begun(&self, now: Timestamp) -> Vec<Line> {
+        let open = self.entries.iter().filter(|(_, entry)| entry.state == State::Held);
+        open.map(|((run, hold), _)| Line::of(run, *hold, What::Begun(MicroUsd(0)), now)).collect()
+    }
+
     /// When what counts was set aside, and how much it is.
     fn live(&self, now: Timestamp) -> impl Iterator<Item = (Timestamp, MicroUsd)> {
         let counts = self.entries.iter().map(|((_, hold), entry)| (hold.at, entry.amount));

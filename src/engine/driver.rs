@@ -41,6 +41,7 @@ use crate::engine::tasks::Tasks;
 use crate::machine::Above;
 use crate::machine::Input;
 use crate::machine::Turn;
+use crate::machine::effect::Effect;
 use crate::machine::turn_below;
 use crate::model::Model;
 use crate::store::Journal;
@@ -322,9 +323,12 @@ impl<J: Journal> Driver<J> {
         self.shown.send_replace(self.run.clone());
         self.head.send_replace(self.run.seq);
         reply(answer, Ok(self.run.seq));
-        self.purse.begin(&self.run, &turned.records, now.at).await;
+        let unbooked = self.purse.begin(&self.run, &turned.records, now.at).await;
         for effect in turned.effects {
-            self.tasks.start(effect);
+            match (&unbooked, effect) {
+                (Some(why), Effect::CallModel(request)) => self.tasks.leave_unsent(request.call, why),
+                (_, effect) => self.tasks.start(effect),
+            }
         }
         self.purse.settle(&self.run, &turned.records, now.at).await;
         if self.journal.is_snapshot_due() {

@@ -35,10 +35,16 @@ impl Purse {
     }
 
     /// Tells the ledger, before the call is made, that what these records reserve is durable: from here on it may cost,
-    /// even if the journal is put back to a moment before it.
-    pub async fn begin(&self, run: &Run, records: &[Record], now: Timestamp) {
-        let begun = held(records).map(|(hold, _)| (hold, What::Begun(MicroUsd(0))));
-        self.note(run, begun.into_iter().collect(), now).await;
+    /// even if the journal is put back to a moment before it. Gives why it can't, as a sentence without its end: then the
+    /// call must not be made, because what it costs could count nowhere.
+    pub async fn begin(&self, run: &Run, records: &[Record], now: Timestamp) -> Option<String> {
+        let (hold, _) = held(records).filter(|_| !run.is_free())?;
+        let run = run.id.clone();
+        match self.ask(move |ledger| ledger.begin(&run, hold, now)).await? {
+            Ok(true) => None,
+            Ok(false) => Some("the ledger of all runs does not know its reservation any more".to_string()),
+            Err(error) => Some(error.to_string()),
+        }
     }
 
     /// What stands against the next model call of a run. Sets nothing aside.

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::id::CallId;
+use crate::domain::id::ModelCallId;
 use crate::domain::limits;
 use crate::domain::message::Transcript;
 use crate::domain::model::Delta;
@@ -143,6 +144,15 @@ impl Tasks {
             }
             Effect::EndWork { grace } => self.end_work(grace),
         }
+    }
+
+    /// A model call that must not be made: it fails as one that nobody took, which costs nothing.
+    pub fn leave_unsent(&mut self, call: ModelCallId, why: &str) {
+        let message = format!("{why}; the request was not sent");
+        let class = FailureClass::Network;
+        let failure = ModelFailure { class, message, retry_after: None, received: Received::default() };
+        let outcome = Outcome::Model { call, result: Err(Box::new(failure)) };
+        self.spawn(None, std::future::ready(outcome), move || Outcome::Model { call, result: Err(broke()) });
     }
 
     /// The next outcome; waits for ever when nothing is in flight.

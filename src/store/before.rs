@@ -93,8 +93,12 @@ pub(crate) fn sweep(run_dir: &Path, own: &Before) -> io::Result<()> {
         let is_own = own.copy.as_ref().is_some_and(|copy| copy.path() == path);
         if name.starts_with(PREFIX) && !is_own {
             // One that this process threw away may be vanishing at this very moment.
-            match std::fs::remove_dir_all(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            let removed = match path.is_dir() && !path.is_symlink() {
+                true => std::fs::remove_dir_all(&path),
+                false => std::fs::remove_file(&path),
+            };
+            match removed {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(files::named(&path)(error)),
                 Ok(()) | Err(_) => {}
             }
         }

@@ -9,6 +9,7 @@
 
 use std::fs::File;
 use std::io::ErrorKind;
+use std::iter::repeat;
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 use std::path::Path;
@@ -198,9 +199,14 @@ impl Database {
         self.db.flush()?;
         self.file.sync_data()?;
         if files::glance(&self.path)?.identity != self.identity {
-            return Err(Fault::Damaged("its files were replaced while it was open".to_string()));
+            return Err(replaced());
         }
         Ok(())
+    }
+
+    /// Which file sled's is.
+    pub(crate) fn identity(&self) -> Identity {
+        self.identity
     }
 
     /// Makes room in sled's file for the next commits, if it is due. For a moment in which nobody waits: a failure
@@ -339,12 +345,21 @@ impl Database {
         Ok(packed)
     }
 
-    /// Proves that the record at `head` is there, and removes what follows it: a batch that was never acknowledged. No
-    /// value is cut, because a value belongs to one batch, and `head` ends one.
-    pub(crate) fn cut(&self, head: Mark) -> Result<(), Fault> {
+    /// Proves that the record at `head` is there, and removes what follows it, which must be of `failed`: a batch that was
+    /// never acknowledged. Anything else was recorded by another owner, while the database was closed, and is not
+    /// touched. No value is cut, because a value belongs to one batch, and `head` ends one.
+    pub(crate) fn cut(&self, head: Mark, failed: &[Mark]) -> Result<(), Fault> {
         guarded(|| {
             if self.mark(head.seq)? != head {
                 return Err(Fault::Damaged(format!("record {} is not what was acknowledged", head.seq)));
+            }
+            let last = self.last()?;
+            for (seq, own) in (head.seq.next().0..=last.0).map(Seq).zip(failed.iter().map(Some).chain(repeat(None))) {
+                if own != Some(&self.mark(seq)?) {
+                    return Err(Fault::Disk(format!(
+                        "another process recorded {seq} while the disk failed here; what it recorded stays"
+                    )));
+                }
             }
             let mut batch = Batch::default();
             for key in self.journal.range(head.seq.next().0.to_be_bytes()..).keys() {
@@ -470,6 +485,11 @@ impl Walk<'_> {
 fn position(key: &[u8]) -> Result<Seq, Fault> {
     let bytes = key.try_into().map_err(|_| Fault::Damaged("a key of it is no position".to_string()))?;
     Ok(Seq(u64::from_be_bytes(bytes)))
+}
+
+/// What is open is no longer what stands under its name.
+pub(crate) fn replaced() -> Fault {
+    Fault::Damaged("its files were replaced while it was open".to_string())
 }
 
 /// Calls sled. A panic, which damaged files cause, becomes `Fault::Damaged`.

@@ -28,12 +28,12 @@ use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::pool::Known;
 use crate::domain::text::counted;
-use crate::domain::text::short_hash;
 use crate::domain::time::Timestamp;
 use crate::store::StoreError;
 use crate::store::files;
 use crate::store::recount;
 use crate::store::recount::Counted;
+use crate::store::sums;
 
 const LEDGER: &str = "ledger.jsonl";
 const LOCK: &str = "ledger.lock";
@@ -148,6 +148,18 @@ impl Ledger {
         })
     }
 
+    /// Records that the call of a hold is about to be made. False when the ledger does not know the hold any more: then
+    /// what it costs would count nowhere.
+    pub fn begin(&self, run: &RunId, hold: Hold, now: Timestamp) -> Result<bool, StoreError> {
+        self.locked("writing to the ledger", now, |locked| {
+            let is_known = locked.daily().knows(run, hold);
+            if is_known {
+                locked.add(&[Line::of(run, hold, What::Begun(MicroUsd(0)), now)])?;
+            }
+            Ok(is_known)
+        })
+    }
+
     /// Makes up for what a process that died, or found the ledger held, could not tell: `known` says what the run's
     /// journal knows of a hold.
     pub fn settle_lost(&self, run: &RunId, known: impl Fn(Hold) -> Known, now: Timestamp) -> Result<(), StoreError> {
@@ -259,7 +271,7 @@ impl Locked<'_> {
         let all = bytes.as_deref().unwrap_or_default();
         for text in all.split_inclusive(|byte| *byte == b'\n') {
             let is_whole = text.ends_with(b"\n");
-            match read(text) {
+            match sums::read(text) {
                 Ok(line) => self.lines.push(line),
                 // The end of one that was being written.
                 Err(_) if !is_whole => break,
@@ -303,6 +315,9 @@ impl Locked<'_> {
         let was_short = before != self.lines.len();
         let mut daily = self.daily();
         let unread = counted.unread.iter().map(|run| Line::unread(run, now));
+        // Which calls had begun is not known any more, so each may have.
+        let begun = if self.flaw.is_some() { daily.begun(now) } else { Vec::new() };
+        self.lines.extend(begun.into_iter().inspect(|line| daily.take(line)));
         let known = self.lines.len();
         for line in counted.lines.iter().cloned().chain(unread) {
             if daily.is_news(&line) {
@@ -334,7 +349,7 @@ impl Locked<'_> {
         if file.metadata()?.len() > self.length {
             file.set_len(self.length)?;
         }
-        let text = format!("{}{}", self.lead, written(lines)?);
+        let text = format!("{}{}", self.lead, sums::written(lines)?);
         file.write_all(text.as_bytes())?;
         file.sync_data()?;
         if is_new {
@@ -361,7 +376,7 @@ impl Locked<'_> {
 
     /// Replaces the ledger by its lines. One that was damaged is kept.
     fn rewrite(&mut self) -> io::Result<()> {
-        let (dir, text) = (&self.ledger.dir, written(&self.lines)?);
+        let (dir, text) = (&self.ledger.dir, sums::written(&self.lines)?);
         let mut file = tempfile::NamedTempFile::new_in(dir)?;
         file.write_all(text.as_bytes())?;
         file.as_file().sync_all()?;
@@ -388,36 +403,6 @@ impl Locked<'_> {
     }
 }
 
-/// What stands between a line and its sum, which is its last field.
-const SUM: &str = ",\"sum\":\"";
-/// What stands behind the sum.
-const SUM_ENDS: &str = "\"}";
-
-/// Lines as they are written, each with a sum over the rest of it.
-fn written(lines: &[Line]) -> io::Result<String> {
-    let mut text = String::new();
-    for line in lines {
-        let json = serde_json::to_string(line)?;
-        let fields = json.strip_suffix('}').unwrap_or(&json);
-        text += &format!("{fields}{SUM}{}{SUM_ENDS}\n", short_hash(fields.as_bytes()));
-    }
-    Ok(text)
-}
-
-/// Reads what was written; a line from before there were sums has none. Errors with what is wrong with the ledger, as
-/// the end of a sentence.
-fn read(text: &[u8]) -> Result<Line, &'static str> {
-    let unreadable = "has lines that can't be read";
-    let text = std::str::from_utf8(text).map_err(|_| unreadable)?;
-    let line = serde_json::from_str(text).map_err(|_| unreadable)?;
-    match text.rsplit_once(SUM) {
-        Some((fields, sum)) if sum.trim_end().strip_suffix(SUM_ENDS) != Some(&short_hash(fields.as_bytes())) => {
-            Err("has lines that are not what was written")
-        }
-        Some(_) | None => Ok(line),
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -428,6 +413,7 @@ mod tests {
     use super::*;
     use crate::domain::budget::ReservationId;
     use crate::domain::id::ModelCallId;
+    use crate::domain::text::short_hash;
 
     const NOW: Timestamp = Timestamp(1_000);
     const DOLLAR: u64 = 1_000_000;
@@ -478,7 +464,7 @@ mod tests {
         let ledger = Ledger::new(dir.path().to_path_buf(), Limit::At(DOLLAR));
         holds(&ledger, 1, 1, 200, NOW);
         holds(&ledger, 1, 1, 200, NOW);
-        ledger.note(&run(1), &[(hold(1, NOW), What::Begun(MicroUsd(0)))], NOW).unwrap();
+        assert!(ledger.begin(&run(1), hold(1, NOW), NOW).unwrap());
         ledger.note(&run(1), &[(hold(1, NOW), What::Charged(MicroUsd(7)))], NOW).unwrap();
         // What was held elsewhere is not paid here.
         ledger.note(&run(1), &[(hold(2, NOW), What::Charged(MicroUsd(7)))], NOW).unwrap();
@@ -516,7 +502,7 @@ mod tests {
         let path = dir.path().join(LEDGER);
         let whole = fs::read_to_string(&path).unwrap();
         let next =
-            written(&[Line::of(&run(1), hold(1, Timestamp(1_001)), What::Held(MicroUsd(900)), Timestamp(1_001))])
+            sums::written(&[Line::of(&run(1), hold(1, Timestamp(1_001)), What::Held(MicroUsd(900)), Timestamp(1_001))])
                 .unwrap();
         for cut in 0..whole.len() {
             let torn_counts = if cut + 1 == whole.len() { 900 } else { 0 };
@@ -527,29 +513,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_what_was_written_or_is_not_read() {
-        let old = "{\"at\":1000,\"run\":\"111111111111\",\"call\":1,\"attempt\":1,\"held\":200}\n";
-        let held = read(old.as_bytes()).unwrap();
-        let new = written(std::slice::from_ref(&held)).unwrap();
-        assert_eq!(read(new.as_bytes()), Ok(held.clone()));
-        // Whatever bit of it is flipped, nothing else is read of it.
-        for bit in 0..8 * (new.len() - 1) {
-            let mut bytes = new.clone().into_bytes();
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            let found = read(&bytes);
-            assert!(found.is_err() || found == Ok(held.clone()), "{}", String::from_utf8_lossy(&bytes));
-        }
-        let another = read(new.replace("200", "900").as_bytes());
-        assert_eq!(another, Err("has lines that are not what was written"));
-    }
-
-    #[test]
     fn what_a_dead_process_left_is_settled_by_its_run() {
         let dir = tempfile::tempdir().unwrap();
         let ledger = Ledger::new(dir.path().to_path_buf(), Limit::At(DOLLAR));
         (1..=4).for_each(|call| holds(&ledger, 1, call, 100, NOW));
         holds(&ledger, 2, 1, 100, NOW);
-        ledger.note(&run(1), &[(hold(4, NOW), What::Begun(MicroUsd(0)))], NOW).unwrap();
+        assert!(ledger.begin(&run(1), hold(4, NOW), NOW).unwrap());
+        assert!(!ledger.begin(&run(1), hold(5, NOW), NOW).unwrap(), "nobody knows that one");
         // The journal charged the first, still holds the second, and never heard of the others, of which one had begun.
         let known = |one: Hold| match one.id.call.0 {
             1 => Known::Counted(MicroUsd(9)),

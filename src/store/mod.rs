@@ -24,6 +24,7 @@ mod database;
 mod files;
 mod owner;
 mod snaps;
+mod sums;
 mod trees;
 mod upcast;
 mod values;

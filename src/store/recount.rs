@@ -2,7 +2,6 @@
 //! ledger"). It looks at copies and changes nothing; what the lines mean is `domain/daily.rs`.
 
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 use std::io;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -56,7 +55,6 @@ pub(crate) fn runs(state: &Path) -> io::Result<Vec<RunId>> {
 /// Reads the journals of these runs, of those that are held in a copy of this moment. Blocks for as long as that takes.
 pub(crate) fn count(state: &Path, mut runs: Vec<RunId>, now: Timestamp) -> Counted {
     let mut counted = Counted::default();
-    let mut seen = BTreeSet::new();
     runs.sort();
     for id in runs {
         let owner = Owner { pid: 0, host: String::new(), version: String::new(), mode: OwnerMode::Records };
@@ -69,10 +67,7 @@ pub(crate) fn count(state: &Path, mut runs: Vec<RunId>, now: Timestamp) -> Count
         let run = survey.as_ref().and_then(|survey| Run::fold(&id, &survey.records).ok());
         let is_whole = run.is_some() && survey.as_ref().is_some_and(Survey::is_whole);
         if let (Some(run), Some(survey)) = (run, survey) {
-            let own = lines(&run, &survey.records, now);
-            // An import under another name is a copy, and what it says was charged once.
-            let is_new = |line: &Line| seen.insert((run.created, line.at, line.id(), line.what));
-            counted.lines.extend(own.into_iter().filter(is_new));
+            counted.lines.extend(lines(&run, &survey.records, now));
         }
         match is_whole {
             true => counted.read.push(id),

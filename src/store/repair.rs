@@ -183,11 +183,10 @@ fn put(site: &Site, copy: TempDir) -> io::Result<PathBuf> {
         }
     }
     files::sync_dir(copy.path())?;
-    // What a repair that was killed left is a copy of what is still there. Anything else is kept.
-    if before::has_database(&mended) {
-        std::fs::remove_dir_all(&mended)?;
-    } else if files::is_there(&mended) {
-        std::fs::rename(&mended, free(&site.dir, before::KEPT)?)?;
+    // Not removed before the new one is in place: it may be the last that is good.
+    let former = files::is_there(&mended).then(|| free(&site.dir, before::KEPT)).transpose()?;
+    if let Some(former) = &former {
+        std::fs::rename(&mended, former)?;
     }
     std::fs::rename(copy.keep(), &mended)?;
     let kept = free(&site.dir, before::KEPT)?;
@@ -201,6 +200,10 @@ fn put(site: &Site, copy: TempDir) -> io::Result<PathBuf> {
         std::fs::rename(&earlier, free(&site.dir, before::KEPT)?)?;
     }
     files::sync_dir(&site.dir)?;
+    // What a repair that was killed left is a copy of what is still there. Anything else is kept.
+    if let Some(former) = former.filter(|former| before::has_database(former)) {
+        std::fs::remove_dir_all(former)?;
+    }
     Ok(kept)
 }
 

@@ -29,7 +29,9 @@ use crate::store::codec::Mark;
 use crate::store::database::Database;
 use crate::store::database::Fault;
 use crate::store::database::guarded;
+use crate::store::database::replaced;
 use crate::store::files;
+use crate::store::files::Identity;
 use crate::store::look;
 use crate::store::owner;
 use crate::store::snaps;
@@ -74,8 +76,12 @@ pub(crate) struct Trees {
     anchor: Anchor,
     /// Whether the anchor is still to be synced.
     sync_owed: bool,
+    /// Which file sled's is.
+    identity: Identity,
     /// Whether a write failed, so that the database must be opened anew before the next one.
     suspect: bool,
+    /// The records of the last batch that failed: all that may be in the journal behind its head.
+    failed: Vec<Mark>,
     /// Completed syncs of the store's file.
     syncs: u64,
     /// When the next snapshot is due.
@@ -172,6 +178,7 @@ impl Trees {
         let Some(database) = &self.database else { return Err(self.explain(not_open(), &doing)) };
         if let Err(fault) = database.commit(&batch) {
             self.suspect = true;
+            self.failed = batch.iter().map(|one| one.mark).collect();
             return Err(self.explain(fault, &doing));
         }
         self.syncs += 1;
@@ -235,7 +242,8 @@ impl Trees {
         self.syncs
     }
 
-    /// Opens the database anew if a write failed, and takes back what was never acknowledged.
+    /// Opens the database anew if a write failed, and takes back what was never acknowledged. While it is closed, another
+    /// owner may open it: what that recorded stays, and this one is at its end.
     fn renew(&mut self, doing: &str) -> Result<(), StoreError> {
         if !self.suspect {
             return Ok(());
@@ -250,6 +258,11 @@ impl Trees {
         if !store.join("db").is_file() {
             return Err(self.explain(no_file(), doing));
         }
+        // Before sled opens what is there now: to open is to write.
+        let found = files::glance(&store.join("db")).map_err(|error| self.explain(error.into(), doing))?;
+        if found.identity != self.identity {
+            return Err(self.explain(replaced(), doing));
+        }
         let deadline = Instant::now() + Duration::from_millis(limits::LOCK_PATIENCE.0);
         let database = loop {
             match Database::open(&store) {
@@ -257,7 +270,14 @@ impl Trees {
                 opened => break opened.map_err(|fault| self.explain(fault, doing))?,
             }
         };
-        database.cut(self.head).map_err(|fault| self.explain(fault, doing))?;
+        if database.identity() != self.identity {
+            database.close();
+            return Err(self.explain(replaced(), doing));
+        }
+        if let Err(fault) = database.cut(self.head, &self.failed) {
+            database.close();
+            return Err(self.explain(fault, doing));
+        }
         self.database = Some(database);
         self.suspect = false;
         Ok(())
@@ -324,9 +344,10 @@ fn take<T>(
         Ok((database, (value, head, cadence), anchor)) => {
             before.discard();
             let site = site.clone();
-            let database = Some(database);
+            let (identity, database, failed) = (database.identity(), Some(database), Vec::new());
             let (sync_owed, suspect, syncs, _entered) = (false, false, 0, entered);
-            let trees = Trees { site, _entered, database, head, anchor, sync_owed, suspect, syncs, cadence };
+            let trees =
+                Trees { site, _entered, database, head, anchor, sync_owed, identity, suspect, failed, syncs, cadence };
             Ok((trees, value))
         }
         Err(Fault::Damaged(why)) => Err((Fault::Damaged(why), Some(before.keep()))),
@@ -396,5 +417,99 @@ pub(crate) fn explain(site: &Site, fault: Fault, doing: &str) -> StoreError {
         Fault::Damaged(why) => StoreError::Damaged { run, why, path: site.dir.clone() },
         Fault::Disk(why) => StoreError::Disk { doing: doing.to_string(), why },
         Fault::TooNew(found) => StoreError::TooNew { run, found },
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::domain::command::Policy;
+    use crate::domain::event::Event;
+    use crate::domain::event::OwnerMode;
+    use crate::domain::id::ClientId;
+    use crate::domain::id::InterjectionId;
+
+    fn said(seq: u64, text: &str) -> Record {
+        let (id, by) = (InterjectionId(u32::try_from(seq).unwrap()), ClientId("test".to_string()));
+        let event = Event::InterjectionQueued { id, text: text.to_string(), by, policy: Policy::Next };
+        Record { seq: Seq(seq), at: Timestamp(seq), active: Span(0), event }
+    }
+
+    /// A run with one record, and its owner, of whom the last write failed after it had reached the disk.
+    fn failed(dir: &std::path::Path) -> (Site, Trees) {
+        let owner = Owner { pid: 1, host: "test".to_string(), version: "0".to_string(), mode: OwnerMode::Records };
+        let site = Site { run: RunId::from_entropy([1; 12]), dir: dir.join("run"), owner };
+        Trees::create(&site, &[said(1, "first")]).unwrap();
+        let (mut trees, _) = Trees::open(site.clone(), Span(0)).unwrap();
+        let batch = codec::encode_batch(&[said(2, "mine")], trees.head).unwrap();
+        trees.database.as_ref().unwrap().commit(&batch).unwrap();
+        trees.failed = batch.iter().map(|one| one.mark).collect();
+        trees.suspect = true;
+        (site, trees)
+    }
+
+    fn texts(site: &Site) -> Vec<String> {
+        let (_, records) = Trees::open(site.clone(), limits::LOCK_PATIENCE).unwrap();
+        let text = |record: Record| match record.event {
+            Event::InterjectionQueued { text, .. } => text,
+            other => other.name().to_string(),
+        };
+        records.into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn what_failed_is_taken_back_and_written_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let (site, mut trees) = failed(dir.path());
+        trees.append(&[said(2, "again")]).unwrap();
+        drop(trees);
+        assert_eq!(texts(&site), ["first", "again"]);
+    }
+
+    /// The lock is free for a moment while the database is opened anew, and another process waits for it.
+    #[test]
+    fn what_another_owner_recorded_after_a_failure_stays() {
+        for theirs in [vec![said(2, "theirs")], vec![said(2, "theirs"), said(3, "more")]] {
+            let dir = tempfile::tempdir().unwrap();
+            let (site, mut trees) = failed(dir.path());
+            trees.database.take().unwrap().close();
+            let (mut other, found) = Trees::open(site.clone(), limits::LOCK_PATIENCE).unwrap();
+            assert_eq!(found.len(), 2, "what had reached the disk counts for who opens it next");
+            let theirs: Vec<Record> =
+                theirs.into_iter().map(|record| Record { seq: record.seq.next(), ..record }).collect();
+            other.append(&theirs).unwrap();
+            drop(other);
+            for _ in 0..2 {
+                let error = trees.append(&[said(2, "again")]).unwrap_err().to_string();
+                assert!(error.contains("another process recorded 3 while the disk failed here"), "{error}");
+            }
+            let there = texts(&site);
+            assert_eq!(there[..3], ["first", "mine", "theirs"]);
+            assert_eq!(there.len(), 2 + theirs.len());
+        }
+    }
+
+    /// Somebody puts a copy in the store's place, and another process records in it.
+    #[test]
+    fn what_was_put_in_the_place_of_a_store_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (site, mut trees) = failed(dir.path());
+        let (store, aside) = (site.store(), dir.path().join("aside"));
+        std::fs::rename(&store, &aside).unwrap();
+        files::create_dir(&store).unwrap();
+        for name in before::names(&aside).unwrap() {
+            if aside.join(&name).is_file() {
+                std::fs::copy(aside.join(&name), store.join(&name)).unwrap();
+            }
+        }
+        let (mut other, found) = Trees::open(site.clone(), limits::LOCK_PATIENCE).unwrap();
+        other.append(&[said(found.len() as u64 + 1, "theirs")]).unwrap();
+        drop(other);
+        for _ in 0..2 {
+            let error = trees.append(&[said(2, "again")]).unwrap_err().to_string();
+            assert!(error.contains("its files were replaced while it was open"), "{error}");
+        }
+        assert_eq!(texts(&site), ["first", "mine", "theirs"]);
     }
 }

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use serde_json::json;
 use tiller::domain::approval::Decision;
 use tiller::domain::budget::Axis;
+use tiller::domain::budget::Basis;
 use tiller::domain::budget::Limit;
 use tiller::domain::budget::ReservationId;
 use tiller::domain::command::Command;
@@ -17,13 +18,18 @@ use tiller::domain::command::Pause;
 use tiller::domain::command::Refusal;
 use tiller::domain::daily::Hold;
 use tiller::domain::daily::Today;
+use tiller::domain::event::Event;
+use tiller::domain::event::Owner;
+use tiller::domain::event::OwnerMode;
 use tiller::domain::event::Record;
 use tiller::domain::id::ClientId;
 use tiller::domain::id::ModelCallId;
 use tiller::domain::id::RunId;
+use tiller::domain::id::Seq;
 use tiller::domain::model::Dialect;
 use tiller::domain::money::MicroUsd;
 use tiller::domain::money::Price;
+use tiller::domain::pool::Known;
 use tiller::domain::run::Run;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
@@ -32,10 +38,15 @@ use tiller::domain::time::Now;
 use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
 use tiller::engine::clock::Clock;
+use tiller::engine::driver;
 use tiller::engine::driver::World;
+use tiller::machine::create;
 use tiller::machine::lineage;
 use tiller::protocol::client::Client;
 use tiller::protocol::client::Update;
+use tiller::store::Journal;
+use tiller::store::Reader;
+use tiller::store::StoreError;
 use tiller::store::ledger::Ledger;
 use tiller::store::memory::MemoryJournal;
 use tokio::time::Instant;
@@ -51,6 +62,7 @@ use crate::engine::stage::plan;
 use crate::engine::stage::says;
 use crate::engine::stage::stage_in;
 use crate::engine::stage::staged;
+use crate::engine::stage::terms;
 use crate::engine::stage::world;
 
 /// Real money, a dollar for a hundred thousand tokens: a call costs some cents at worst.
@@ -149,6 +161,65 @@ async fn a_call_that_had_begun_when_its_journal_was_put_back_counts_at_its_worst
         let now = Timestamp(10_000_000_000);
         assert_eq!(ledger.spent(now).unwrap(), lost, "life {life}");
     }
+}
+
+/// A journal in memory, and somebody who settles the run's hold in the ledger as soon as it is recorded the first time.
+struct Robbed {
+    journal: MemoryJournal,
+    ledger: Option<Ledger>,
+    run: RunId,
+}
+
+#[async_trait]
+impl Journal for Robbed {
+    async fn append(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
+        let reserves = records.iter().any(|record| matches!(record.event, Event::BudgetReserved { .. }));
+        self.journal.append(records).await?;
+        if let Some(ledger) = self.ledger.take_if(|_| reserves) {
+            ledger.settle_lost(&self.run, |_| Known::Unknown, Timestamp(1_000_000)).unwrap();
+        }
+        Ok(())
+    }
+
+    fn reader(&self) -> Arc<dyn Reader> {
+        self.journal.reader()
+    }
+}
+
+/// What such a call costs could count nowhere, so it is not made: it costs nothing, and the next attempt holds anew.
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_hold_the_ledger_has_lost_is_not_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::new(dir.path().to_path_buf(), DAILY);
+    let (world, _) =
+        world(Lines { lines: Mutex::new(vec![says("plan", &[plan()])].into()), takes_ms: 0 }, Manner::Ends);
+    let mut terms = terms(world.tools.specs());
+    costs(&mut terms);
+    let first = create(terms, Now::default());
+    let run = Run::begin(RunId::from_entropy([1; 12]), &first).unwrap();
+    let journal = MemoryJournal::new(&[first]).unwrap();
+    let journal = Robbed { journal, ledger: Some(ledger.clone()), run: run.id.clone() };
+    let owner = Owner { pid: 1, host: "test".to_string(), version: "0".to_string(), mode: OwnerMode::Drives };
+    let driven = driver::start(run, journal, World { ledger: Some(ledger.clone()), ..world }, owner);
+    let mut client = Client::new(ClientId("test".to_string()), driven.handle.clone(), Seq(1));
+    let mut records = Vec::new();
+    while !records.iter().any(|record: &Record| matches!(record.event, Event::ModelCallFinished { .. })) {
+        let told = tokio::time::timeout(Duration::from_secs(600), client.next()).await.expect("nothing is told");
+        if let Update::Records(more) = told {
+            records.extend(more);
+        }
+    }
+    let failed: Vec<&Event> = records
+        .iter()
+        .map(|record| &record.event)
+        .filter(|event| matches!(event, Event::ModelCallFailed { .. }))
+        .collect();
+    assert!(format!("{failed:?}").contains("does not know its reservation any more; the request was not sent"));
+    let charges = records.iter().filter_map(|record| match &record.event {
+        Event::BudgetSettled { charge, .. } => Some(charge.basis),
+        _ => None,
+    });
+    assert_eq!(charges.collect::<Vec<_>>(), [Basis::NotAccepted, Basis::Reported]);
 }
 
 #[tokio::test(start_paused = true)]

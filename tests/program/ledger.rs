@@ -26,6 +26,7 @@ use tiller::domain::id::ModelCallId;
 use tiller::domain::id::RunId;
 use tiller::domain::model::Dialect;
 use tiller::domain::money::MicroUsd;
+use tiller::domain::pool::Known;
 use tiller::domain::run::Run;
 use tiller::domain::status::Status;
 use tiller::domain::terms::Terms;
@@ -98,7 +99,7 @@ impl World {
             if let Event::BudgetReserved { reservation } = &record.event {
                 let hold = Hold { id: reservation.id, at: record.at };
                 self.ledger().hold(id, hold, reservation.amount).unwrap().unwrap();
-                self.ledger().note(id, &[(hold, What::Begun(MicroUsd(0)))], record.at).unwrap();
+                assert!(self.ledger().begin(id, hold, record.at).unwrap());
             }
             if let Event::BudgetSettled { id: call, charge } = &record.event {
                 let hold = Hold { id: *call, at: run.pool.made(*call).unwrap() };
@@ -278,7 +279,9 @@ fn what_a_fork_or_a_copy_has_from_elsewhere_is_not_counted_again() {
     let terms = Terms::clone(&past.terms);
     let (fork, record) = lineage::fork(past, &run, iteration, terms, &client, now).unwrap();
     home.branch(&fork, &survey.lines[..beginning.len()], &record).unwrap();
-    let carried = transfer::read(&transfer::write(&run_id(2), &survey.lines).unwrap()).unwrap();
+    let mut carried = transfer::read(&transfer::write(&run_id(2), &survey.lines).unwrap()).unwrap();
+    let (_, own) = lineage::import(Run::fold(&run_id(4), &carried.records).unwrap(), &client, now).unwrap();
+    carried.push(own).unwrap();
     home.import(&run_id(4), &carried).unwrap();
     fs::remove_file(world.file()).unwrap();
     assert_eq!(world.check("a fork and a copy").unread, Vec::new());
@@ -290,6 +293,24 @@ fn brought(id: &RunId, mut records: Vec<Record>) -> (Run, Vec<Record>) {
     let now = Now { at: NOW, ..Now::default() };
     let (run, own) = lineage::import(run, &ClientId("test".to_string()), now).unwrap();
     records.push(own);
+    (run, records)
+}
+
+/// A run whose process died elsewhere while its model was asked, imported and resumed here: what becomes of that call is no
+/// cost of this place, and the next one is under way.
+fn goes_on(id: &RunId, earlier: Timestamp) -> (Run, Vec<Record>) {
+    let mut records = self::records("1-first-parked", earlier);
+    let reserved = records.iter().rposition(|record| matches!(record.event, Event::BudgetReserved { .. })).unwrap();
+    records.truncate(reserved + 2);
+    let (mut run, mut records) = brought(id, records);
+    let foreign = *run.pool.reserved().unwrap();
+    let (recovered, resume) = (Input::Recovered { owner: owner(), lacks: Vec::new() }, Command::Resume);
+    for input in [recovered, Input::Command(resume, ClientId("test".to_string()))] {
+        let turned = turn(&run, &input, Now { at: NOW, ..Now::default() }).unwrap();
+        (run, records) = (turned.run, [records, turned.records].concat());
+    }
+    assert!(run.pool.spent() >= foreign.amount, "it was charged in the run");
+    assert_ne!(run.pool.reserved().unwrap().id, foreign.id);
     (run, records)
 }
 
@@ -315,6 +336,41 @@ fn what_a_second_life_under_the_same_numbers_cost_is_counted_again() {
     assert!(first > MicroUsd(0) && mended.regained > 0, "{mended:?}");
 }
 
+/// Of a ledger that lost a line nobody knows whether it said that a call had begun: an older journal releases none then.
+#[test]
+fn a_damaged_ledger_takes_every_open_call_for_begun() {
+    let world = World::new();
+    let id = ReservationId { call: ModelCallId(77), attempt: 1 };
+    let hold = Hold { id, at: NOW };
+    world.ledger().hold(&run_id(1), hold, MicroUsd(500)).unwrap().unwrap();
+    assert!(world.ledger().begin(&run_id(1), hold, NOW).unwrap());
+    let whole = fs::read_to_string(world.file()).unwrap();
+    let begun = whole.lines().last().unwrap();
+    let flipped = begun.replace("begun", "begum");
+    for bad in [whole.replace(&format!("{begun}\n"), ""), whole.replace(begun, &flipped)] {
+        fs::write(world.file(), bad).unwrap();
+        assert!(world.ledger().mend(NOW).unwrap().flaw.is_some());
+        world.ledger().settle_lost(&run_id(1), |_| Known::Unknown, NOW).unwrap();
+        assert_eq!(world.ledger().spent(NOW).unwrap(), world.spent.plus(MicroUsd(500)));
+    }
+}
+
+/// Copies of one export under names of their own, which go on in the same millisecond.
+#[test]
+fn copies_that_spend_at_the_same_moment_are_each_counted() {
+    let world = World::new();
+    let mut spent = world.spent;
+    let earlier = Timestamp(NOW.0 - 1_000);
+    for id in [run_id(5), run_id(6)] {
+        let (run, records) = goes_on(&id, earlier);
+        spent = spent.plus(run.pool.reserved().unwrap().amount);
+        drop(world.runtime.block_on(home(world.dir.path()).create(&id, &records)).unwrap());
+    }
+    fs::remove_file(world.file()).unwrap();
+    let world = World { spent, ..world };
+    assert_eq!(world.check("two copies").unread, Vec::new());
+}
+
 #[test]
 fn what_an_import_cost_elsewhere_is_not_counted_and_what_it_costs_here_is() {
     let mut world = World::new();
@@ -328,22 +384,9 @@ fn what_an_import_cost_elsewhere_is_not_counted_and_what_it_costs_here_is() {
     assert!(matches!(run.status, Status::Completed(_)) && run.pool.spent().0 > 0, "{:?}", run.status);
     make(&world, &run_id(5), &records);
     assert_eq!(world.check("one that ended there").unread, Vec::new());
-    // One whose process died there while its model was asked: what becomes of that call is no cost of this place.
-    let mut records = self::records("1-first-parked", earlier);
-    let reserved = records.iter().rposition(|record| matches!(record.event, Event::BudgetReserved { .. })).unwrap();
-    records.truncate(reserved + 2);
-    let (mut run, mut records) = brought(&run_id(6), records);
-    let foreign = *run.pool.reserved().unwrap();
-    let (recovered, resume) = (Input::Recovered { owner: owner(), lacks: Vec::new() }, Command::Resume);
-    for input in [recovered, Input::Command(resume, ClientId("test".to_string()))] {
-        let turned = turn(&run, &input, Now { at: NOW, ..Now::default() }).unwrap();
-        (run, records) = (turned.run, [records, turned.records].concat());
-    }
-    assert!(run.pool.spent() >= foreign.amount, "it was charged in the run");
-    let held = run.pool.reserved().unwrap();
-    assert_ne!(held.id, foreign.id);
+    let (run, records) = goes_on(&run_id(6), earlier);
     make(&world, &run_id(6), &records);
-    world.spent = world.spent.plus(held.amount);
+    world.spent = world.spent.plus(run.pool.reserved().unwrap().amount);
     assert_eq!(world.check("one that goes on here").unread, Vec::new());
 }
 
