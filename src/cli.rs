@@ -261,14 +261,18 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Ask, Stop>
     let words: Vec<OsString> = arguments.into_iter().collect();
     let line = Line::try_parse_from(&words).map_err(|mut error| {
         if error.kind() == ErrorKind::UnknownArgument {
-            if let Some(sentence) = values::negative(&words) {
+            if let Some(sentence) = values::negative(&words).or_else(|| goal::misspelt(&words)) {
                 return Stop::Usage(format!("error: {sentence}\n"));
             }
             // That it could be passed as a value is true, and never what was meant.
             error.insert(ContextKind::Suggested, ContextValue::None);
         }
         let text = error.render().to_string();
-        if error.use_stderr() { Stop::Usage(text) } else { Stop::Shown(text) }
+        if error.use_stderr() {
+            Stop::Usage(format!("{text}Nothing was started or changed.\n"))
+        } else {
+            Stop::Shown(text)
+        }
     })?;
     match line.word {
         Some(word) => word.ask(),
@@ -298,15 +302,6 @@ Examples:
   tiller run - --json < goal.txt
 Without --plain or --json the screen opens where there is a terminal; elsewhere lines are printed.
 A run that needs a decision and has no terminal is parked, and the command that decides is printed.";
-
-const RAISE_HELP: &str = "\
-AXIS and LIMIT:
-  cost          dollars: 5, 0.50
-  time          a time while running: 30m, 2h, 1h30m
-  deadline      a time from now: 90m, 3h; a moment: 2030-01-31T18:00:00Z; or none
-  iterations, tool-calls, model-calls, tokens   a whole number
-LIMIT is the new limit, not a difference; `unlimited` takes the limit away.
-Example: tiller raise k7f cost 10 && tiller resume k7f";
 
 const RESOLVE_HELP: &str = "\
 Example: tiller resolve k7f c7 happened \"the mail was sent\"
@@ -415,7 +410,7 @@ enum Word {
         mode: Trust,
     },
     /// Deny a call of a parked run
-    #[command(after_help = "Example: tiller deny k7f c7 1a2b3c4d \"use the test database\"")]
+    #[command(after_help = deciding::DENY_HELP)]
     Deny {
         #[command(flatten)]
         target: DecisionWords,
@@ -481,7 +476,7 @@ enum Word {
         id: InterjectionId,
     },
     /// Set a limit of a parked run
-    #[command(after_help = RAISE_HELP)]
+    #[command(after_help = values::RAISE_HELP)]
     Raise {
         /// The beginning of its name
         #[arg(value_parser = values::run_prefix)]
@@ -569,8 +564,7 @@ impl Word {
             Word::Close { run } => order(run, Order::Close),
             Word::Say { run, text, when } => order(run, Order::Say { text, policy: when.policy() }),
             Word::Withdraw { run, id } => order(run, Order::Withdraw(id)),
-            Word::Raise { run, axis: Axis::Deadline, limit } => order(run, Order::Deadline(values::deadline(&limit)?)),
-            Word::Raise { run, axis, limit } => order(run, Order::Raise { axis, limit: values::limit(axis, &limit)? }),
+            Word::Raise { run, axis, limit } => order(run, values::raise(axis, &limit)?),
             Word::Plan { run, words } if words.is_empty() => Ask::Show { run, form: Form::Text },
             Word::Plan { run, words } => {
                 let edit = plan_edit::read(&words.join(" ")).map_err(|how| format!("{how}; nothing was changed"))?;

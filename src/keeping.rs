@@ -30,6 +30,7 @@ use crate::launch::Ground;
 use crate::policy::keeping;
 use crate::policy::keeping::Ended;
 use crate::policy::keeping::Keep;
+use crate::rehearsal;
 use crate::store::StoreError;
 use crate::store::place::Home;
 use crate::store::remove::Removal;
@@ -129,7 +130,8 @@ pub fn outlook(home: &Home, keep: Keep, now: Timestamp) -> Result<String, StoreE
 /// Removes one run on request, after the operator said yes. Gives the exit status.
 pub async fn remove(ground: &Ground, prefix: &str, is_agreed: bool) -> anyhow::Result<u8> {
     let id = ground.home.find(prefix)?;
-    if !is_agreed && !agrees(&id)? {
+    let scratch = scratch(ground, &id);
+    if !is_agreed && !agrees(&id, &scratch)? {
         output::put_aside("nothing was removed\n");
         return Ok(exit::REFUSED);
     }
@@ -144,7 +146,7 @@ pub async fn remove(ground: &Ground, prefix: &str, is_agreed: bool) -> anyhow::R
     })?;
     match removed {
         Removal::Done(summary) => {
-            gone(&id, summary.as_deref(), told);
+            gone(&id, summary.as_deref(), &scratch, told);
             Ok(0)
         }
         Removal::Kept(run) => Err(Obstacle::Refused(format!(
@@ -176,22 +178,33 @@ pub async fn remove_damaged(ground: &Ground, prefix: &str, is_agreed: bool) -> a
         .into());
     }
     archive::warn(&id, &survey, restored.as_ref(), if is_agreed { Advice::TooLate } else { Advice::InTime });
-    if !is_agreed && !agrees(&id)? {
+    let scratch = scratch(ground, &id);
+    if !is_agreed && !agrees(&id, &scratch)? {
         output::put_aside("nothing was removed\n");
         return Ok(exit::REFUSED);
     }
     let told = telling::tell_rest(ground, &id).await;
     match ground.home.remove_damaged(&id)? {
         Removal::Done(summary) => {
-            gone(&id, summary.as_deref(), told);
+            gone(&id, summary.as_deref(), &scratch, told);
             Ok(0)
         }
         Removal::Kept(_) => Err(whole().into()),
     }
 }
 
+/// What else goes with a run: the scratch folder of a rehearsal, which lies in the run's directory; the end of a phrase.
+/// Nothing for a run that worked elsewhere, where its files stay.
+fn scratch(ground: &Ground, id: &RunId) -> String {
+    let folder = rehearsal::workspace(&ground.home.run_dir(id));
+    if !folder.is_dir() {
+        return String::new();
+    }
+    format!(", and with its scratch folder {} and all the work in it", transcript(&folder.display().to_string()))
+}
+
 /// Says that a run is gone.
-fn gone(id: &RunId, summary: Option<&Summary>, told: Result<(), String>) {
+fn gone(id: &RunId, summary: Option<&Summary>, scratch: &str, told: Result<(), String>) {
     tracing::info!(run = %id, "a run was removed on request");
     if let Err(why) = told {
         let why = transcript(&why);
@@ -200,16 +213,16 @@ fn gone(id: &RunId, summary: Option<&Summary>, told: Result<(), String>) {
         ));
     }
     let goal = summary.map(|summary| format!(": {}", transcript(&summary.goal))).unwrap_or_default();
-    output::put(&format!("run {id} is removed{goal}\n"));
+    output::put(&format!("run {id} is removed{scratch}{goal}\n"));
 }
 
 /// Asks the person at the terminal. Errors where there is none.
-fn agrees(id: &RunId) -> anyhow::Result<bool> {
+fn agrees(id: &RunId, scratch: &str) -> anyhow::Result<bool> {
     anyhow::ensure!(
         std::io::stdin().is_terminal(),
-        "nobody is here to be asked; run {id} was not removed; say --yes if it is to go for good"
+        "nobody is here to be asked; run {id} was not removed; say --yes if it is to go for good{scratch}"
     );
-    output::put(&format!("remove run {id} for good, with its journal and what is kept of files? yes or no: "));
+    output::put(&format!("remove run {id} for good, with its journal and what is kept of files{scratch}? yes or no: "));
     let mut line = String::new();
     std::io::stdin().lock().take(16).read_line(&mut line)?;
     Ok(line.trim() == "yes")

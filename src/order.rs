@@ -8,12 +8,17 @@ use crate::domain::command::Cancel;
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
 use crate::domain::event::OwnerMode;
+use crate::domain::id::CallId;
 use crate::domain::id::RunId;
 use crate::domain::limits;
+use crate::domain::money::MicroUsd;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::headless::exit::Obstacle;
+use crate::headless::lines::limit_phrase;
+use crate::headless::lines::plan_lines;
 use crate::headless::orders;
+use crate::headless::text::title;
 use crate::held;
 use crate::held::Held;
 use crate::launch::Ground;
@@ -30,6 +35,58 @@ pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::R
     // Also where it is refused: a process that died may have left the ledger behind, and this run may have ended.
     let run = held.let_go().await;
     recorded.map(|()| run).map_err(|error| naming(error, &id))
+}
+
+/// What an order made of the run, before how the run is left.
+pub fn recorded(run: &Run, order: &Order) -> String {
+    let limit = |axis: Axis| {
+        let used =
+            if axis == Axis::Deadline { String::new() } else { format!(", {} used", axis.show(run.pool.used(axis))) };
+        format!("the limit of {} is now {}{used}", axis.word(), limit_phrase(axis, run.pool.limits().on(axis)))
+    };
+    let tool = |call: &CallId| run.calls.get(call).map_or(String::new(), |call| title(&call.tool));
+    let detail = match order {
+        Order::Raise { axis, .. } => limit(*axis),
+        Order::Deadline(_) => limit(Axis::Deadline),
+        Order::Plan(_) => return format!("recorded\n{}", plan_lines(&run.plan)),
+        Order::Price(Some(price)) => {
+            format!("a million tokens cost {} in, {} out", MicroUsd(price.input), MicroUsd(price.output))
+        }
+        Order::Price(None) => "money is not counted in this run, tokens are".to_string(),
+        Order::Correct { id, amount } => {
+            let before =
+                run.pool.charge(*id).map_or(String::new(), |charge| format!(", not {}", charge.amount.exact()));
+            format!("{id} counts as {}{before}", amount.exact())
+        }
+        Order::Trust(trust) => format!("trust is now {trust}: {}", trust.meaning()),
+        Order::Say { .. } => {
+            let Some(id) = run.interjections.last().map(|said| said.id) else { return "recorded · ".to_string() };
+            let short = run.id.short();
+            return format!("recorded as {id}, and `tiller withdraw {short} {id}` takes it back until it is told · ");
+        }
+        Order::Decide { call, decision: Decision::AllowRun, .. } => {
+            format!("{call} is allowed, and every call like it byte for byte, until the run ends")
+        }
+        Order::Decide { call, decision: Decision::AllowTool, .. } => {
+            let tool = tool(call);
+            format!("{call} is allowed, and every call of {tool} that need not be asked about, until the run ends")
+        }
+        Order::Decide { call, decision: Decision::Deny(_), .. } => {
+            format!("{call} is denied, and every call like it byte for byte, until the run ends")
+        }
+        Order::Decide { decision: Decision::AllowOnce | Decision::Edit(_), .. }
+        | Order::Edit { .. }
+        | Order::AllowAll(_)
+        | Order::Answer(_)
+        | Order::Resolve { .. }
+        | Order::Confirm { .. }
+        | Order::Accept
+        | Order::Close
+        | Order::Withdraw(_)
+        | Order::Cancel
+        | Order::Retry => return "recorded · ".to_string(),
+    };
+    format!("recorded: {detail} · ")
 }
 
 /// An error in which the lines to type name the run.

@@ -11,7 +11,6 @@ use crate::cli::Ask;
 use crate::cli::Form;
 use crate::cli::GoalText;
 use crate::cli::Options;
-use crate::cli::Order;
 use crate::cli::Output;
 use crate::cli::Stop;
 use crate::cli::Which;
@@ -221,16 +220,8 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         }
         Ask::Show { run, form } => show_run(&ground, &run, form).await,
         Ask::Order { run, order } => {
-            let is_said = matches!(order, Order::Say { .. });
-            let run = order::carry_out(&ground, &run, order).await?;
-            let said = run.interjections.last().filter(|_| is_said).map_or(String::new(), |said| {
-                format!(
-                    " as {id}, and `tiller withdraw {} {id}` takes it back until it is told",
-                    run.id.short(),
-                    id = said.id
-                )
-            });
-            output::put(&format!("recorded{said} · {}", ground.parting(&run)));
+            let run = order::carry_out(&ground, &run, order.clone()).await?;
+            output::put(&format!("{}{}", order::recorded(&run, &order), ground.parting(&run)));
             Ok(0)
         }
         Ask::Branch(what) => branch::carry_out(&ground, what).await,
@@ -393,7 +384,7 @@ async fn show_run(ground: &Ground, prefix: &str, form: Form) -> anyhow::Result<u
     let way = holder.map_or_else(|| ground.way(&run), Way::Held);
     output::put(&match form {
         Form::Text => show::run(&run, &records, today, &way, &jiff::tz::TimeZone::system()),
-        Form::Json => show::run_json(&run, today, &way),
+        Form::Json => show::run_json(&run, &records, today, &way),
     });
     Ok(0)
 }

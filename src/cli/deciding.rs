@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::cli::Ask;
 use crate::cli::Order;
+use crate::cli::values;
 use crate::domain::approval::Decision;
 use crate::domain::id::CallId;
 use crate::domain::trust::Trust;
@@ -25,7 +26,20 @@ pub(crate) const APPROVE_HELP: &str = "\
 Examples:
   tiller approve k7f c7 1a2b3c4d && tiller resume k7f
   tiller approve k7f c7:1a2b3c4d c8:9f8e7d6c      all of the list, or none of it
-  tiller approve k7f c7 1a2b3c4d --edit '{\"path\":\"src/b.rs\"}'";
+  tiller approve k7f c7 1a2b3c4d --edit '{\"path\":\"src/b.rs\"}'
+How far it reaches:
+  without more  this call, once; on the screen y
+  --for-run     every later call of this tool with the same arguments, byte for byte, and the
+                same binding, until the run ends; on the screen a
+  --tool        every later call of this tool, until the run ends, but never a shell line, nor
+                what is asked about each time; on the screen t
+`tiller show` lists what is allowed for the run.";
+
+/// What is said of `deny` below its words.
+pub(crate) const DENY_HELP: &str = "\
+Example: tiller deny k7f c7 1a2b3c4d \"use the test database\"
+A denial holds until the run ends: the same call, byte for byte, is then denied without asking you.
+`tiller show` lists what is denied for the run.";
 
 /// What is said of `trust` below its words.
 pub(crate) const TRUST_HELP: &str = "\
@@ -41,13 +55,13 @@ Full trust ends when another process goes on with the run, unless run.keep_full_
 #[derive(Args)]
 pub(crate) struct DecisionWords {
     /// The beginning of the run's name
-    #[arg(value_parser = crate::cli::values::run_prefix)]
+    #[arg(value_parser = values::run_prefix)]
     run: String,
     /// The call: c1, c2, …
-    #[arg(value_parser = crate::cli::values::call)]
+    #[arg(value_parser = values::call)]
     call: CallId,
     /// The digest that was shown with it; the decision holds for exactly those bytes
-    #[arg(value_parser = crate::cli::values::digest)]
+    #[arg(value_parser = values::digest)]
     digest: String,
 }
 
@@ -61,7 +75,7 @@ impl DecisionWords {
 #[derive(Args)]
 pub(crate) struct ApproveWords {
     /// The beginning of the run's name
-    #[arg(value_parser = crate::cli::values::run_prefix)]
+    #[arg(value_parser = values::run_prefix)]
     run: String,
     /// The call and its digest, as they were shown; or a list of calls, each as CALL:DIGEST
     #[arg(value_name = "CALL DIGEST | CALL:DIGEST", required = true)]
@@ -101,8 +115,11 @@ impl ApproveWords {
     }
 
     fn pairs(&self) -> Result<Vec<(CallId, String)>, String> {
-        let pair =
-            |call: &str, digest: &str| Ok((crate::cli::values::call(call)?, crate::cli::values::digest(digest)?));
+        let undecided = |why: String| format!("{why}; nothing was decided");
+        let pair = |call: &str, digest: &str| {
+            let call = values::call(call).map_err(undecided)?;
+            Ok((call, values::digest(digest).map_err(undecided)?))
+        };
         match self.calls.as_slice() {
             [call, digest] if !call.contains(':') && !digest.contains(':') => Ok(vec![pair(call, digest)?]),
             calls => calls

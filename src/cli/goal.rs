@@ -1,5 +1,7 @@
 //! A goal on the command line, and a line that is neither a command nor plainly a goal.
 
+use std::ffi::OsString;
+
 use clap::CommandFactory;
 
 use crate::cli::Ask;
@@ -22,14 +24,8 @@ pub(crate) fn bare(words: &[String], options: Options) -> Result<Ask, String> {
             }
         };
     };
-    let near = near_commands(first);
-    if !near.is_empty() {
-        let meant: Vec<String> = near.iter().map(|command| format!("`tiller {command}`")).collect();
-        return Err(format!(
-            "`{first}` is not a command; nothing was started; if you meant the command, type {}; if it is your goal, \
-             type `tiller run {first}`",
-            meant.join(" or ")
-        ));
+    if let Some(sentence) = meant(first) {
+        return Err(sentence);
     }
     if words.len() == 1 && looks_like_a_command(first) {
         return Err(format!(
@@ -46,6 +42,26 @@ pub(crate) fn bare(words: &[String], options: Options) -> Result<Ask, String> {
         ));
     }
     start(first, options)
+}
+
+/// The sentence for a line whose first word is nearly a command and whose other words do not fit a goal; nothing where it
+/// is a command, or like none.
+pub(crate) fn misspelt(words: &[OsString]) -> Option<String> {
+    let first = words.get(1)?.to_str()?;
+    let is_command = Line::command().get_subcommands().any(|command| command.get_name() == first);
+    if is_command { None } else { meant(first) }
+}
+
+/// What a word may have been meant for that is nearly a command, in a sentence without its end.
+fn meant(first: &str) -> Option<String> {
+    let near: Vec<String> = near_commands(first).iter().map(|command| format!("`tiller {command}`")).collect();
+    (!near.is_empty()).then(|| {
+        format!(
+            "`{first}` is not a command; nothing was started; if you meant the command, type {}; if it is your goal, \
+             type `tiller run {first}`",
+            near.join(" or ")
+        )
+    })
 }
 
 /// Whether a goal is one word as commands are: hardly anybody says in one such word what is to be reached.

@@ -9,7 +9,7 @@ use crate::domain::terms::Goal;
 /// Going back, branching off, taking up again.
 #[derive(Clone, Debug, PartialEq, Subcommand)]
 pub enum Branch {
-    /// Take up a run that failed or was cancelled, where it ended
+    /// Take up a run that failed or was cancelled, where it ended; `tiller resume` then goes on
     #[command(after_help = "Example: tiller retry k7f && tiller resume k7f")]
     Retry {
         /// The beginning of its name

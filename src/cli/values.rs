@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::Args;
 
+use crate::cli::Order;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::budget::ReservationId;
@@ -15,6 +16,16 @@ use crate::domain::id::RUN_ID_LENGTH;
 use crate::domain::money::MicroUsd;
 use crate::domain::money::Price;
 use crate::domain::text::one_line;
+
+/// What is said of `raise` below its words.
+pub(crate) const RAISE_HELP: &str = "\
+AXIS and LIMIT:
+  cost          dollars: 5, 0.50
+  time          a time while running: 30m, 2h, 1h30m
+  deadline      a time from now: 90m, 3h; a moment: 2030-01-31T18:00:00Z; or none
+  iterations, tool-calls, model-calls, tokens   a whole number
+LIMIT is the new limit, not a difference; `unlimited` takes the limit away.
+Example: tiller raise k7f cost 10 && tiller resume k7f";
 
 /// What a model costs, where nobody knows.
 #[derive(Args)]
@@ -52,6 +63,17 @@ pub(crate) fn iterations(text: &str) -> Result<Limit, String> {
 pub(crate) fn deadline(text: &str) -> Result<Deadline, String> {
     not_negative("a deadline", text)?;
     Deadline::parse(text)
+}
+
+/// The order that sets a limit. Errors with a sentence.
+pub(crate) fn raise(axis: Axis, text: &str) -> Result<Order, String> {
+    let order = match axis {
+        Axis::Deadline => deadline(text).map(Order::Deadline),
+        Axis::Active | Axis::Loops | Axis::ModelCalls | Axis::ToolCalls | Axis::Tokens | Axis::Cost => {
+            limit(axis, text).map(|limit| Order::Raise { axis, limit })
+        }
+    };
+    order.map_err(|why| format!("{why}; the limit was not changed"))
 }
 
 /// A limit other than that of the deadline.

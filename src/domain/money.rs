@@ -43,9 +43,13 @@ impl MicroUsd {
 }
 
 impl fmt::Display for MicroUsd {
-    /// Dollars, rounded up to the cent (docs/ENGINE.md §8.2).
+    /// Dollars, rounded up: to the cent, and below ten cents to the hundredth of a cent, because a cheap call costs less
+    /// than one. The same amount has the same digits wherever it is told (docs/ENGINE.md §8.2).
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cents = self.0.div_ceil(10_000);
+        let (cents, hundredths) = (self.0.div_ceil(10_000), self.0.div_ceil(100));
+        if self.0 < 100_000 && !hundredths.is_multiple_of(100) {
+            return write!(out, "$0.{hundredths:04}");
+        }
         write!(out, "${}.{:02}", cents / 100, cents % 100)
     }
 }
@@ -164,8 +168,10 @@ mod tests {
 
     #[test]
     fn amounts_are_shown_rounded_up() {
-        assert_eq!(MicroUsd(1).to_string(), "$0.01");
-        assert_eq!(MicroUsd(5_000_000).to_string(), "$5.00");
+        let shown =
+            [0, 1, 460, 50_000, 60_600, 99_900, 99_901, 100_001, 5_000_000].map(|one| MicroUsd(one).to_string());
+        let expected = ["$0.00", "$0.0001", "$0.0005", "$0.05", "$0.0606", "$0.0999", "$0.10", "$0.11", "$5.00"];
+        assert_eq!(shown, expected);
         let exact = [0, 1, 4_200, 10_000, 5_000_000, 12_345_678, 1_100_000].map(|amount| MicroUsd(amount).exact());
         assert_eq!(exact, ["$0.00", "$0.000001", "$0.0042", "$0.01", "$5.00", "$12.345678", "$1.10"]);
     }

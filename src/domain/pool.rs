@@ -209,7 +209,7 @@ impl Pool {
     /// when there is no such charge or it was corrected before.
     pub fn correct(&mut self, id: ReservationId, amount: MicroUsd) -> Result<(), String> {
         if let Some(said) = self.corrected.get(&id) {
-            return Err(format!("the charge of {id} was corrected to {said} already"));
+            return Err(format!("the charge of {id} was corrected to {} already", said.exact()));
         }
         let charge = match self.charge(id) {
             Some(charge) if charge.basis == Basis::Unverified => *charge,
@@ -313,7 +313,7 @@ mod tests {
         );
         assert_eq!(
             pool.correct(id(1), MicroUsd(10)),
-            Err("the charge of m1.1 was corrected to $0.01 already".to_string())
+            Err("the charge of m1.1 was corrected to $0.00003 already".to_string())
         );
         assert_eq!(pool.correct(id(2), MicroUsd(10)), Err("the charge of m2.1 is not in doubt".to_string()));
         assert_eq!(pool.correct(id(9), MicroUsd(10)), Err("there is no charge of m9.1".to_string()));

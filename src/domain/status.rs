@@ -189,7 +189,7 @@ impl ParkReason {
             ParkReason::Confirm => "waiting for your word on the claim",
             ParkReason::DenyBreaker => "denied several times",
             ParkReason::Budget(axis) => return format!("budget ({})", axis.word()),
-            ParkReason::DailyBudget { left, .. } => return format!("daily budget ({left} left)"),
+            ParkReason::DailyBudget { left, .. } => return format!("daily budget ({} left)", left.exact()),
             ParkReason::Stalled(detector) => return format!("stalled ({})", detector.phrase()),
             ParkReason::Verification => "claims rejected",
             ParkReason::ContextExhausted => "context exhausted",

@@ -319,8 +319,7 @@ impl ToolCall {
     /// What a grant for the run covers: the same tool, the same exact arguments, and all that the decision was bound
     /// to, so that a program that was exchanged is asked about again.
     pub fn grant(&self) -> String {
-        let bound = self.facts.as_ref().map(|facts| facts.binding.join("\n")).unwrap_or_default();
-        signature(&self.signature(), &bound)
+        grant(&self.signature(), self.facts.as_ref())
     }
 
     /// What two identical calls share, for denials and detectors: the tool and its exact arguments.
@@ -343,6 +342,12 @@ pub struct Edited {
 /// What two identical calls share: a hash of the tool's name and of the exact arguments.
 pub fn signature(tool: &str, arguments: &str) -> String {
     short_hash(format!("{tool}\0{arguments}").as_bytes())
+}
+
+/// What a grant for the run covers: calls of one signature, and all that the decision was bound to.
+pub fn grant(called: &str, facts: Option<&Facts>) -> String {
+    let bound = facts.map(|facts| facts.binding.join("\n")).unwrap_or_default();
+    signature(called, &bound)
 }
 
 /// How the sentence about changed arguments begins.

@@ -124,8 +124,10 @@ impl Purse {
                     Some(Limit::Unlimited) | None => "no limit".to_string(),
                 };
                 let sentence = format!(
-                    "all runs together have {left} left of {limit} in 24 hours, and the next model call may cost \
-                     {amount}; wait, or raise budget.daily in tiller.toml"
+                    "all runs together have {} left of {limit} in 24 hours, and the next model call may cost up to {}; \
+                     wait, or raise budget.daily in tiller.toml",
+                    left.exact(),
+                    amount.exact()
                 );
                 Some(Lack { reason: ParkReason::DailyBudget { left, until }, sentence })
             }

@@ -82,6 +82,12 @@ pub fn audit(records: &[Record], payloads: Payloads) -> Vec<Line> {
         if is_theirs || !QUIET.contains(&record.event.name()) {
             lines.push(line(record, &calls, payloads));
         }
+        // From here on the call is what the operator made of it: that is what is started.
+        if let Event::ApprovalDecided { call, decision: Decision::Edit(changed), .. } = &record.event
+            && let Some((_, arguments)) = calls.get_mut(call)
+        {
+            arguments.clone_from(changed);
+        }
     }
     lines
 }
@@ -110,7 +116,11 @@ pub fn total(records: &[Record]) -> String {
     }
     parts.push(sum(charged, &counted, "charged in all"));
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    if parts.is_empty() { String::new() } else { format!("{}{money}\n", parts.join("; ")) }
+    let counts = counted.values().fold(MicroUsd(0), |sum, amount| sum.plus(*amount));
+    let rounded = counts.to_string();
+    let elsewhere =
+        if rounded == counts.exact() { String::new() } else { format!(", elsewhere rounded up to {rounded}") };
+    if parts.is_empty() { String::new() } else { format!("{}{elsewhere}{money}\n", parts.join("; ")) }
 }
 
 fn sum(charged: MicroUsd, counted: &BTreeMap<ReservationId, MicroUsd>, what: &str) -> Option<String> {
@@ -123,7 +133,7 @@ fn sum(charged: MicroUsd, counted: &BTreeMap<ReservationId, MicroUsd>, what: &st
 pub fn text(lines: &[Line]) -> String {
     let one = |line: &Line| {
         let call = line.call.as_deref().zip(line.tool.as_deref()).map(|(call, tool)| format!("{call} {}", title(tool)));
-        let hash = line.args_sha256.as_deref().map(|hash| format!("arguments {}", hash.get(..12).unwrap_or(hash)));
+        let hash = line.args_sha256.as_deref().map(|hash| format!("arguments {}", head(hash)));
         let rule = line.rule.as_deref().map(|rule| format!("rule `{}`", title(rule)));
         let outcome = line.outcome.as_deref().map(title);
         let cost = line.cost_micros.map(|cost| MicroUsd(cost).exact());
@@ -226,7 +236,15 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
                 By::Operator(client) => by(client),
                 By::Rule(rule) => Line { actor: "rule".to_string(), rule: Some(rule.clone()), ..start.clone() },
             };
-            on(*call, Line { decision: Some(word.to_string()), text, ..line })
+            let line = on(*call, Line { decision: Some(word.to_string()), text, ..line });
+            match decision {
+                Decision::Edit(arguments) => Line {
+                    outcome: line.args_sha256.map(|hash| format!("in the place of arguments {}", head(&hash))),
+                    args_sha256: Some(sha256_hex(arguments.as_bytes())),
+                    ..line
+                },
+                Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool | Decision::Deny(_) => line,
+            }
         }
         Event::ApprovalInvalidated { call, why } => on(*call, Line { outcome: Some(why.clone()), ..start }),
         Event::ToolCallStarted { call, attempt } => {
@@ -315,6 +333,11 @@ fn lost(finding: &Finding) -> String {
         Finding::ToolCallLost(call) => format!("the outcome of {call} is unknown"),
         Finding::CheckLost(index) => format!("check {} was lost", index + 1),
     }
+}
+
+/// The beginning of a hash, as a line for people has it.
+fn head(hash: &str) -> &str {
+    hash.get(..12).unwrap_or(hash)
 }
 
 fn basis(basis: Basis) -> &'static str {

@@ -43,6 +43,7 @@ use crate::headless::text::block;
 use crate::headless::text::clock;
 use crate::headless::text::title;
 use crate::policy::ending;
+use crate::policy::spending;
 
 /// The lines of a record, each with its line break; nothing for a record that tells a person nothing. `run` is the
 /// run with the record taken in.
@@ -183,7 +184,7 @@ pub fn status_line(run: &Run, zone: &TimeZone) -> String {
                 }
                 _ => String::new(),
             };
-            let remedy = run.remedy().unwrap_or_default();
+            let remedy = spending::remedy(run).unwrap_or_default();
             format!("[parked] {}{until}\n{together}  what to do: {remedy}\n", reason.phrase_now(run.waiting_count()))
         }
         Status::Completed(finish) => format!("[completed] {}\n{together}", finish.phrase()),

@@ -33,6 +33,7 @@ pub mod lines;
 pub mod orders;
 pub mod output;
 pub mod prompt;
+pub mod remembered;
 pub mod restoring;
 pub(crate) mod room;
 pub mod show;

@@ -5,10 +5,13 @@ use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::command::Command;
 use crate::domain::id::CallId;
+use crate::domain::message::Message;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
+use crate::domain::tool::CallState;
+use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::ToolCall;
 use crate::headless::text::title;
 use crate::policy::claim;
@@ -58,16 +61,42 @@ pub fn answer(run: &Run, text: String) -> Result<Command, String> {
 fn waiting(run: &Run, call: CallId, wanted: Waits) -> Result<&ToolCall, String> {
     let found = run.waiting().into_iter().find(|(one, waits)| one.id == call && *waits == wanted);
     found.map(|(one, _)| one).ok_or_else(|| {
+        let id = run.id.short();
+        if let Some(word) = settled(run, call).filter(|_| wanted == Waits::Decision) {
+            return format!("call {call} of run {id} was {word} already; nothing changed");
+        }
         let what = match wanted {
             Waits::Decision => "a decision",
             Waits::Outcome => "word of its outcome",
             Waits::Answer => "an answer",
         };
-        let id = run.id.short();
         format!(
             "call {call} of run {id} does not wait for {what}; nothing changed; `tiller show {id}` shows what waits"
         )
     })
+}
+
+/// What was decided about a call, as far as that still shows: nothing where it was not.
+fn settled(run: &Run, call: CallId) -> Option<&'static str> {
+    let ended = || {
+        let mut told = run.transcript.all().filter_map(|entry| match &entry.message {
+            Message::ToolResult { call: of, kind, .. } if *of == call => Some(*kind),
+            Message::ToolResult { .. }
+            | Message::Assistant { .. }
+            | Message::Operator { .. }
+            | Message::Engine { .. } => None,
+        });
+        told.next().filter(|kind| *kind == OutcomeKind::Denied).map(|_| "denied")
+    };
+    let Some(one) = run.calls.get(&call) else { return ended() };
+    match &one.state {
+        CallState::Denied { .. } | CallState::Closed(OutcomeKind::Denied) => Some("denied"),
+        CallState::Approved | CallState::Running => Some("allowed"),
+        CallState::Proposed | CallState::Prepared => {
+            one.edited.as_ref().filter(|edited| edited.is_leave).map(|_| "allowed as changed")
+        }
+        CallState::Awaiting { .. } | CallState::OutcomeUnknown { .. } | CallState::Closed(_) => None,
+    }
 }
 
 /// The question of a call of `ask_operator`; its raw arguments where they hold none.
@@ -213,6 +242,16 @@ mod tests {
     }
 
     #[test]
+    fn who_decides_twice_hears_what_was_decided() {
+        let mut desk = desk(asks_for("run_command", "make"));
+        let digest = desk.run.calls[&CallId(2)].digest().unwrap();
+        let again = |run: &Run| decide(run, CallId(2), digest.short(), Decision::AllowOnce).unwrap_err();
+        let deny = Command::Decide { call: CallId(2), digest: digest.clone(), decision: Decision::Deny(String::new()) };
+        desk.order_and_die(deny);
+        assert_eq!(again(&desk.run), "call c2 of run 777777 was denied already; nothing changed");
+    }
+
+    #[test]
     fn an_answer_finds_its_question() {
         let run = desk(asks_operator("red or blue?")).run;
         assert_eq!(answer(&run, "red".to_string()), Ok(Command::Answer { call: CallId(2), text: "red".to_string() }));
@@ -228,7 +267,7 @@ mod tests {
         assert_eq!(further(&run), [&approve, &deny, "tiller resume 777777"]);
         run.calls.clear();
         run.status = Status::Parked(ParkReason::Budget(Axis::Cost));
-        assert_eq!(further(&run), ["tiller raise 777777 cost 0.01", "tiller resume 777777"]);
+        assert_eq!(further(&run), ["tiller raise 777777 cost 0.000001", "tiller resume 777777"]);
         run.status = Status::Parked(ParkReason::Verification);
         assert_eq!(
             further(&run),

@@ -37,9 +37,11 @@ use crate::headless::orders::further;
 use crate::headless::orders::question;
 use crate::headless::prompt::head;
 use crate::headless::prompt::whole;
+use crate::headless::remembered;
 use crate::headless::text::block;
 use crate::headless::text::clock;
 use crate::headless::text::title;
+use crate::policy::spending;
 
 /// What stands against going on with a run here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +81,7 @@ pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone:
         text += &format!("  {first}{}\n", way_on.replace("RUN", run.id.short()));
     }
     text += &facts(run, today);
+    text += &remembered::lines(&remembered::of(run, records));
     text += &hidden(records);
     let doubtful: String = run
         .pool
@@ -105,7 +108,9 @@ fn hidden(records: &[Record]) -> String {
     let put_back: BTreeSet<CallId> = records.iter().filter_map(|record| put_back(&record.event)).collect();
     let mut text = String::new();
     for (to, deeds) in lineage::hidden(records) {
-        text += &format!("[deeds] before it went back to the end of iteration {to}, which undid none of them\n");
+        let is_restored = deeds.iter().any(|deed| put_back.contains(&deed.call));
+        let undone = if is_restored { "nothing but the files that were put back" } else { "none of them" };
+        text += &format!("[deeds] before it went back to the end of iteration {to}, which undid {undone}\n");
         for deed in &deeds {
             text += &deed_line(deed);
             if put_back.contains(&deed.call) {
@@ -161,6 +166,12 @@ fn facts(run: &Run, today: Option<Today>) -> String {
     }
     if let Some(Today { spent, limit }) = today {
         text += &format!("  all runs together: {spent} of {} in 24 hours\n", limit_phrase(Axis::Cost, limit));
+    }
+    if run.pool.estimated() > MicroUsd(0) {
+        text += &format!(
+            "  {} of it is estimated: calls that were ended early, or of which the provider did not report\n",
+            run.pool.estimated()
+        );
     }
     if run.pool.unverified() > MicroUsd(0) {
         text += &format!(
@@ -263,7 +274,15 @@ pub fn left(run: &Run) -> String {
         Status::Queued | Status::Running | Status::Cancelled => run.status.word().to_string(),
     };
     let money = if run.terms.is_pretend() { " of pretend money" } else { "" };
-    format!("run {} is {phrase} · {}{money} spent\n", run.id.short(), run.pool.spent())
+    format!("run {} is {phrase} · {}{money} spent{}\n", run.id.short(), run.pool.spent(), unsure(run))
+}
+
+/// The parts of what was spent that nobody reported, behind the sum; nothing where all of it was.
+fn unsure(run: &Run) -> String {
+    let part = |amount: MicroUsd, what: &str| (amount > MicroUsd(0)).then(|| format!("{amount} {what}"));
+    let parts = [part(run.pool.estimated(), "estimated"), part(run.pool.unverified(), "not verified")];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!(" (of that {})", parts.join(", ")) }
 }
 
 fn to_type(run: &Run) -> String {
@@ -278,9 +297,10 @@ fn to_type(run: &Run) -> String {
     }
 }
 
-/// A run in full, as one JSON object.
-pub fn run_json(run: &Run, today: Option<Today>, way: &Way) -> String {
+/// A run in full, as one JSON object. `records` is its journal.
+pub fn run_json(run: &Run, records: &[Record], today: Option<Today>, way: &Way) -> String {
     let mut all = whole_json(run, today);
+    all["remembered"] = json!(remembered::of(run, records));
     all["hindrance"] = json!(way.hindrance());
     format!("{all}\n")
 }
@@ -311,11 +331,12 @@ fn whole_json(run: &Run, today: Option<Today>) -> Value {
         "summary": Summary::of(run),
         "goal": run.terms.goal.as_str(),
         "reason": reason,
-        "remedy": run.remedy(),
+        "remedy": spending::remedy(run),
         "trust": run.trust,
         "plan": run.plan,
         "axes": axes,
         "reserved": run.pool.reserved(),
+        "estimated": run.pool.estimated(),
         "unverified": run.pool.unverified(),
         "doubtful": run.pool.doubtful().map(|(id, amount)| json!({"call": id.to_string(), "amount": amount})).collect::<Vec<_>>(),
         "today": today.map(|Today { spent, limit }| json!({"spent": spent, "limit": limit})),
@@ -359,11 +380,17 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::domain::budget::Basis;
+    use crate::domain::budget::Charge;
     use crate::domain::budget::Limit;
+    use crate::domain::budget::Reservation;
+    use crate::domain::budget::ReservationId;
     use crate::domain::command::Command;
     use crate::domain::command::Policy;
+    use crate::domain::id::ModelCallId;
     use crate::domain::id::RUN_ID_LENGTH;
     use crate::domain::id::RunId;
+    use crate::domain::money::Usage;
     use crate::headless::fixture::Desk;
     use crate::headless::fixture::asks_for;
     use crate::headless::fixture::plans;
@@ -394,14 +421,30 @@ mod tests {
         let text = run(&shown, &[], None, &Way::Free, &TimeZone::UTC);
         assert!(text.contains("[tool] list_dir broke 3 times and is not used any more in this run\n"), "{text}");
         assert!(!text.contains("[tool] shell"), "{text}");
-        let json: Value = serde_json::from_str(&run_json(&shown, None, &Way::Free)).unwrap();
+        let json: Value = serde_json::from_str(&run_json(&shown, &[], None, &Way::Free)).unwrap();
         assert_eq!(json.pointer("/disabled"), Some(&json!(["list_dir"])));
+    }
+
+    #[test]
+    fn what_was_estimated_is_told_beside_the_sum() {
+        let mut shown = waiting();
+        let id = ReservationId { call: ModelCallId(9), attempt: 1 };
+        let held = Reservation { id, amount: MicroUsd(100_000), tokens: 0, input: 0, bytes: 0 };
+        shown.pool.reserve(held, shown.at).unwrap();
+        let charge = Charge { amount: MicroUsd(60_600), usage: Usage::default(), basis: Basis::Estimated };
+        shown.pool.settle(id, &charge).unwrap();
+        assert_eq!(
+            left(&shown),
+            "run 777777 is parked (waiting for approval) · $0.0606 spent (of that $0.0606 estimated)\n"
+        );
+        let text = run(&shown, &[], None, &Way::Free, &TimeZone::UTC);
+        assert!(text.contains("  $0.0606 of it is estimated: calls that were ended early, or of which"), "{text}");
     }
 
     #[test]
     fn json_has_the_same() {
         let shown = waiting();
-        let json: Value = serde_json::from_str(&run_json(&shown, None, &Way::Free)).unwrap();
+        let json: Value = serde_json::from_str(&run_json(&shown, &[], None, &Way::Free)).unwrap();
         let digest = shown.calls[&CallId(2)].digest().unwrap();
         assert_eq!(json.pointer("/waiting/0/digest"), Some(&json!(digest.0)));
         assert_eq!(json.pointer("/waiting/0/waits_for"), Some(&json!("decision")));

@@ -7,10 +7,12 @@ use crate::domain::budget::ReservationId;
 use crate::domain::deadline::distance;
 use crate::domain::event::Event;
 use crate::domain::model::ModelRequest;
+use crate::domain::money::MicroUsd;
 use crate::domain::money::tokens_of_bytes;
 use crate::domain::pricing::Pricing;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
+use crate::domain::status::Status;
 use crate::domain::status::Warning;
 use crate::domain::time::Timestamp;
 use crate::policy::context;
@@ -70,8 +72,37 @@ pub fn raising(run: &Run, axis: Axis) -> String {
     if axis == Axis::Deadline {
         return format!("tiller raise {} deadline 1h", run.id.short());
     }
-    let least = axis.show(needed(run, axis));
+    let least = least(run, axis);
     format!("tiller raise {} {} {}", run.id.short(), axis.word(), least.trim_start_matches('$'))
+}
+
+/// The least limit that bears one more iteration, as a person writes it; of money, to the micro-dollar.
+fn least(run: &Run, axis: Axis) -> String {
+    let needed = needed(run, axis);
+    if axis == Axis::Cost { MicroUsd(needed).exact() } else { axis.show(needed) }
+}
+
+/// What the next model call may need at worst, what is left, and the least limit that bears it, where a run is parked
+/// because its limit does not, with the end of the sentence. Amounts that are compared are exact.
+pub fn shortfall(run: &Run) -> Option<String> {
+    let Status::Parked(ParkReason::Budget(axis)) = &run.status else { return None };
+    let worst = worst_case(run, &due(run));
+    if !run.pool.refuses(worst.amount, worst.tokens).any(|refused| refused == *axis) {
+        return None;
+    }
+    let left = run.pool.limits().on(*axis).left(run.pool.used(*axis))?;
+    let (most, left) = match axis {
+        Axis::Cost => (format!("cost up to {}", worst.amount.exact()), MicroUsd(left).exact()),
+        Axis::Tokens => (format!("use up to {} tokens", worst.tokens), left.to_string()),
+        Axis::Active | Axis::Deadline | Axis::Loops | Axis::ModelCalls | Axis::ToolCalls => return None,
+    };
+    let (word, least) = (axis.word(), least(run, *axis));
+    Some(format!("the next model call may {most}, {left} is left; raise {word} to {least} or more, then resume"))
+}
+
+/// What can be done about the reason for which the run is parked, in one line, with the figures that it rests on.
+pub fn remedy(run: &Run) -> Option<String> {
+    shortfall(run).or_else(|| run.remedy())
 }
 
 /// Every axis that does not bear another iteration, in the order of `Axis::ALL`. `worst` is that of its request.

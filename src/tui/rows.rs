@@ -33,6 +33,7 @@ use crate::domain::tool::ToolCall;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
 use crate::policy::ending;
+use crate::policy::spending;
 use crate::tui::app::App;
 use crate::tui::lineage;
 use crate::tui::reread::told;
@@ -523,7 +524,8 @@ fn parked(app: &App) -> Vec<Row> {
     let since = age(app.now.at.since(app.run.status_since));
     let mut first = Row::new(2, "‖", app.run.status.phrase_now(app.run.waiting_count()), Role::Attention, Form::Line);
     first.right = since;
-    let mut rows = vec![first, Row::new(4, "", app.run.remedy().unwrap_or_default(), Role::Text, Form::Prose)];
+    let mut rows =
+        vec![first, Row::new(4, "", spending::remedy(&app.run).unwrap_or_default(), Role::Text, Form::Prose)];
     if let Some(trouble) = &app.run.trouble {
         rows.push(Row::new(4, "", transcript(&trouble.message).replace('\n', " "), Role::Dim, Form::Prose));
     }

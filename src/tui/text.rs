@@ -38,13 +38,9 @@ pub fn count(number: u64) -> String {
     }
 }
 
-/// Money for people: amounts below ten cents to the hundredth of a cent, because a cheap call costs less than one.
-/// Rounded up.
+/// Money for people, as it is told everywhere.
 pub fn dollars(amount: MicroUsd) -> String {
-    match amount.0 {
-        1..100_000 => format!("$0.{:04}", amount.0.div_ceil(100)),
-        _ => amount.to_string(),
-    }
+    amount.to_string()
 }
 
 /// Bytes for people: `940 B`, `12 KiB`, `3 MiB`.
@@ -89,7 +85,7 @@ mod tests {
         assert_eq!([age(Span(59_999)), age(Span(7_500_000)), elapsed(Span(500))], ["under a minute", "2 h 05", "0s"]);
         assert_eq!(
             [0, 1, 460, 99_999, 100_000].map(|amount| dollars(MicroUsd(amount))),
-            ["$0.00", "$0.0001", "$0.0005", "$0.1000", "$0.10"]
+            ["$0.00", "$0.0001", "$0.0005", "$0.10", "$0.10"]
         );
         assert_eq!([size(1_023), size(2_048), size(3 << 20)], ["1023 B", "2 KiB", "3 MiB"]);
     }

@@ -1,8 +1,11 @@
 //! Decisions with the real program, the real store and the real tools: changed arguments, lists, trust
 //! (docs/ENGINE.md §9).
 
+use serde_json::Value;
+
 use crate::real::Said;
 use crate::real::Stage;
+use tiller::domain::text::sha256_hex;
 
 const PLAN: &str = r#"
 [[step]]
@@ -53,6 +56,7 @@ fn s_34_edit_and_allow_runs_the_changed_call_once_and_a_refused_place_stays_refu
     // Nothing says any more that it waits for approval, since it does not.
     stage.ask(&["runs"]).check(0, &["parked: nothing waits for you"]);
     let id = &stage.ids()[0];
+    ask(&stage, &edit).check(3, &["was allowed as changed already; nothing changed"]);
     let shown = stage.ask(&["show", id]);
     shown.check(
         0,
@@ -63,6 +67,23 @@ fn s_34_edit_and_allow_runs_the_changed_call_once_and_a_refused_place_stays_refu
         .ask(&["show", id, "--json"])
         .check(0, &["\"reason\":\"nothing waits for you\"", "\"remedy\":\"resume goes on\""]);
     stage.ask(&["resume", "--last", "--plain"]).check(0, &["completed"]);
+    // What was decided and what ran is told of the operator's arguments, and what they stand in the place of.
+    let mine = r#"{"path":"b.txt","content":"mine\n"}"#;
+    let lines = stage.ask(&["audit", id, "--payloads", "--json"]).out;
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for action in ["approval_decided", "tool_call_started"] {
+        let line = lines.iter().find(|line| line["action"] == action && line["tool"] == "write_file").unwrap();
+        assert_eq!(
+            (&line["args_sha256"], &line["text"]),
+            (&sha256_hex(mine.as_bytes()).into(), &mine.into()),
+            "{line}"
+        );
+    }
+    let asked = lines.iter().find(|line| line["action"] == "approval_requested").unwrap();
+    let before = asked["args_sha256"].as_str().unwrap();
+    let (before, after) = (&before[..12], &sha256_hex(mine.as_bytes())[..12]);
+    let decided = format!("arguments {after} · allow as changed · in the place of arguments {before} · ");
+    stage.ask(&["audit", id]).check(0, &[&decided, &format!("write_file · arguments {after} · attempt 1")]);
     assert_eq!(std::fs::read_to_string(stage.path("work/b.txt")).unwrap(), "mine\n");
     assert!(!stage.path("work/a.txt").exists());
 
@@ -121,4 +142,42 @@ fn what_was_recorded_is_not_said_to_be_lost_because_the_list_could_not_be_told()
     stage.ask(&["audit", &id]).check(0, &["approval_decided"]);
     stage.ask(&["rewind", &id, "1"]).check(0, &["is back at the end of iteration 1", "is parked"]);
     stage.ask(&["fork", &id]).check(0, &["is queued"]);
+}
+
+#[test]
+fn what_holds_for_the_run_is_shown_and_who_decides_twice_hears_it() {
+    let stage = Stage::new();
+    let call = |path: &str| format!(r#"{{ tool = "write_file", args = {{ path = "{path}", content = "1" }} }}"#);
+    let said = waits(&stage, &format!("{}, {}", call("a"), call("b")));
+    let id = &stage.ids()[0];
+    let lines: Vec<Vec<String>> = said
+        .out
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with("tiller "))
+        .map(|line| shlex::split(line).unwrap().split_off(1))
+        .collect();
+    let of = |word: &str, call: &str| lines.iter().find(|line| line[0] == word && line[2] == call).unwrap().clone();
+    let deny = of("deny", "c3");
+    ask(&stage, &deny)
+        .check(0, &["recorded: c3 is denied, and every call like it byte for byte, until the run ends · "]);
+    ask(&stage, &deny).check(3, &["call c3 of run ", "was denied already; nothing changed"]);
+    let mut allow = of("approve", "c2");
+    allow.push("--tool".to_string());
+    ask(&stage, &allow)
+        .check(0, &["recorded: c2 is allowed, and every call of write_file that need not be asked about"]);
+    ask(&stage, &allow).check(3, &["was allowed already; nothing changed"]);
+    stage.ask(&["show", id]).check(
+        0,
+        &[
+            "[allowed for this run] write_file: all calls, but what is always asked about\n",
+            "[denied for this run] write_file b",
+            ": identical calls are denied as well: why\n",
+        ],
+    );
+    let shown = stage.show();
+    assert_eq!(shown.pointer("/remembered/tools/0"), Some(&"write_file".into()));
+    assert_eq!(shown.pointer("/remembered/denied/0/tool"), Some(&"write_file".into()));
+    stage.ask(&["resume", id, "--plain"]).check(0, &["completed"]);
+    ask(&stage, &deny).check(3, &["was denied already; nothing changed"]);
 }

@@ -84,7 +84,9 @@ fn an_audit_has_a_line_for_each_decision_effect_and_charge() {
     let figure = |line: &str| MicroUsd::parse_dollars(line.rsplit(" · ").next().unwrap()).unwrap().0;
     let charges: u64 = text.lines().filter(|line| line.contains(" budget_settled ")).map(figure).sum();
     assert_eq!(charges, spent);
-    assert_eq!(text.lines().last().unwrap(), format!("charged in all {} (pretend money)", MicroUsd(spent).exact()));
+    let (exact, rounded) = (MicroUsd(spent).exact(), MicroUsd(spent).to_string());
+    let sum = format!("charged in all {exact}, elsewhere rounded up to {rounded} (pretend money)");
+    assert_eq!(text.lines().last().unwrap(), sum);
     // Texts are hashed unless they are asked for.
     let goal = "tide";
     assert!(of("run_created")[0]["text"]["sha256"].is_string());
@@ -161,13 +163,15 @@ fn an_audit_says_what_a_charge_was_corrected_to_and_what_a_fork_has_from_before(
     crate::real::said(command.env("TILLER_FAULT", "after:C3:1").spawn().unwrap());
     let id = stage.ids()[0].clone();
     stage.ask(&["resume", &id, "--plain"]).check(10, &[]);
-    stage.ask(&["correct", &id, "m1.1", "0.000123"]).check(0, &["recorded"]);
+    stage.ask(&["correct", &id, "m1.1", "0.000123"]).check(0, &["recorded: m1.1 counts as $0.000123, not $0."]);
     let told = stage.ask(&["audit", &id]).out;
     assert!(told.contains("budget_corrected       m1 attempt 1, to $0.000123\n"), "{told}");
     let spent = stage.show().pointer("/summary/spent").and_then(Value::as_u64).unwrap();
     let sum = told.lines().last().unwrap().to_string();
     assert!(sum.starts_with("charged in all $0.0"), "{sum}");
-    assert!(sum.ends_with(&format!(", corrected to {} (pretend money)", MicroUsd(spent).exact())), "{sum}");
+    let (exact, rounded) = (MicroUsd(spent).exact(), MicroUsd(spent).to_string());
+    let ending = format!(", corrected to {exact}, elsewhere rounded up to {rounded} (pretend money)");
+    assert!(sum.ends_with(&ending), "{sum}");
     stage.allow();
     stage.ask(&["resume", &id, "--plain"]).check(0, &[]);
     let before = stage.ids();

@@ -164,6 +164,17 @@ fn slips_are_named_and_nothing_is_started() {
             "`rusn` is not a command; nothing was started; if you meant the command, type `tiller run` or `tiller runs`;",
         );
     }
+    refused(
+        &["resum", "--last"],
+        "error: `resum` is not a command; nothing was started; if you meant the command, type",
+    );
+    refused(&["aprove", "k7f", "c7", "1a2b3c4d", "--for-run"], "type `tiller approve`; if it is your goal");
+    // What is missing, or can't be read, changes nothing, and that is said last.
+    for line in [&["show"][..], &["raise", "k7f", "cost"], &["resume", "--first"], &["approve", "k7f", "x7", "1a"]] {
+        let Err(Stop::Usage(said)) = read(line) else { panic!("{line:?} was understood") };
+        let ends = ["Nothing was started or changed.\n", "nothing was decided\n"];
+        assert!(said.starts_with("error: ") && ends.iter().any(|end| said.ends_with(end)), "{line:?} says:\n{said}");
+    }
     // Blanks around it make no goal of a word.
     refused(&["fix "], "error: `fix` is not a command; nothing was started; `tiller --help` lists the commands");
     refused(&["\t resmue\n"], "type `tiller resume`");

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::program::scripts::SHORT;
 use crate::real::Stage;
+use tiller::domain::money::MicroUsd;
 
 /// A run whose claim was rejected until it was parked.
 fn rejected() -> (Stage, String) {
@@ -47,7 +48,7 @@ fn a_claim_with_open_todos_is_no_failed_check() {
         ],
     );
     assert!(!told.out.contains("verification") && !told.out.contains("what the check says"), "{told}");
-    stage.ask(&["plan", &id, "done", "a"]).check(0, &["recorded"]);
+    stage.ask(&["plan", &id, "done", "a"]).check(0, &["recorded\n[plan 2] 1 of 1 done\n  (done) a: "]);
     stage.ask(&["show", &id]).check(0, &["look at why it was rejected"]);
 }
 
@@ -156,7 +157,9 @@ fn a_charge_in_doubt_is_corrected_once_in_the_run_and_in_the_ledger() {
     // Taking the run finds out that the process before this one died.
     stage.ask(&["say", &id, "go on"]).check(0, &["recorded"]);
     let label = "[in doubt] what these calls cost can't be verified; if you know better, say so\n";
-    stage.ask(&["show", &id]).check(0, &[&format!("{label}  m1.1 $0.02: tiller correct {} m1.1 DOLLARS\n", &id[..6])]);
+    let doubtful = MicroUsd(stage.show().pointer("/doubtful/0/amount").and_then(Value::as_u64).unwrap());
+    let line = format!("{label}  m1.1 {doubtful}: tiller correct {} m1.1 DOLLARS\n", &id[..6]);
+    stage.ask(&["show", &id]).check(0, &[&line]);
     let ledger = || -> Vec<Value> {
         let text = fs::read_to_string(stage.path("state/tiller/ledger.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -169,14 +172,50 @@ fn a_charge_in_doubt_is_corrected_once_in_the_run_and_in_the_ledger() {
     let correct = ["correct", &id, "m1.1", "0.000123"];
     let killed = stage.tiller(&correct).env("TILLER_FAULT", "after:C9:1").status().unwrap();
     assert_eq!((killed.code(), ledger()), (None, before.clone()));
-    stage.ask(&correct).check(3, &["was corrected to $0.01 already; nothing was corrected"]);
+    stage.ask(&correct).check(3, &["was corrected to $0.000123 already; nothing was corrected"]);
     let after = ledger();
     assert_eq!(after[..2], before);
     let line = &after[2];
     assert_eq!((&line["run"], &line["call"], &line["corrected"]), (&id.as_str().into(), &1.into(), &123.into()));
     assert_eq!(stage.show().pointer("/summary/spent"), Some(&123.into()));
-    stage.ask(&["correct", &id, "m1.1", "0.2"]).check(3, &["was corrected to $0.01 already; nothing was corrected"]);
+    stage
+        .ask(&["correct", &id, "m1.1", "0.2"])
+        .check(3, &["was corrected to $0.000123 already; nothing was corrected"]);
     stage.ask(&["correct", &id, "m9.1", "0.2"]).check(3, &["nothing was corrected"]);
     assert_eq!(ledger(), after);
     assert_eq!(records(&stage, &id, "budget_corrected").len(), 1);
+}
+
+/// A limit that bears what was used, and not the worst case of the next call: what that is, what is left, and what bears
+/// it, are told, and the line that is printed is enough.
+#[test]
+fn a_run_that_is_parked_before_its_limit_says_what_the_next_call_may_cost() {
+    let stage = Stage::new();
+    let model = stage.model(&format!("[price]\ninput = 1000000\noutput = 1000000\n{SHORT}"));
+    let told = stage.ask(&["run", "do it", "--plain", "--model", &model, "--budget", "0.01"]);
+    told.check(
+        11,
+        &["[parked] budget (cost)", "the next model call may cost up to $0.0", ", $0.01 is left; raise cost to $0."],
+    );
+    let id = stage.ids()[0].clone();
+    let remedy = stage.show()["remedy"].as_str().unwrap().to_string();
+    stage.ask(&["show", &id]).check(0, &[&remedy]);
+    let least = remedy.split("raise cost to $").nth(1).unwrap().split(' ').next().unwrap();
+    let raised = stage.ask(&["raise", &id, "cost", least]);
+    raised.check(0, &["recorded: the limit of cost is now $0.0", ", $0.00 used · run "]);
+    let went_on = stage.ask(&["resume", &id, "--plain"]);
+    assert!(went_on.out.contains("[iteration 1] closed"), "{went_on}");
+}
+
+/// What an order made of the run is told with its receipt.
+#[test]
+fn orders_say_what_they_made() {
+    let (stage, id) = rejected();
+    stage.ask(&["raise", &id, "deadline", "none"]).check(0, &["recorded: the limit of deadline is now none · "]);
+    stage.ask(&["raise", &id, "iterations", "50"]).check(0, &["recorded: the limit of iterations is now 50, "]);
+    stage.ask(&["trust", &id, "plan"]).check(0, &["recorded: trust is now plan: "]);
+    stage.ask(&["raise", &id, "cost", "nothing"]).check(2, &["; the limit was not changed"]);
+    stage.ask(&["cancel", &id]).check(0, &["recorded · "]);
+    let retried = stage.ask(&["retry", &id]);
+    retried.check(0, &["attempt 2", "is parked (paused)", &format!("to go on, type:\n  tiller resume {}", &id[..6])]);
 }

@@ -160,6 +160,25 @@ async fn a_run_is_removed_on_request() {
     assert!(stage.run_dir(&fork).is_dir());
 }
 
+/// The folder of a rehearsal is in its run's directory: whoever is asked is told that it goes.
+#[test]
+fn the_folder_of_a_rehearsal_is_named_before_it_goes() {
+    let stage = Stage::new();
+    let script = stage.fast_rehearsal();
+    stage.ask(&["rehearse", "--plain", "--script", &script]).check(10, &[]);
+    let id = stage.ids()[0].clone();
+    stage.ask(&["cancel", &id]).check(0, &[]);
+    let folder = stage.run_dir(&id).join("workspace");
+    let goes = format!("and with its scratch folder {} and all the work in it", folder.display());
+    stage.ask(&["remove", &id]).check(2, &["nobody is here to be asked", &goes]);
+    assert!(folder.is_dir());
+    stage.ask(&["remove", &id, "--yes"]).check(0, &[&format!("run {id} is removed, {goes}: ")]);
+    // Another run's files lie elsewhere and stay.
+    let other = begin(&stage, SHORT, 0);
+    let removed = stage.ask(&["remove", &other, "--yes"]);
+    assert!(!removed.out.contains("scratch"), "{removed}");
+}
+
 /// A run that can't be read can be given up, whether it had ended or not, and the last advice of a repair says how.
 #[test]
 fn a_damaged_run_is_removed_by_a_word_of_its_own() {

@@ -199,6 +199,10 @@ fn s_55_going_back_over_a_summary() {
     assert_eq!((read(&stage, "a").as_str(), read(&stage, "c").as_str()), ("old a\n", "old c\n"));
     assert_eq!(read(&stage, "dir/b"), "mine\n");
     assert_eq!(folded(&stage).pool.spent(), before.pool.spent());
+    // What is shown afterwards does not say of a file that was put back that nothing was undone.
+    let shown = stage.ask(&["show", &id(&stage)]);
+    shown.check(0, &["which undid nothing but the files that were put back\n", "    its file was put back\n"]);
+    assert!(!shown.out.contains("undid none of them"), "{shown}");
     stage.ask(&["audit", &id(&stage)]).check(0, &["restore_started", "restore_finished", "c as before"]);
     stage.ask(&["audit", &id(&stage), "--verify"]).check(0, &["each follows the one before it"]);
     stage.ask(&["resume", &id(&stage), "--plain"]).check(10, &["[iteration 18]"]);

@@ -19,6 +19,7 @@ use crate::domain::status::Status;
 use crate::domain::time::Span;
 use crate::domain::trust::Trust;
 use crate::domain::visible::title;
+use crate::policy::spending;
 use crate::tui::app::App;
 use crate::tui::text::elapsed;
 use crate::tui::theme::Role;
@@ -134,7 +135,7 @@ fn more(app: &App) -> String {
         Status::Parked(ParkReason::RateLimited { until } | ParkReason::ProviderWait { until }) => {
             format!("tried again in {}; resume tries at once", elapsed(until.since(app.now.at)))
         }
-        Status::Parked(_) => app.run.remedy().unwrap_or_default(),
+        Status::Parked(_) => spending::remedy(&app.run).unwrap_or_default(),
         Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => {
             String::new()
         }
