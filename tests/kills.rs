@@ -11,6 +11,7 @@ mod wire;
 mod kills {
     mod checker;
     mod every_record;
+    mod failing_disk;
     mod life;
     mod points;
     mod power;

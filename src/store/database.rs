@@ -489,7 +489,7 @@ fn position(key: &[u8]) -> Result<Seq, Fault> {
 
 /// What is open is no longer what stands under its name.
 pub(crate) fn replaced() -> Fault {
-    Fault::Damaged("its files were replaced while it was open".to_string())
+    Fault::Disk("its files were replaced while it was open; what is there now was not touched".to_string())
 }
 
 /// Calls sled. A panic, which damaged files cause, becomes `Fault::Damaged`.
