@@ -142,7 +142,9 @@ pub fn further(run: &Run) -> Vec<String> {
     }
     lines.extend(all_at_once(run));
     match reason {
-        Some(ParkReason::Budget(axis)) => lines.push(spending::raising(run, *axis)),
+        Some(ParkReason::Budget(axis)) => {
+            lines.extend((!spending::bears_more(run, *axis)).then(|| spending::raising(run, *axis)));
+        }
         Some(ParkReason::PriceUnknown) => {
             lines.push(format!("tiller price {id} INPUT OUTPUT"));
             lines.push(format!("tiller price {id} --unpriced"));
@@ -198,6 +200,7 @@ mod tests {
 
     use super::*;
     use crate::domain::budget::Axis;
+    use crate::domain::budget::Limit;
     use crate::domain::money::MicroUsd;
     use crate::domain::status::Detector;
     use crate::domain::time::Timestamp;
@@ -267,6 +270,8 @@ mod tests {
         assert_eq!(further(&run), [&approve, &deny, "tiller resume 777777"]);
         run.calls.clear();
         run.status = Status::Parked(ParkReason::Budget(Axis::Cost));
+        assert_eq!(further(&run), ["tiller resume 777777"], "its limit was raised");
+        run.pool.raise(Axis::Cost, Limit::At(0));
         assert_eq!(further(&run), ["tiller raise 777777 cost 0.000001", "tiller resume 777777"]);
         run.status = Status::Parked(ParkReason::Verification);
         assert_eq!(
@@ -319,6 +324,9 @@ mod tests {
         ];
         for (reason, before) in reasons {
             run.status = Status::Parked(reason.clone());
+            if let ParkReason::Budget(axis) = reason {
+                run.pool.raise(axis, Limit::At(0));
+            }
             assert!(run.remedy().is_some_and(|remedy| !remedy.is_empty()), "{reason:?}");
             let ends = matches!(reason, ParkReason::Stalled(_) | ParkReason::Escalated(_));
             let after: &[&str] = if ends { &end } else { &[] };

@@ -67,6 +67,11 @@ pub fn needed(run: &Run, axis: Axis) -> u64 {
     }
 }
 
+/// Whether the limit on an axis bears one more iteration: so it may where a run is parked for it and it was raised.
+pub fn bears_more(run: &Run, axis: Axis) -> bool {
+    run.pool.limits().on(axis).bears(needed(run, axis))
+}
+
 /// The line to type that raises a limit just enough.
 pub fn raising(run: &Run, axis: Axis) -> String {
     if axis == Axis::Deadline {
@@ -102,6 +107,11 @@ pub fn shortfall(run: &Run) -> Option<String> {
 
 /// What can be done about the reason for which the run is parked, in one line, with the figures that it rests on.
 pub fn remedy(run: &Run) -> Option<String> {
+    if let Status::Parked(ParkReason::Budget(axis)) = run.status
+        && bears_more(run, axis)
+    {
+        return Some(format!("the limit of {} bears more now; resume goes on", axis.word()));
+    }
     shortfall(run).or_else(|| run.remedy())
 }
 
