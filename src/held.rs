@@ -4,8 +4,7 @@
 use crate::domain::event::Record;
 use crate::domain::id::ClientId;
 use crate::domain::run::Run;
-use crate::engine::fault;
-use crate::engine::fault::Side;
+use crate::engine::durable;
 use crate::engine::purse::Purse;
 use crate::headless::output;
 use crate::launch::Ground;
@@ -36,11 +35,9 @@ impl<'a> Held<'a> {
         &self.run
     }
 
-    /// Makes records durable, which lead to `run`. On an error none of them counts.
+    /// Makes records durable, which lead to `run`. Errors as `durable::append`.
     pub async fn record(&mut self, run: Run, records: Vec<Record>) -> anyhow::Result<()> {
-        fault::batch(Side::Before, &records);
-        self.journal.append(records.clone()).await?;
-        fault::batch(Side::After, &records);
+        durable::append(&mut self.journal, &records).await?;
         self.run = run;
         if self.journal.is_snapshot_due() {
             self.journal.keep(self.run.clone()).await;

@@ -145,6 +145,7 @@ fn of_store(error: &StoreError) -> u8 {
         StoreError::NotFound(_) | StoreError::Ambiguous { .. } | StoreError::Foreign { .. } => exit::USAGE,
         StoreError::Taken(_) => exit::REFUSED,
         StoreError::Disk { .. }
+        | StoreError::Doubtful { .. }
         | StoreError::NotDense { .. }
         | StoreError::TooLong { .. }
         | StoreError::Closed(_)

@@ -61,7 +61,7 @@ pub struct Line {
 pub enum What {
     /// So much is set aside.
     Held(MicroUsd),
-    /// The journal knows of it, and the call is about to be made: from here on it may cost. Always zero.
+    /// The journal knows of it, and the call is about to be made: from here on it may cost, so much at worst.
     Begun(MicroUsd),
     /// So much was charged. The first one counts.
     Charged(MicroUsd),
@@ -131,6 +131,8 @@ impl Daily {
         let next = match (line.what, known) {
             (What::Held(amount), None) => Entry { amount, state: State::Held },
             (What::Begun(_), Some(known)) if is_open => Entry { state: State::Begun, ..known },
+            // The line that held it was lost.
+            (What::Begun(amount), None) => Entry { amount, state: State::Begun },
             // A charge whose hold was lost counts all the same.
             (What::Charged(amount), _) if is_open || known.is_none() => settled(amount),
             (What::Corrected(amount), _) => settled(amount),
@@ -215,7 +217,12 @@ impl Daily {
 
     /// Whether a hold of a run is known.
     pub fn knows(&self, run: &RunId, hold: Hold) -> bool {
-        self.entries.contains_key(&(run.clone(), hold))
+        self.amount(run, hold).is_some()
+    }
+
+    /// What counts for a hold of a run.
+    pub fn amount(&self, run: &RunId, hold: Hold) -> Option<MicroUsd> {
+        self.entries.get(&(run.clone(), hold)).map(|entry| entry.amount)
     }
 
     /// What the ledger has yet to learn of a run from its journal: how the holds that are open ended, and what those that
@@ -235,7 +242,7 @@ impl Daily {
     /// That each call whose hold is open had begun: for a ledger that may have lost that.
     pub fn begun(&self, now: Timestamp) -> Vec<Line> {
         let open = self.entries.iter().filter(|(_, entry)| entry.state == State::Held);
-        open.map(|((run, hold), _)| Line::of(run, *hold, What::Begun(MicroUsd(0)), now)).collect()
+        open.map(|((run, hold), entry)| Line::of(run, *hold, What::Begun(entry.amount), now)).collect()
     }
 
     /// When what counts was set aside, and how much it is.

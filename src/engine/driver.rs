@@ -18,7 +18,6 @@ use crate::domain::command::Refusal;
 use crate::domain::daily::Today;
 use crate::domain::event::Event;
 use crate::domain::event::Owner;
-use crate::domain::event::Record;
 use crate::domain::id::ClientId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
@@ -31,8 +30,7 @@ use crate::domain::time::Now;
 use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
 use crate::engine::clock::Clock;
-use crate::engine::fault;
-use crate::engine::fault::Side;
+use crate::engine::durable;
 use crate::engine::handle::Asked;
 use crate::engine::handle::Handle;
 use crate::engine::purse::Purse;
@@ -45,7 +43,6 @@ use crate::machine::effect::Effect;
 use crate::machine::turn_below;
 use crate::model::Model;
 use crate::store::Journal;
-use crate::store::StoreError;
 use crate::store::ledger::Ledger;
 use crate::tools::Toolbox;
 
@@ -293,7 +290,7 @@ impl<J: Journal> Driver<J> {
                 return halts.map_or(Ok(Rest::Done), Err);
             }
         };
-        if let Err(error) = self.append(&turned.records).await {
+        if let Err(error) = durable::append(&mut self.journal, &turned.records).await {
             let why = error.to_string();
             reply(answer, Err(Refusal::Storage(why.clone())));
             return Err(why);
@@ -340,31 +337,6 @@ impl<J: Journal> Driver<J> {
         }
         if changed {
             (self.on_change)(&Summary::of(&self.run));
-        }
-    }
-
-    /// Makes the records durable. A failing disk is tried again for a moment.
-    async fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
-        if records.is_empty() {
-            return Ok(());
-        }
-        let mut failures = 0;
-        loop {
-            fault::batch(Side::Before, records);
-            match self.journal.append(records.to_vec()).await {
-                Ok(()) => {
-                    fault::batch(Side::After, records);
-                    return Ok(());
-                }
-                Err(error) => {
-                    failures += 1;
-                    tracing::warn!(%error, failures, "the journal could not be written");
-                    if failures >= limits::STORE_RETRIES {
-                        return Err(error);
-                    }
-                    tokio::time::sleep(Duration::from_millis(limits::STORE_RETRY_WAIT.0)).await;
-                }
-            }
         }
     }
 }

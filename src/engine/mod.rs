@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod driver;
+pub mod durable;
 pub mod fault;
 pub mod handle;
 pub mod redaction;

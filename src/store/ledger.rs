@@ -152,11 +152,9 @@ impl Ledger {
     /// what it costs would count nowhere.
     pub fn begin(&self, run: &RunId, hold: Hold, now: Timestamp) -> Result<bool, StoreError> {
         self.locked("writing to the ledger", now, |locked| {
-            let is_known = locked.daily().knows(run, hold);
-            if is_known {
-                locked.add(&[Line::of(run, hold, What::Begun(MicroUsd(0)), now)])?;
-            }
-            Ok(is_known)
+            let Some(amount) = locked.daily().amount(run, hold) else { return Ok(false) };
+            locked.add(&[Line::of(run, hold, What::Begun(amount), now)])?;
+            Ok(true)
         })
     }
 
@@ -473,7 +471,7 @@ mod tests {
             let fields = format!("{{\"at\":1000,\"run\":\"{}\",\"call\":1,\"attempt\":1,{what}", run(1));
             format!("{fields},\"sum\":\"{}\"}}\n", short_hash(fields.as_bytes()))
         };
-        let begun = entry("\"held_at\":1000,\"begun\":0");
+        let begun = entry("\"held_at\":1000,\"begun\":200");
         let expected = entry("\"held\":200") + &begun + &entry("\"held_at\":1000,\"charged\":7");
         assert_eq!(text, expected);
         for name in [LEDGER, LOCK] {

@@ -106,6 +106,17 @@ pub enum StoreError {
         /// What the system said.
         why: String,
     },
+    /// A write failed after it was begun, and could not be taken back.
+    #[error(
+        "{doing} failed: {why}; it may be recorded all the same, and counts then: see to that (free space, where there is \
+         none), and look at the run before you try again"
+    )]
+    Doubtful {
+        /// What was tried.
+        doing: String,
+        /// What the system said.
+        why: String,
+    },
     /// There is no such run.
     #[error("there is no run {0}; `tiller runs` lists them")]
     NotFound(String),

@@ -126,14 +126,14 @@ fn lines(run: &Run, records: &[Record], now: Timestamp) -> Vec<Line> {
         let Some(at) = made.get(&id).copied() else { continue };
         let hold = Hold { id, at };
         all.push(Line::of(&run.id, hold, what, record.at));
-        if matches!(what, What::Held(_)) {
-            all.push(Line::of(&run.id, hold, What::Begun(MicroUsd(0)), record.at));
+        if let What::Held(amount) = what {
+            all.push(Line::of(&run.id, hold, What::Begun(amount), record.at));
         }
     }
     all.retain(|line| Daily::counts(line, now));
     // A model that costs nothing does not touch the ledger.
-    let is_free = all
-        .iter()
-        .all(|line| matches!(line.what, What::Held(MicroUsd(0)) | What::Begun(_) | What::Charged(MicroUsd(0))));
+    let is_free = all.iter().all(|line| {
+        matches!(line.what, What::Held(MicroUsd(0)) | What::Begun(MicroUsd(0)) | What::Charged(MicroUsd(0)))
+    });
     if is_free { Vec::new() } else { all }
 }

@@ -113,8 +113,10 @@ fn go(dir: &Path, runs: &Path, state: &Path, summary: Option<&Summary>) -> io::R
         noted?;
     }
     std::fs::rename(dir, &gone)?;
-    files::sync_dir(runs)?;
-    delete(&gone)?;
+    // From here on the run is gone for everybody; what can't be deleted now is deleted by a later start.
+    if let Err(error) = files::sync_dir(runs).and_then(|()| delete(&gone)) {
+        tracing::warn!(dir = %gone.display(), %error, "a removed run could not be deleted at once");
+    }
     if is_owed
         && let Some(summary) = summary
         && let Err(error) = note(state, summary)

@@ -110,15 +110,16 @@ impl Trees {
         // A name of its own: what a killed process left must not be in the way of another attempt.
         let dir = files::create_dir_in(parent, site.run.as_str(), NASCENT).map_err(|error| disk(error.into()))?;
         let nascent = Site { dir, ..site.clone() };
-        let made = fill(&nascent, created, batch, last.mark).and_then(|()| {
-            std::fs::rename(&nascent.dir, &site.dir)?;
-            Ok(files::sync_dir(parent)?)
-        });
-        made.map_err(|fault| {
-            // Nobody knows of this directory yet; if it can't be removed, it is in nobody's way.
-            let _ = std::fs::remove_dir_all(&nascent.dir);
-            disk(fault)
-        })
+        let made =
+            fill(&nascent, created, batch, last.mark).and_then(|()| Ok(std::fs::rename(&nascent.dir, &site.dir)?));
+        let (dir, fault) = match (made, files::sync_dir(parent)) {
+            (Ok(()), Ok(())) => return Ok(()),
+            (Ok(()), Err(error)) => (&site.dir, error.into()),
+            (Err(fault), _) => (&nascent.dir, fault),
+        };
+        // Nobody was told of it yet. Under its first name, it is in nobody's way if it can't be removed.
+        let _ = std::fs::remove_dir_all(dir);
+        Err(disk(fault))
     }
 
     /// Takes a run and reads its whole journal, proving the chain from first to last and the anchor.
@@ -174,12 +175,13 @@ impl Trees {
         let batch = codec::encode_batch(records, self.head)?;
         let Some(last) = batch.last() else { return Ok(()) };
         let doing = format!("writing record {} of run {}", last.mark.seq, self.site.run);
-        self.renew(&doing)?;
-        let Some(database) = &self.database else { return Err(self.explain(not_open(), &doing)) };
+        let renewed = self.renew(&doing);
+        renewed.map_err(|error| self.doubted(error))?;
+        let Some(database) = &self.database else { return Err(self.doubted(self.explain(not_open(), &doing))) };
         if let Err(fault) = database.commit(&batch) {
             self.suspect = true;
             self.failed = batch.iter().map(|one| one.mark).collect();
-            return Err(self.explain(fault, &doing));
+            return Err(self.doubted(self.explain(fault, &doing)));
         }
         self.syncs += 1;
         self.head = last.mark;
@@ -280,6 +282,7 @@ impl Trees {
         }
         self.database = Some(database);
         self.suspect = false;
+        self.failed.clear();
         Ok(())
     }
 
@@ -296,6 +299,14 @@ impl Trees {
 
     fn explain(&self, fault: Fault, doing: &str) -> StoreError {
         explain(&self.site, fault, doing)
+    }
+
+    /// An error in the words for a batch that may have reached the disk, while there is one.
+    fn doubted(&self, error: StoreError) -> StoreError {
+        match error {
+            StoreError::Disk { doing, why } if !self.failed.is_empty() => StoreError::Doubtful { doing, why },
+            error => error,
+        }
     }
 }
 

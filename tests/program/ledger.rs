@@ -346,8 +346,9 @@ fn a_damaged_ledger_takes_every_open_call_for_begun() {
     assert!(world.ledger().begin(&run_id(1), hold, NOW).unwrap());
     let whole = fs::read_to_string(world.file()).unwrap();
     let begun = whole.lines().last().unwrap();
-    let flipped = begun.replace("begun", "begum");
-    for bad in [whole.replace(&format!("{begun}\n"), ""), whole.replace(begun, &flipped)] {
+    let held = whole.lines().rev().nth(1).unwrap();
+    let cut = whole.replace(&format!("{begun}\n"), "");
+    for bad in [cut, whole.replace(begun, &begun.replace("begun", "begum")), whole.replace(held, "gone")] {
         fs::write(world.file(), bad).unwrap();
         assert!(world.ledger().mend(NOW).unwrap().flaw.is_some());
         world.ledger().settle_lost(&run_id(1), |_| Known::Unknown, NOW).unwrap();
