@@ -43,6 +43,11 @@ A denial holds until the run ends: the same call, byte for byte, is then denied 
 
 /// What is said of `trust` below its words.
 pub(crate) const TRUST_HELP: &str = "\
+Examples:
+  tiller trust              runs in the current folder are told its AGENTS.md, as text of the
+                            repository; nothing else changes
+  tiller trust --list
+  tiller trust k7f ask      how much the run k7f does unasked
 MODE:
   plan          it reads inside the workspace; what would change anything is denied
   ask           it reads inside the workspace; you are asked about everything else

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::domain::budget::Axis;
+use crate::domain::guide::Guide;
 use crate::domain::id::ModelCallId;
 use crate::domain::limits;
 use crate::domain::message::Transcript;
@@ -18,6 +19,7 @@ use crate::domain::status::Warning;
 use crate::domain::text::short_hash;
 use crate::domain::time::Span;
 use crate::domain::time::human;
+use crate::domain::visible::transcript;
 use crate::policy::compaction;
 use crate::policy::judge;
 use crate::policy::replan;
@@ -26,6 +28,7 @@ use crate::policy::spending;
 const SYSTEM: &str = include_str!("../../assets/prompts/system.md");
 const DECOMPOSE: &str = include_str!("../../assets/prompts/decompose.md");
 const PURSUE: &str = include_str!("../../assets/prompts/pursue.md");
+const GUIDE: &str = include_str!("../../assets/prompts/guide.md");
 const REPLAN: &str = include_str!("../../assets/prompts/replan.md");
 const WRAP_UP: &str = include_str!("../../assets/prompts/wrap_up.md");
 
@@ -111,13 +114,21 @@ fn system(run: &Run) -> String {
             format!("A claim of being finished is believed only when these hold:\n{}", lines.join("\n"))
         }
     };
+    let guide = terms.guide.as_ref().map(guide).unwrap_or_default();
     let instructions =
         if terms.instructions.is_empty() { String::new() } else { format!("\n\n{}", terms.instructions) };
     format!(
-        "{SYSTEM}{instructions}\n\nYour folder: {}\n\nThe goal:\n{}\n\n{checks}\n",
+        "{SYSTEM}{guide}{instructions}\n\nYour folder: {}\n\nThe goal:\n{}\n\n{checks}\n",
         terms.workspace,
         terms.goal.as_str()
     )
+}
+
+/// What the repository says, told apart from all that is ours: each line stands behind a bar, so that no line of it can
+/// pass for the end of it, and what the operator would not see on the screen is a mark for the model, too.
+fn guide(guide: &Guide) -> String {
+    let lines: String = transcript(&guide.text).lines().map(|line| format!("| {line}\n")).collect();
+    format!("\n{}\n{}", GUIDE.replace("FILE", &guide.title()), lines.trim_end())
 }
 
 fn closing(run: &Run, phase: Phase) -> String {
