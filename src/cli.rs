@@ -11,7 +11,6 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use clap::Subcommand;
-use clap::ValueEnum;
 use clap::error::ContextKind;
 use clap::error::ContextValue;
 use clap::error::ErrorKind;
@@ -22,6 +21,7 @@ use crate::cli::closing::Grant;
 use crate::cli::deciding::ApproveWords;
 use crate::cli::deciding::DecisionWords;
 use crate::cli::deciding::EditText;
+use crate::cli::deciding::Known;
 use crate::cli::lineage::Branch;
 use crate::cli::options::FormWords;
 use crate::cli::options::OptionWords;
@@ -313,10 +313,6 @@ Examples:
 Without --plain or --json the screen opens where there is a terminal; elsewhere lines are printed.
 A run that needs a decision and has no terminal is parked, and the command that decides is printed.";
 
-const RESOLVE_HELP: &str = "\
-Example: tiller resolve k7f c7 happened \"the mail was sent\"
-`again` allows the call anew; everything else only tells the run what is so.";
-
 const PLAN_HELP: &str = "\
 CHANGE:
   add TEXT             a new todo, after those that stand
@@ -435,7 +431,7 @@ enum Word {
         text: String,
     },
     /// Say what became of a call whose outcome nobody knows
-    #[command(after_help = RESOLVE_HELP)]
+    #[command(after_help = deciding::RESOLVE_HELP)]
     Resolve {
         /// The beginning of its name
         #[arg(value_parser = values::run_prefix)]
@@ -532,18 +528,6 @@ enum Word {
     },
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Known {
-    /// It happened
-    Happened,
-    /// It did not happen
-    Not,
-    /// Run it again, which allows it anew
-    Again,
-    /// Go on without knowing
-    Skip,
-}
-
 impl Word {
     fn ask(self) -> Result<Ask, String> {
         let order = |run: String, order: Order| Ask::Order { run, order };
@@ -566,7 +550,7 @@ impl Word {
             Word::Deny { target, text } => target.ask(Decision::Deny(text)),
             Word::Answer { run, text } => order(run, Order::Answer(text)),
             Word::Resolve { run, call, what, text } => {
-                order(run, Order::Resolve { call, resolution: resolution(what, text)? })
+                order(run, Order::Resolve { call, resolution: deciding::resolution(what, text)? })
             }
             Word::Confirm(words) => words.ask(),
             Word::Accept { run } => order(run, Order::Accept),
@@ -586,17 +570,5 @@ impl Word {
             Word::Correct { run, call, amount } => order(run, Order::Correct { id: call, amount }),
             Word::Cancel { run } => order(run, Order::Cancel),
         })
-    }
-}
-
-fn resolution(what: Known, text: Option<String>) -> Result<Resolution, String> {
-    match (what, text) {
-        (Known::Happened, text) => Ok(Resolution::Happened(text.unwrap_or_default())),
-        (Known::Not, None) => Ok(Resolution::NotHappened),
-        (Known::Again, None) => Ok(Resolution::RunAgain),
-        (Known::Skip, None) => Ok(Resolution::Skip),
-        (Known::Not | Known::Again | Known::Skip, Some(_)) => {
-            Err("only `happened` takes a text; nothing was sent; leave the text out, or use `tiller say`".to_string())
-        }
     }
 }

@@ -180,12 +180,9 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         return Ok(if is_whole { 0 } else { exit::CONFIGURATION });
     }
     let mode = match &ask {
-        Ask::Order { .. }
-        | Ask::Archive(_)
-        | Ask::Branch(_)
-        | Ask::Runs(_)
-        | Ask::Show { .. }
-        | Ask::Folders(_) => OwnerMode::Records,
+        Ask::Order { .. } | Ask::Archive(_) | Ask::Branch(_) | Ask::Runs(_) | Ask::Show { .. } | Ask::Folders(_) => {
+            OwnerMode::Records
+        }
         Ask::Open(_) | Ask::Start { .. } | Ask::Resume { .. } | Ask::Rehearse { .. } | Ask::Doctor => OwnerMode::Drives,
     };
     // To look at a run, or to decide about one, no configuration is needed: a broken one must not stand in the way.

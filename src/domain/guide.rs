@@ -8,8 +8,7 @@ use crate::domain::text::sha256_hex;
 
 /// Files that hold a guide, seen from the folder. The first that is a regular file there is the guide; no other is read,
 /// because repositories that have several say the same in them.
-pub const NAMES: [&str; 5] =
-    ["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursorrules", ".github/copilot-instructions.md"];
+pub const NAMES: [&str; 5] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursorrules", ".github/copilot-instructions.md"];
 
 /// What looks like a configuration of tiller and is never read from a folder that is worked in.
 pub const NEVER_READ: [&str; 2] = [".tiller", "tiller.toml"];
