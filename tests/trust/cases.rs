@@ -106,6 +106,8 @@ async fn calls_are_judged_as_the_cases_say() {
         }
         let world = World::new();
         world.write("/ws/.env", "KEY=1\n");
+        world.write("/ws/.ENV", "KEY=1\n");
+        world.write("/etc/passwd", "root\n");
         lay_out(&world, input);
         let (tool, arguments) = call_of(&world, input).unwrap_or_else(|| panic!("{id} is played nowhere"));
         let call = world.call(&tool, &arguments).await;

@@ -181,7 +181,7 @@ impl Rival {
 async fn a_race_for_a_file_replaces_nothing_that_was_not_seen() {
     let world = World::new();
     world.write("ws/file", "first");
-    let rival = Rival::of(world.at("ws/file"), world.at("spare"), 2_000_000);
+    let rival = Rival::of(world.at("ws/file"), world.at("spare"), 200_000);
     let (mut bound, mut drifted) = (BTreeMap::new(), 0);
     let mut known: BTreeMap<String, String> = BTreeMap::from([(sha256_hex(b"first"), "first".to_string())]);
     for number in 0..rounds(400) {

@@ -131,7 +131,7 @@ fn settings(stage: &Stage) -> BTreeMap<String, String> {
     let waiting = whole["waiting"].take();
     found.insert(
         "waiting".to_string(),
-        waiting.as_array().unwrap().iter().map(|one| one["reach"].to_string()).collect(),
+        waiting.as_array().unwrap().iter().map(|one| one["facts"]["reach"].to_string()).collect(),
     );
     for key in ["trust", "limits", "axes", "budget", "remembered"] {
         found.insert(key.to_string(), whole.get(key).map(limits_only).unwrap_or_default());
