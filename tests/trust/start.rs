@@ -97,3 +97,40 @@ fn a_start_in_a_hostile_folder_runs_nothing_of_it() {
     assert!(started.iter().any(|name| ["sh", "bash", "true"].contains(&name.as_str())), "{started:?}");
     assert!(!stage.path("work/MARK").exists());
 }
+
+/// The line that the shell is given is, byte for byte, the one that the journal has and the operator allowed.
+#[test]
+fn what_runs_is_what_the_journal_says() {
+    let stage = Stage::new();
+    let lines = ["printf '%s' 'a  b'\t'ü\u{202e}'; true", "echo \"$((1+2))\" \\\n  two", ": 'it''s' # \u{1b}[31m"];
+    let calls: Vec<_> = lines.iter().map(|line| ("shell", json!({ "command": line }))).collect();
+    let words = stage.words(&script(&calls));
+    stage.ask(&words.iter().map(String::as_str).collect::<Vec<_>>()).check(10, &[]);
+    for line in lines {
+        let shown = stage.show();
+        let (id, one) = (stage.ids().remove(0), &shown["waiting"][0]);
+        let arguments: serde_json::Value = serde_json::from_str(one["arguments"].as_str().unwrap()).unwrap();
+        assert_eq!(arguments["command"], line);
+        stage.ask(&["approve", &id, one["call"].as_str().unwrap(), one["digest"].as_str().unwrap()]).check(0, &[]);
+        let log = match watch(&stage, &["resume", &id, "--plain"]) {
+            Ok(_) => fs::read(stage.path("trace")).unwrap(),
+            Err(why) => return skip(&why),
+        };
+        let escaped: String = line.bytes().map(escape).collect();
+        let log = String::from_utf8_lossy(&log).into_owned();
+        let given = |one: &str| one.contains("execve") && one.contains(&format!("\"{escaped}\""));
+        assert!(log.lines().any(given), "{escaped} was not given to a shell:\n{log}");
+    }
+}
+
+/// A byte as strace writes it in a string.
+fn escape(byte: u8) -> String {
+    match byte {
+        b'"' => "\\\"".to_string(),
+        b'\\' => "\\\\".to_string(),
+        b'\n' => "\\n".to_string(),
+        b'\t' => "\\t".to_string(),
+        0x20..=0x7e => char::from(byte).to_string(),
+        other => format!("\\{other:o}"),
+    }
+}
