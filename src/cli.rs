@@ -11,7 +11,6 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use clap::Subcommand;
-use clap::ValueEnum;
 use clap::error::ContextKind;
 use clap::error::ContextValue;
 use clap::error::ErrorKind;
@@ -22,10 +21,14 @@ use crate::cli::closing::Grant;
 use crate::cli::deciding::ApproveWords;
 use crate::cli::deciding::DecisionWords;
 use crate::cli::deciding::EditText;
+use crate::cli::deciding::Known;
 use crate::cli::lineage::Branch;
 use crate::cli::options::FormWords;
 use crate::cli::options::OptionWords;
 use crate::cli::options::OutputWords;
+use crate::cli::options::SecretWords;
+use crate::cli::trusting::Folders;
+use crate::cli::trusting::TrustWords;
 pub mod told;
 
 use crate::cli::told::WhenTold;
@@ -51,6 +54,7 @@ pub mod closing;
 pub mod deciding;
 pub mod goal;
 mod options;
+pub mod trusting;
 pub mod values;
 
 /// What was asked for on the command line.
@@ -71,6 +75,8 @@ pub enum Ask {
         which: Which,
         /// Whether a stalled run is granted new replans.
         grant: Grant,
+        /// Variables that look secret and that commands may see.
+        pass_secrets: Vec<String>,
         /// How it is shown.
         output: Output,
     },
@@ -96,6 +102,8 @@ pub enum Ask {
     Archive(Archive),
     /// Go back in a run, or branch off from one.
     Branch(Branch),
+    /// Say which folders are trusted.
+    Folders(Folders),
     /// Give an order to a run that no process holds.
     Order {
         /// The beginning of its name.
@@ -133,6 +141,8 @@ pub struct Options {
     pub workspace: Option<PathBuf>,
     /// How much it does unasked.
     pub trust: Option<Trust>,
+    /// Variables that look secret and that commands may see.
+    pub pass_secrets: Vec<String>,
 }
 
 /// How a run is shown.
@@ -303,10 +313,6 @@ Examples:
 Without --plain or --json the screen opens where there is a terminal; elsewhere lines are printed.
 A run that needs a decision and has no terminal is parked, and the command that decides is printed.";
 
-const RESOLVE_HELP: &str = "\
-Example: tiller resolve k7f c7 happened \"the mail was sent\"
-`again` allows the call anew; everything else only tells the run what is so.";
-
 const PLAN_HELP: &str = "\
 CHANGE:
   add TEXT             a new todo, after those that stand
@@ -360,6 +366,8 @@ enum Word {
         #[arg(long)]
         grant_replans: bool,
         #[command(flatten)]
+        secrets: SecretWords,
+        #[command(flatten)]
         output: OutputWords,
     },
     /// List the runs
@@ -399,15 +407,11 @@ enum Word {
         #[command(flatten)]
         target: ApproveWords,
     },
-    /// Say how much a parked run does unasked
+    /// Trust a folder, so that runs there are told its AGENTS.md; or say how much a parked run does unasked
     #[command(after_help = deciding::TRUST_HELP)]
     Trust {
-        /// The beginning of its name
-        #[arg(value_parser = values::run_prefix)]
-        run: String,
-        /// plan, ask, auto_edit or full_trust
-        #[arg(value_parser = deciding::trust)]
-        mode: Trust,
+        #[command(flatten)]
+        words: TrustWords,
     },
     /// Deny a call of a parked run
     #[command(after_help = deciding::DENY_HELP)]
@@ -427,7 +431,7 @@ enum Word {
         text: String,
     },
     /// Say what became of a call whose outcome nobody knows
-    #[command(after_help = RESOLVE_HELP)]
+    #[command(after_help = deciding::RESOLVE_HELP)]
     Resolve {
         /// The beginning of its name
         #[arg(value_parser = values::run_prefix)]
@@ -524,27 +528,16 @@ enum Word {
     },
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Known {
-    /// It happened
-    Happened,
-    /// It did not happen
-    Not,
-    /// Run it again, which allows it anew
-    Again,
-    /// Go on without knowing
-    Skip,
-}
-
 impl Word {
     fn ask(self) -> Result<Ask, String> {
         let order = |run: String, order: Order| Ask::Order { run, order };
         Ok(match self {
             Word::Run { goal, options } => goal::start(&goal, options.read())?,
-            Word::Resume { run, last, grant_replans, output } => {
+            Word::Resume { run, last, grant_replans, secrets, output } => {
                 let named = run.map_or(Which::Only, Which::Named);
                 let grant = if grant_replans { Grant::Replans } else { Grant::Nothing };
-                Ask::Resume { which: if last { Which::Last } else { named }, grant, output: output.read() }
+                let which = if last { Which::Last } else { named };
+                Ask::Resume { which, grant, pass_secrets: secrets.pass_secrets, output: output.read() }
             }
             Word::Runs { form } => Ask::Runs(form.read()),
             Word::Show { run, form } => Ask::Show { run, form: form.read() },
@@ -553,11 +546,11 @@ impl Word {
             Word::Archive(what) => Ask::Archive(what),
             Word::Branch(what) => Ask::Branch(what),
             Word::Approve { target } => target.ask()?,
-            Word::Trust { run, mode } => order(run, Order::Trust(mode)),
+            Word::Trust { words } => words.ask()?,
             Word::Deny { target, text } => target.ask(Decision::Deny(text)),
             Word::Answer { run, text } => order(run, Order::Answer(text)),
             Word::Resolve { run, call, what, text } => {
-                order(run, Order::Resolve { call, resolution: resolution(what, text)? })
+                order(run, Order::Resolve { call, resolution: deciding::resolution(what, text)? })
             }
             Word::Confirm(words) => words.ask(),
             Word::Accept { run } => order(run, Order::Accept),
@@ -577,17 +570,5 @@ impl Word {
             Word::Correct { run, call, amount } => order(run, Order::Correct { id: call, amount }),
             Word::Cancel { run } => order(run, Order::Cancel),
         })
-    }
-}
-
-fn resolution(what: Known, text: Option<String>) -> Result<Resolution, String> {
-    match (what, text) {
-        (Known::Happened, text) => Ok(Resolution::Happened(text.unwrap_or_default())),
-        (Known::Not, None) => Ok(Resolution::NotHappened),
-        (Known::Again, None) => Ok(Resolution::RunAgain),
-        (Known::Skip, None) => Ok(Resolution::Skip),
-        (Known::Not | Known::Again | Known::Skip, Some(_)) => {
-            Err("only `happened` takes a text; nothing was sent; leave the text out, or use `tiller say`".to_string())
-        }
     }
 }

@@ -38,6 +38,7 @@ use crate::tui::app::Alerts;
 pub(crate) mod checks;
 pub mod keys;
 pub mod models;
+pub mod own;
 pub mod value;
 
 /// Why the configuration can't be used.
@@ -146,6 +147,7 @@ pub struct Settings {
     keep_full_trust: bool,
     instructions: String,
     pass_variables: Vec<String>,
+    pass_secrets: Vec<String>,
     notify_command: Vec<String>,
     alerts: Alerts,
     keep: Keep,
@@ -170,6 +172,7 @@ impl Default for Settings {
             keep_full_trust: false,
             instructions: String::new(),
             pass_variables: Vec::new(),
+            pass_secrets: Vec::new(),
             notify_command: Vec::new(),
             alerts: Alerts::default(),
             keep: Keep::default(),
@@ -187,6 +190,7 @@ pub fn read_file(path: &Path) -> Result<Option<String>, ConfigError> {
     if path.metadata().is_ok_and(|found| found.file_type().is_fifo()) {
         return Err(fail("it is a pipe; put a file in its place".to_string()));
     }
+    own::check(path).map_err(fail)?;
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -295,6 +299,7 @@ impl Settings {
                 .map_err(|problem| ConfigError { origin: origin.clone(), problem })?;
             self.set(&["run", "checks"], value, origin)?;
         }
+        options.pass_secrets.iter().for_each(|name| self.pass_secret(name));
         Ok(())
     }
 
@@ -436,8 +441,19 @@ impl Settings {
         self.providers.values().filter_map(|provider| provider.key.as_deref())
     }
 
-    /// Environment variables that the agent's commands see besides those they always see.
+    /// Environment variables that the agent's commands see besides those they always see, as they are configured. Those
+    /// that look secret are passed only if they are also in `pass_secrets`.
     pub fn pass_variables(&self) -> &[String] {
         &self.pass_variables
+    }
+
+    /// Variables that look secret and that the operator lets commands see, as long as this process lives.
+    pub fn pass_secrets(&self) -> &[String] {
+        &self.pass_secrets
+    }
+
+    /// Lets commands see a variable that looks secret. No file can say this.
+    pub fn pass_secret(&mut self, name: &str) {
+        self.pass_secrets.push(name.to_string());
     }
 }

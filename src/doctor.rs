@@ -38,8 +38,10 @@ use crate::store::StoreError;
 use crate::store::ledger::Ledger;
 use crate::store::look::Survey;
 use crate::store::place::Home;
+use crate::store::trusted;
 use crate::tools::Toolbox;
 use crate::tools::guard;
+use crate::tools::guide;
 
 /// How something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +75,7 @@ pub async fn examine(places: &Places, settings: Result<&Settings, &ConfigError>)
         all.push(daily(places, settings));
         all.push(kept(places, settings));
     }
+    all.extend([folder(places), user()]);
     all.extend([store(places).await, runs(places), guard(), sandbox(), terminal()]);
     all
 }
@@ -193,6 +196,37 @@ fn kept(places: &Places, settings: &Settings) -> Finding {
     match home.and_then(|home| keeping::outlook(&home, settings.keep(), SystemClock::start().now())) {
         Ok(text) => finding("kept runs", Standing::Ok, text),
         Err(error) => finding("kept runs", Standing::Missing, error.to_string()),
+    }
+}
+
+/// Whether runs in this folder are told its guide.
+fn folder(places: &Places) -> Finding {
+    let here = std::env::current_dir().and_then(|here| here.canonicalize());
+    let Ok(here) = here else { return finding("folder", Standing::Partial, "the current folder can't be found") };
+    let name = guide::find(&here);
+    match (trusted::standing(&places.state, &here), name) {
+        (Err(error), _) => finding("folder", Standing::Missing, error.to_string()),
+        (Ok(trusted::Standing::Trusted(_)), Some(name)) => {
+            finding("folder", Standing::Ok, format!("trusted: new runs are told {name}"))
+        }
+        (Ok(trusted::Standing::Trusted(_)), None) => finding("folder", Standing::Ok, "trusted; it has no AGENTS.md"),
+        (Ok(_), Some(name)) => {
+            let text = format!("not trusted: {name} is not read; `tiller trust` changes that");
+            finding("folder", Standing::Ok, text)
+        }
+        (Ok(_), None) => finding("folder", Standing::Ok, "not trusted, and it has no AGENTS.md to be told"),
+    }
+}
+
+/// As root, some of what keeps commands away from keys does not bind them.
+fn user() -> Finding {
+    match nix::unistd::geteuid().is_root() {
+        true => finding(
+            "user",
+            Standing::Partial,
+            "root: commands that you allow can read tiller's memory and keys; use an account of your own",
+        ),
+        false => finding("user", Standing::Ok, "not root; other programs of yours can't read tiller's memory"),
     }
 }
 

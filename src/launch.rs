@@ -65,6 +65,7 @@ use crate::model::script::Script;
 use crate::preflight;
 use crate::protocol::client::Client;
 use crate::rehearsal;
+use crate::repository;
 use crate::secrets;
 use crate::sinks;
 use crate::sinks::Telling;
@@ -168,6 +169,7 @@ impl Ground {
             wrap_up: self.settings.wrap_up(),
             model: spec,
             instructions: self.settings.instructions().to_string(),
+            guide: repository::guide(&self.places.state, &workspace),
             rehearsal: false,
             trust: self.settings.trust(),
             keep_full_trust: self.settings.keep_full_trust(),
@@ -187,7 +189,10 @@ impl Ground {
         let journal = self.home.create(&id, std::slice::from_ref(&first)).await?;
         let run = Run::begin(id, &first)?;
         self.home.keep_summary(&run);
-        self.drive(run, journal)
+        let told = repository::notes(self, &run.terms);
+        let mut seat = self.drive(run, journal)?;
+        seat.notes.extend(told);
+        Ok(seat)
     }
 
     /// Takes a run from the store and drives it; it stays parked until it is told to resume.
@@ -260,7 +265,9 @@ impl Ground {
             }),
         };
         let (sink, retold) = telling::sink(self, &run, &world.redactor)?;
-        let notes = ledger.into_iter().chain(retold).collect();
+        let held = secrets::held_back(&self.settings);
+        let held = (!held.is_empty()).then(|| secrets::way_to_pass(&held));
+        let notes = ledger.into_iter().chain(retold).chain(held).collect();
         let driven = driver::start(run, journal, world, owner(OwnerMode::Drives));
         let sink = sink.map(|sink| sinks::start(sink, &driven.handle));
         Ok(Seat { id, notes, driven, summaries, sink })
@@ -358,7 +365,7 @@ impl Ground {
                 let why = format!("our own program can't be found ({error}), so no call could be guarded; try again");
                 Obstacle::Stopped(why)
             })?,
-            passed_variables: self.settings.pass_variables().to_vec(),
+            passed_variables: secrets::passed(&self.settings),
         })
     }
 }
@@ -475,6 +482,9 @@ pub fn clean(redactor: &Redactor, mut terms: Terms) -> anyhow::Result<Terms> {
     let goal = redactor.cleaned(terms.goal.as_str()).into_owned();
     terms.goal = Goal::try_from(goal).map_err(anyhow::Error::msg)?;
     terms.instructions = redactor.cleaned(&terms.instructions).into_owned();
+    if let Some(guide) = &mut terms.guide {
+        guide.text = redactor.cleaned(&guide.text).into_owned();
+    }
     Ok(terms)
 }
 

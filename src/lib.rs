@@ -12,7 +12,7 @@
 //! | 4 | `engine` | tasks, time and order |
 //! | 5 | `protocol` | how a room talks to a run |
 //! | 6 | `tui`, `headless`, `sinks` | the rooms, and what is told elsewhere |
-//! | 7 | `cli`, `config`, `logging`, `launch`, `rehearsal`, `order`, `held`, `archive`, `branch`, `keeping`, `doctor`, `rooms`, `program` | the roof |
+//! | 7 | `cli`, `config`, `logging`, `launch`, `rehearsal`, `repository`, `order`, `held`, `archive`, `branch`, `keeping`, `doctor`, `rooms`, `program` | the roof |
 
 pub mod domain;
 pub mod policy;
@@ -32,6 +32,7 @@ pub mod config;
 pub mod logging;
 pub mod launch;
 pub mod rehearsal;
+pub mod repository;
 pub mod order;
 pub mod held;
 pub mod preflight;

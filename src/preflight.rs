@@ -126,6 +126,7 @@ mod tests {
             },
             tools: Vec::new(),
             instructions: String::new(),
+            guide: None,
             rehearsal: false,
             trust: Trust::default(),
             keep_full_trust: false,

@@ -1,5 +1,6 @@
 //! The program: parse, gather, pick a room, set the exit status.
 
+use std::io::IsTerminal;
 use std::io::Read;
 use std::process::ExitCode;
 use std::string::FromUtf8Error;
@@ -47,7 +48,9 @@ use crate::launch::Seat;
 use crate::logging;
 use crate::order;
 use crate::rehearsal;
+use crate::repository;
 use crate::rooms;
+use crate::secrets;
 use crate::store::Journal;
 use crate::store::StoreError;
 use crate::tools::guard;
@@ -58,6 +61,9 @@ use tokio::task::JoinError;
 
 /// Does what the words of the command line ask for; the exit status of the process (docs/ENGINE.md §16.3). Called once.
 pub fn run() -> ExitCode {
+    if let Err(why) = secrets::shut() {
+        output::put_aside(&format!("tiller: {why}\n"));
+    }
     let mut words = std::env::args_os();
     let is_guard = words.nth(1).is_some_and(|word| word == guard::WORD);
     if is_guard {
@@ -157,13 +163,14 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
     let places = Places::of_user().map_err(anyhow::Error::msg)?;
     let options = match &ask {
         Ask::Open(options) | Ask::Start { options, .. } => options.clone(),
-        Ask::Resume { .. }
-        | Ask::Runs(_)
+        Ask::Resume { pass_secrets, .. } => Options { pass_secrets: pass_secrets.clone(), ..Options::default() },
+        Ask::Runs(_)
         | Ask::Show { .. }
         | Ask::Rehearse { .. }
         | Ask::Doctor
         | Ask::Archive(_)
         | Ask::Branch(_)
+        | Ask::Folders(_)
         | Ask::Order { .. } => Options::default(),
     };
     let settings = settings(&places, &options);
@@ -172,14 +179,17 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         output::put(&text);
         return Ok(if is_whole { 0 } else { exit::CONFIGURATION });
     }
-    let mode = if matches!(ask, Ask::Order { .. } | Ask::Archive(_) | Ask::Branch(_) | Ask::Runs(_) | Ask::Show { .. })
-    {
-        OwnerMode::Records
-    } else {
-        OwnerMode::Drives
+    let mode = match &ask {
+        Ask::Order { .. } | Ask::Archive(_) | Ask::Branch(_) | Ask::Runs(_) | Ask::Show { .. } | Ask::Folders(_) => {
+            OwnerMode::Records
+        }
+        Ask::Open(_) | Ask::Start { .. } | Ask::Resume { .. } | Ask::Rehearse { .. } | Ask::Doctor => OwnerMode::Drives,
     };
     // To look at a run, or to decide about one, no configuration is needed: a broken one must not stand in the way.
-    let settings = if mode == OwnerMode::Records { settings.unwrap_or_default() } else { settings? };
+    let mut settings = if mode == OwnerMode::Records { settings.unwrap_or_default() } else { settings? };
+    if matches!(ask, Ask::Start { .. }) {
+        confirm_secrets(&mut settings)?;
+    }
     let ground = Ground::new(places, settings, mode)?;
     let _log = log(&ground);
     match ask {
@@ -200,7 +210,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
             let _keeping = keeping::begin(&ground);
             watch(&ground, seat, output, None).await
         }
-        Ask::Resume { which, grant, output } => {
+        Ask::Resume { which, grant, pass_secrets: _, output } => {
             let id = pick(&ground, which)?;
             let seat = ground.open(&id).await?;
             // Not before this run is held: it may be one that is not kept any more.
@@ -226,9 +236,35 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
             Ok(0)
         }
         Ask::Branch(what) => branch::carry_out(&ground, what).await,
+        Ask::Folders(what) => {
+            output::put(&repository::carry_out(&ground, &what)?);
+            Ok(0)
+        }
         Ask::Archive(what) => archive::carry_out(&ground, what).await,
         Ask::Doctor => Ok(0),
     }
+}
+
+/// Asks about each variable that looks secret and is to be passed, where somebody is there to say yes. Errors, and nothing
+/// is started, where nobody is or they do not.
+fn confirm_secrets(settings: &mut Settings) -> Result<(), ConfigError> {
+    let held = secrets::held_back(settings);
+    let is_watched = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    for name in held.iter().filter(|_| is_watched) {
+        output::put_aside(&format!("{name} looks secret. May the commands of this run see it? Type yes: "));
+        let mut answer = String::new();
+        // What can't be read is no yes.
+        let _ = std::io::stdin().read_line(&mut answer);
+        if answer.trim() == "yes" {
+            settings.pass_secret(name);
+        }
+    }
+    let held = secrets::held_back(settings);
+    if held.is_empty() {
+        return Ok(());
+    }
+    let problem = format!("{}, or take it out there", secrets::way_to_pass(&held));
+    Err(ConfigError { origin: settings.origin(&["run", "pass_variables"]), problem })
 }
 
 fn settings(places: &Places, options: &Options) -> Result<Settings, ConfigError> {

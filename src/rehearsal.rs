@@ -105,6 +105,7 @@ pub fn terms(run_dir: &Path, script: Option<&Path>, tools: Vec<ToolSpec>) -> any
         },
         tools,
         instructions: String::new(),
+        guide: None,
         rehearsal: true,
         trust: Trust::Ask,
         keep_full_trust: false,

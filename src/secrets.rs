@@ -1,4 +1,5 @@
-//! The roof's part of redaction: which variables hold secrets. Their values go into the redactor and nowhere else.
+//! The roof's part of redaction: which variables hold secrets. Their values go into the redactor and nowhere else, but
+//! for those that the operator lets commands see, each by its name; and nobody else reads this process's memory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -48,6 +49,46 @@ pub fn redactor(state: &Path, settings: &Settings, more: Option<&str>) -> Result
         is_secret.then(|| (name, SecretString::from(value)))
     });
     Ok(Arc::new(Redactor::new(key::of(state)?.into(), values)))
+}
+
+/// Variables that commands of the agent see besides those they always see: those of the configuration that do not look
+/// secret, and those that do and were named for this process.
+pub fn passed(settings: &Settings) -> Vec<String> {
+    let plain = settings.pass_variables().iter().filter(|name| !looks_secret(settings, name));
+    plain.chain(settings.pass_secrets()).cloned().collect()
+}
+
+/// Variables of the configuration that are set, look secret, and were not named for this process: they are not passed.
+pub fn held_back(settings: &Settings) -> Vec<String> {
+    let is_held = |name: &&String| {
+        looks_secret(settings, name) && !settings.pass_secrets().contains(name) && std::env::var_os(name).is_some()
+    };
+    settings.pass_variables().iter().filter(is_held).cloned().collect()
+}
+
+/// What to do about variables that are held back.
+pub fn way_to_pass(names: &[String]) -> String {
+    let options: Vec<String> = names.iter().map(|name| format!("--pass-secret {name}")).collect();
+    let (look, them) = if names.len() == 1 { ("looks", "it") } else { ("look", "them") };
+    format!("{} {look} secret; to let this run's commands see {them}, say {}", names.join(", "), options.join(" "))
+}
+
+fn looks_secret(settings: &Settings, name: &str) -> bool {
+    let is_key = |key: &str| key == name;
+    is_telling(name)
+        || PROVIDERS.iter().filter_map(|provider| provider.key).any(is_key)
+        || settings.key_variables().any(is_key)
+}
+
+/// Keeps other processes of this user out of this one's memory and environment, and keeps both out of core files (R27).
+/// Errors with a sentence when the system does not do that. A process that runs as root is not kept out by anything.
+pub fn shut() -> Result<(), String> {
+    let failed = |error: nix::Error| {
+        format!("keys can't be kept from other programs of yours ({}); go on only if you trust those", error.desc())
+    };
+    #[cfg(target_os = "linux")]
+    nix::sys::prctl::set_dumpable(false).map_err(failed)?;
+    nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 0, 0).map_err(failed)
 }
 
 fn is_telling(name: &str) -> bool {

@@ -32,6 +32,7 @@ const ROOF: &[&str] = &[
     "launch",
     "preflight",
     "rehearsal",
+    "repository",
     "order",
     "held",
     "archive",

@@ -3,7 +3,6 @@
 
 mod tools {
     mod checks;
-    mod files;
     mod running;
     mod shell;
 }

@@ -4,11 +4,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::ValueEnum;
 
 use crate::cli::Ask;
 use crate::cli::Order;
 use crate::cli::values;
 use crate::domain::approval::Decision;
+use crate::domain::approval::Resolution;
 use crate::domain::id::CallId;
 use crate::domain::trust::Trust;
 
@@ -43,6 +45,11 @@ A denial holds until the run ends: the same call, byte for byte, is then denied 
 
 /// What is said of `trust` below its words.
 pub(crate) const TRUST_HELP: &str = "\
+Examples:
+  tiller trust              runs in the current folder are told its AGENTS.md, as text of the
+                            repository; nothing else changes
+  tiller trust --list
+  tiller trust k7f ask      how much the run k7f does unasked
 MODE:
   plan          it reads inside the workspace; what would change anything is denied
   ask           it reads inside the workspace; you are asked about everything else
@@ -51,6 +58,24 @@ MODE:
                 workspace, and shell lines, because there is no sandbox
 What waits for you already goes on waiting. A tighter mode takes back what was allowed and not used.
 Full trust ends when another process goes on with the run, unless run.keep_full_trust is set.";
+
+/// What is said of `resolve` below its words.
+pub(crate) const RESOLVE_HELP: &str = "\
+Example: tiller resolve k7f c7 happened \"the mail was sent\"
+`again` allows the call anew; everything else only tells the run what is so.";
+
+/// What the operator knows of a call whose outcome nobody knows.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Known {
+    /// It happened
+    Happened,
+    /// It did not happen
+    Not,
+    /// Run it again, which allows it anew
+    Again,
+    /// Go on without knowing
+    Skip,
+}
 
 #[derive(Args)]
 pub(crate) struct DecisionWords {
@@ -145,4 +170,17 @@ fn edit_text(text: &str) -> EditText {
 /// A mode by its word.
 pub(crate) fn trust(text: &str) -> Result<Trust, String> {
     Trust::parse(text)
+}
+
+/// What is known, with its text. Errors with a sentence when only another word takes one.
+pub(crate) fn resolution(what: Known, text: Option<String>) -> Result<Resolution, String> {
+    match (what, text) {
+        (Known::Happened, text) => Ok(Resolution::Happened(text.unwrap_or_default())),
+        (Known::Not, None) => Ok(Resolution::NotHappened),
+        (Known::Again, None) => Ok(Resolution::RunAgain),
+        (Known::Skip, None) => Ok(Resolution::Skip),
+        (Known::Not | Known::Again | Known::Skip, Some(_)) => {
+            Err("only `happened` takes a text; nothing was sent; leave the text out, or use `tiller say`".to_string())
+        }
+    }
 }

@@ -46,6 +46,8 @@ pub(crate) struct OptionWords {
     /// How much the run does unasked: plan, ask, auto_edit or full_trust (`tiller trust --help` explains them)
     #[arg(long, value_name = "MODE", value_parser = crate::cli::deciding::trust)]
     trust: Option<Trust>,
+    #[command(flatten)]
+    secrets: SecretWords,
 }
 
 impl OptionWords {
@@ -69,8 +71,17 @@ impl OptionWords {
             checks,
             workspace: self.workspace,
             trust: self.trust,
+            pass_secrets: self.secrets.pass_secrets,
         }
     }
+}
+
+#[derive(Args)]
+pub(crate) struct SecretWords {
+    /// A variable that looks secret and that the agent's commands see all the same, as long as this process drives the
+    /// run; may be given several times
+    #[arg(long = "pass-secret", value_name = "NAME")]
+    pub(crate) pass_secrets: Vec<String>,
 }
 
 #[derive(Args)]

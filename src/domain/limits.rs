@@ -6,6 +6,11 @@ use crate::domain::time::Span;
 
 /// Longest goal, in characters. Longer text belongs in a file that the goal names.
 pub const GOAL_MAX_CHARS: usize = 8_000;
+/// Longest list of trusted folders that is read, in bytes: nobody trusts ten thousand.
+pub const TRUSTED_MAX_BYTES: u64 = 1024 * 1024;
+/// Longest guide of a repository that the model is told, in bytes: of a longer one the middle is left out. Every request
+/// has it, so it costs each time.
+pub const GUIDE_MAX_BYTES: usize = 32 * 1024;
 /// Shortest value of a variable that is taken for a secret, in bytes: a shorter one stands in too many texts.
 pub const SECRET_MIN_BYTES: usize = 8;
 /// End of a streamed text that is held back because it may still become a secret, in bytes.

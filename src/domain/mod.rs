@@ -19,6 +19,7 @@ pub mod daily;
 pub mod deadline;
 pub mod event;
 pub mod fold;
+pub mod guide;
 pub mod id;
 pub mod leave;
 pub mod limits;

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::domain::budget::Limits;
+use crate::domain::guide::Guide;
 use crate::domain::limits;
 use crate::domain::model::Dialect;
 use crate::domain::model::ModelSpec;
@@ -31,6 +32,9 @@ pub struct Terms {
     pub tools: Vec<ToolSpec>,
     /// The agent's part of the system text.
     pub instructions: String,
+    /// What the repository says to agents, where the folder is trusted. No resume reads the file again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guide: Option<Guide>,
     /// Whether this is a rehearsal: a scripted model and pretended money in a scratch copy.
     #[serde(default)]
     pub rehearsal: bool,

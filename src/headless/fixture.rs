@@ -258,6 +258,7 @@ fn terms() -> Terms {
         },
         tools: vec![tool],
         instructions: String::new(),
+        guide: None,
         rehearsal: false,
         trust: Trust::Ask,
         keep_full_trust: false,

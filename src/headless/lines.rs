@@ -207,6 +207,9 @@ pub fn created(run: &Run, terms: &Terms) -> String {
     if !terms.trust.is_ask() {
         text += &format!("  trust at start: {}, {}\n", terms.trust, terms.trust.meaning());
     }
+    if let Some(guide) = &terms.guide {
+        text += &format!("  told as text of the repository: {}\n", title(&guide.title()));
+    }
     for (index, check) in terms.checks.iter().enumerate() {
         text += &format!("  check {}: {}\n", index + 1, title(&check.title()));
     }

@@ -80,6 +80,10 @@ pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone:
         let first = if let Way::Hindered(why) = way { format!("{why}; then: ") } else { String::new() };
         text += &format!("  {first}{}\n", way_on.replace("RUN", run.id.short()));
     }
+    if let Some(guide) = &run.terms.guide {
+        text += &format!("[guide] {}: told as text of the repository, each line behind a bar\n", title(&guide.title()));
+        text += &block(&guide.text);
+    }
     text += &facts(run, today);
     text += &remembered::lines(&remembered::of(run, records));
     text += &hidden(records);
@@ -302,6 +306,9 @@ pub fn run_json(run: &Run, records: &[Record], today: Option<Today>, way: &Way) 
     let mut all = whole_json(run, today);
     all["remembered"] = json!(remembered::of(run, records));
     all["hindrance"] = json!(way.hindrance());
+    if let Some(guide) = &run.terms.guide {
+        all["guide"] = json!(guide);
+    }
     format!("{all}\n")
 }
 

@@ -196,6 +196,15 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
+/// Errors with `Exposed` unless the file belongs to this user and nobody else has access.
+pub(crate) fn check_private_file(path: &Path) -> Result<(), StoreError> {
+    let facts = path.symlink_metadata().map_err(|error| StoreError::Disk {
+        doing: format!("looking at {}", path.display()),
+        why: error.to_string(),
+    })?;
+    private(path, facts.uid(), facts.mode(), FILE_MODE)
+}
+
 /// Errors with `Exposed` unless the directory belongs to this user and nobody else has access (docs/SAFETY.md, R34).
 pub(crate) fn check_private(path: &Path) -> Result<(), StoreError> {
     let exposed = |why: String, fix: String| StoreError::Exposed { path: path.to_path_buf(), why, fix };
@@ -204,15 +213,19 @@ pub(crate) fn check_private(path: &Path) -> Result<(), StoreError> {
     if !facts.is_dir() {
         return Err(unreadable("is not a directory".to_string()));
     }
-    let user = nix::unistd::geteuid().as_raw();
-    if facts.uid() != user {
-        let why = format!("belongs to user {} and not to you (user {user})", facts.uid());
+    private(path, facts.uid(), facts.mode(), DIR_MODE)
+}
+
+fn private(path: &Path, owner: u32, mode: u32, wanted: u32) -> Result<(), StoreError> {
+    let exposed = |why: String, fix: String| StoreError::Exposed { path: path.to_path_buf(), why, fix };
+    let (user, mode) = (nix::unistd::geteuid().as_raw(), mode & 0o777);
+    if owner != user {
+        let why = format!("belongs to user {owner} and not to you (user {user})");
         return Err(exposed(why, format!("run `chown -R {user} {}`, or choose another directory", path.display())));
     }
-    let mode = facts.mode() & 0o777;
     if mode & 0o077 != 0 {
         let why = format!("is open to other users (mode {mode:o})");
-        return Err(exposed(why, format!("run `chmod 700 {}`", path.display())));
+        return Err(exposed(why, format!("run `chmod {wanted:o} {}`", path.display())));
     }
     Ok(())
 }

@@ -21,7 +21,10 @@ const BYTES: usize = 32;
 pub fn of(state: &Path) -> Result<String, StoreError> {
     let path = state.join(NAME);
     match files::read(&path, BYTES as u64) {
-        Ok(bytes) if bytes.len() == BYTES => Ok(hex(&bytes)),
+        Ok(bytes) if bytes.len() == BYTES => {
+            files::check_private_file(&path)?;
+            Ok(hex(&bytes))
+        }
         Err(error) if error.kind() == ErrorKind::InvalidData => Err(disk(&path, &error)),
         // It is not there, or not whole: somebody may be making it.
         Ok(_) | Err(_) => make(state, &path).map_err(|error| disk(&path, &error)),

@@ -14,6 +14,7 @@ pub mod remove;
 pub mod repair;
 pub mod sled;
 pub mod transfer;
+pub mod trusted;
 
 mod ahead;
 mod anchor;

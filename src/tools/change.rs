@@ -218,6 +218,8 @@ fn facts(place: &Place, plan: &Plan, change: Shown) -> Facts {
     }
 }
 
+const CHANGED: &str = "its content changed since it was decided";
+
 /// Why a change was not made.
 enum Stop {
     /// What is there is not what was seen.
@@ -343,23 +345,48 @@ impl Plan {
 
     /// Whether what is there is what was seen.
     fn still(&self, folder: &OwnedFd) -> Result<(), Stop> {
-        let now = match place::read_at(folder, self.name.as_os_str()) {
-            Ok((bytes, _)) => Some(sha256_hex(&bytes)),
-            Err(Errno::ENOENT) => None,
-            Err(_) => return Err(Stop::Drift("it is no longer the file it was")),
-        };
-        match now.as_deref() == self.before.as_ref().map(|(hash, _)| hash.as_str()) {
+        match hash_at(folder, self.name.as_os_str())?.as_deref() == self.before.as_ref().map(|(hash, _)| hash.as_str())
+        {
             true => Ok(()),
-            false => Err(Stop::Drift("its content changed since it was decided")),
+            false => Err(Stop::Drift(CHANGED)),
         }
+    }
+
+    /// Exchanges the new content and the old, and looks at what it took out. Where somebody replaced the file after it was
+    /// looked at last, theirs goes back, so that nothing is lost that was not seen.
+    #[cfg(target_os = "linux")]
+    fn exchange(&self, folder: &OwnedFd, part: &OsStr, before: &str) -> Result<(), Stop> {
+        let name = self.name.as_os_str();
+        let swap = || rustix::fs::renameat_with(folder, part, folder, name, rustix::fs::RenameFlags::EXCHANGE);
+        match swap() {
+            Ok(()) => {}
+            // File systems that can't.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => {
+                return renameat(folder, part, folder, name).map_err(failed("replacing"));
+            }
+            Err(error) => return Err(Stop::Error("replacing", Errno::from_raw(error.raw_os_error()))),
+        }
+        let taken_out = || hash_at(folder, part).ok().flatten();
+        if taken_out().as_deref() == Some(before) {
+            let _ = unlinkat(folder, part, UnlinkatFlags::NoRemoveDir);
+            return Ok(());
+        }
+        // What comes out now is ours, or something newer still, which then stays.
+        let is_back = swap().is_ok() && (taken_out().as_deref() == Some(&self.after_hash) || swap().is_ok());
+        Err(if is_back { Stop::Drift(CHANGED) } else { Stop::Error("putting back what was there", Errno::EIO) })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn exchange(&self, folder: &OwnedFd, part: &OsStr, _: &str) -> Result<(), Stop> {
+        renameat(folder, part, folder, self.name.as_os_str()).map_err(failed("replacing"))
     }
 
     /// Puts the new content in place, if the old one is still the one that was seen.
     fn put(&self, folder: &OwnedFd, part: &OsStr) -> Result<(), Stop> {
         let name = self.name.as_os_str();
         self.still(folder)?;
-        if self.before.is_some() {
-            return renameat(folder, part, folder, name).map_err(failed("replacing"));
+        if let Some((before, _)) = &self.before {
+            return self.exchange(folder, part, before);
         }
         // A link is made only where nothing is: a file that appears in this moment is not lost.
         match linkat(folder, part, folder, name, AtFlags::empty()) {
@@ -374,6 +401,15 @@ impl Plan {
             }
             Err(error) => Err(Stop::Error("putting it in place", error)),
         }
+    }
+}
+
+/// The hash of a file; nothing where there is none.
+fn hash_at(folder: &OwnedFd, name: &OsStr) -> Result<Option<String>, Stop> {
+    match place::read_at(folder, name) {
+        Ok((bytes, _)) => Ok(Some(sha256_hex(&bytes))),
+        Err(Errno::ENOENT) => Ok(None),
+        Err(_) => Err(Stop::Drift("it is no longer the file it was")),
     }
 }
 

@@ -9,6 +9,7 @@ mod edit_file;
 mod environment;
 mod family;
 pub mod guard;
+pub mod guide;
 pub mod hook;
 mod list_dir;
 mod names;

@@ -8,6 +8,7 @@ pub mod chronicle;
 pub mod composer;
 pub mod dialogs;
 pub mod guard;
+pub mod guide;
 pub mod keymap;
 pub mod leave;
 pub mod lineage;

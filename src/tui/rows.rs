@@ -35,6 +35,7 @@ use crate::domain::visible::transcript;
 use crate::policy::ending;
 use crate::policy::spending;
 use crate::tui::app::App;
+use crate::tui::guide;
 use crate::tui::lineage;
 use crate::tui::reread::told;
 use crate::tui::text::age;
@@ -99,7 +100,7 @@ pub struct Row {
 const UNREAD: &str = "…";
 
 impl Row {
-    fn new(indent: usize, mark: &'static str, text: impl Into<String>, role: Role, form: Form) -> Row {
+    pub(crate) fn new(indent: usize, mark: &'static str, text: impl Into<String>, role: Role, form: Form) -> Row {
         let right = String::new();
         Row {
             indent,
@@ -156,6 +157,7 @@ fn iteration(app: &App, n: u32, detail: Detail) -> Vec<Row> {
         })
         .collect();
     let mut rows = vec![heading(app, n)];
+    rows.extend(app.run.terms.guide.iter().filter(|_| n == 1).flat_map(|one| guide::rows(one, detail)));
     if let Some(Err(why)) = app.reread.of(n) {
         let text = format!("its texts can't be shown: {}", title(why, limits::NOTE_MAX_BYTES));
         rows.push(Row::new(4, "!", text, Role::Warning, Form::Prose).text());

@@ -289,6 +289,7 @@ pub fn terms(tools: Vec<ToolSpec>) -> Terms {
         },
         tools,
         instructions: String::new(),
+        guide: None,
         rehearsal: false,
         trust: Trust::Ask,
         keep_full_trust: false,

@@ -87,7 +87,7 @@ fn lines(seen: &[Seen], out: &Path) -> Vec<String> {
 fn moments(seen: &[Seen], out: &Path, chance: &mut Chance) -> Vec<usize> {
     let matters = |one: &Seen| match one {
         Seen::Enters(Asked::Write { path, .. }) => path == out || path.ends_with(script::TRACES),
-        Seen::Exits(Asked::Sync { .. } | Asked::Rename { .. }) => true,
+        Seen::Exits(Asked::Sync { .. } | Asked::Rename { .. } | Asked::Exchange { .. }) => true,
         Seen::Enters(_) | Seen::Exits(_) => false,
     };
     let share = if is_slow() { 100 } else { 4 };

@@ -153,6 +153,7 @@ pub fn terms(text: &str) -> Terms {
             tool("shell", EffectClass::External),
         ],
         instructions: String::new(),
+        guide: None,
         rehearsal: false,
         trust,
         keep_full_trust,

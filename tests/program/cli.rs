@@ -23,7 +23,7 @@ fn refused(line: &[&str], sentence: &str) {
     }
 }
 
-const DEFAULTS: &str = "Options { output: Fitting, model: None, budget: None, iterations: None, deadline: None, checks: [], workspace: None, trust: None }";
+const DEFAULTS: &str = "Options { output: Fitting, model: None, budget: None, iterations: None, deadline: None, checks: [], workspace: None, trust: None, pass_secrets: [] }";
 
 #[test]
 fn goals() {
@@ -44,7 +44,7 @@ fn goals() {
 #[test]
 fn options() {
     let all = "Options { output: Json, model: Some(\"openai/gpt-5\"), budget: Some(At(2500000)), iterations: \
-               Some(Unlimited), deadline: None, checks: [Command(\"make\"), Command(\"make test\")], workspace: Some(\"/srv/x\"), trust: None }";
+               Some(Unlimited), deadline: None, checks: [Command(\"make\"), Command(\"make test\")], workspace: Some(\"/srv/x\"), trust: None, pass_secrets: [] }";
     let words = [
         "--json",
         "--model",
@@ -68,9 +68,9 @@ fn options() {
 
 #[test]
 fn commands() {
-    check(&["resume"], "Resume { which: Only, grant: Nothing, output: Fitting }");
-    check(&["resume", "--last", "--plain"], "Resume { which: Last, grant: Nothing, output: Plain }");
-    check(&["resume", "K7F"], "Resume { which: Named(\"k7f\"), grant: Nothing, output: Fitting }");
+    check(&["resume"], "Resume { which: Only, grant: Nothing, pass_secrets: [], output: Fitting }");
+    check(&["resume", "--last", "--plain"], "Resume { which: Last, grant: Nothing, pass_secrets: [], output: Plain }");
+    check(&["resume", "K7F"], "Resume { which: Named(\"k7f\"), grant: Nothing, pass_secrets: [], output: Fitting }");
     check(&["runs"], "Runs(Text)");
     check(&["runs", "--json"], "Runs(Json)");
     check(&["show", "k7f", "--json"], "Show { run: \"k7f\", form: Json }");
@@ -107,6 +107,10 @@ fn orders() {
         &order("Edit { call: CallId(7), digest: \"1a2b3c4d\", arguments: File(\"new.json\") }"),
     );
     check(&["trust", "k7f", "auto-edit"], &order("Trust(AutoEdit)"));
+    check(&["trust"], "Folders(Trust(\".\"))");
+    check(&["trust", "k7f"], "Folders(Trust(\"k7f\"))");
+    check(&["trust", "--remove", "/srv/x"], "Folders(Remove(\"/srv/x\"))");
+    check(&["trust", "--list"], "Folders(List)");
     check(
         &["deny", "k7f", "7", "1a2b3c4d"],
         &order("Decide { call: CallId(7), digest: \"1a2b3c4d\", decision: Deny(\"\") }"),
@@ -237,6 +241,8 @@ fn sentences() {
     refused(&["approve", "k7f", "c7", "1a2b"], "a digest is 8 to 64 of the characters 0-9 and a-f");
     refused(&["approve", "k7f", "c7"], "c7 is no CALL:DIGEST; nothing was decided");
     refused(&["approve", "k7f", "c7:1a2b3c4d", "c8:1a2b3c4d", "--tool"], "are about one call; nothing was decided");
+    refused(&["trust", "k7f", "ask", "--remove"], "--remove takes one folder");
+    refused(&["trust", "../x", "ask"], "no run has a name like this");
     refused(&["trust", "k7f", "yolo"], "it is none of plan, ask, auto_edit, full_trust");
     refused(&["resolve", "k7f", "c7", "maybe"], "[possible values: happened, not, again, skip]");
     refused(&["resolve", "k7f", "c7", "not", "so"], "only `happened` takes a text; nothing was sent");

@@ -91,6 +91,7 @@ pub fn terms(goal: &str) -> Terms {
             noise: tiller::domain::tool::Noise::default(),
         }],
         instructions: String::new(),
+        guide: None,
         rehearsal: false,
         trust: Trust::Ask,
         keep_full_trust: false,

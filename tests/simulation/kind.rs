@@ -83,6 +83,7 @@ pub fn terms(loops: u64, kind: &Kind) -> Terms {
             tool("shell", EffectClass::External),
         ],
         instructions: String::new(),
+        guide: None,
         rehearsal: false,
         trust: kind.trust,
         keep_full_trust: kind.trust == Trust::FullTrust,

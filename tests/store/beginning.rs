@@ -33,6 +33,7 @@ pub(crate) fn created(goal: &str) -> Record {
         model,
         tools: Vec::new(),
         instructions: String::new(),
+        guide: None,
         rehearsal: false,
         trust: Trust::Ask,
         keep_full_trust: false,

@@ -127,6 +127,8 @@ pub fn of(value: &str) -> Vec<Needle> {
         forms.push((escaped.replace("%20", "+"), Form::Plain));
         forms.push((escaped, Form::Plain));
     }
+    // UTF-16 of either order, in a text that was read byte by byte.
+    forms.push((value.chars().map(String::from).collect::<Vec<_>>().join("\0"), Form::Plain));
     for before in 0..3 {
         let standard = middle(value.as_bytes(), before);
         forms.push((standard.replace('+', "-").replace('/', "_"), Form::Middle));

@@ -116,6 +116,12 @@ impl Disk {
                 }
             }
             Asked::Rename { from, to } => self.rename(from, to),
+            Asked::Exchange { one, other } => {
+                if let (Some(first), Some(second)) = (self.names.get(one).copied(), self.names.get(other).copied()) {
+                    self.names.insert(one.clone(), second);
+                    self.names.insert(other.clone(), first);
+                }
+            }
             Asked::Link { from, to } => {
                 if let Some(file) = self.names.get(from).copied() {
                     self.names.insert(to.clone(), file);

@@ -76,6 +76,11 @@ pub enum Asked {
     Sync {
         path: PathBuf,
     },
+    /// Two names of files change places.
+    Exchange {
+        one: PathBuf,
+        other: PathBuf,
+    },
     Rename {
         from: PathBuf,
         to: PathBuf,
@@ -156,6 +161,9 @@ fn parse(line: &str, result: Option<u64>) -> Option<Asked> {
         "ftruncate" => Some(Asked::Cut { path: file(first)?.1, length: second.parse().ok()? }),
         "fsync" | "fdatasync" => Some(Asked::Sync { path: file(first)?.1 }),
         "rename" => Some(Asked::Rename { from: text(first)?.into(), to: text(second)?.into() }),
+        "renameat2" if words.last().is_some_and(|flags| flags.contains("RENAME_EXCHANGE")) => {
+            Some(Asked::Exchange { one: beside(first, second)?, other: beside(words.get(2)?, words.get(3)?)? })
+        }
         "renameat" | "renameat2" => {
             Some(Asked::Rename { from: beside(first, second)?, to: beside(words.get(2)?, words.get(3)?)? })
         }
