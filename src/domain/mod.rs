@@ -22,6 +22,7 @@ pub mod fold;
 pub mod id;
 pub mod leave;
 pub mod limits;
+pub mod line;
 pub mod lineage;
 pub mod mark;
 pub mod message;
