@@ -11,7 +11,6 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use clap::Subcommand;
-use clap::ValueEnum;
 use clap::error::ContextKind;
 use clap::error::ContextValue;
 use clap::error::ErrorKind;
@@ -22,10 +21,13 @@ use crate::cli::closing::Grant;
 use crate::cli::deciding::ApproveWords;
 use crate::cli::deciding::DecisionWords;
 use crate::cli::deciding::EditText;
+use crate::cli::deciding::Known;
 use crate::cli::lineage::Branch;
 use crate::cli::options::FormWords;
 use crate::cli::options::OptionWords;
 use crate::cli::options::OutputWords;
+use crate::cli::rules::RulesAsk;
+use crate::cli::rules::RulesWord;
 pub mod told;
 
 use crate::cli::told::WhenTold;
@@ -51,6 +53,7 @@ pub mod closing;
 pub mod deciding;
 pub mod goal;
 mod options;
+pub mod rules;
 pub mod values;
 
 /// What was asked for on the command line.
@@ -92,6 +95,8 @@ pub enum Ask {
     },
     /// Look at what a run needs, and say what is missing.
     Doctor,
+    /// Look at standing rules, or change them.
+    Rules(RulesAsk),
     /// Do something with a journal as it lies on the disk.
     Archive(Archive),
     /// Go back in a run, or branch off from one.
@@ -187,6 +192,17 @@ pub enum Order {
         digest: String,
         /// The arguments.
         arguments: EditText,
+    },
+    /// Allow a call, and by a standing rule every one like it.
+    Rule {
+        /// The call.
+        call: CallId,
+        /// The digest as it was shown, 8 characters or more.
+        digest: String,
+        /// Whether its last word may be another.
+        open: bool,
+        /// Whether the rule holds in every folder.
+        everywhere: bool,
     },
     /// Allow a list of calls, each with its digest as it was shown.
     AllowAll(Vec<(CallId, String)>),
@@ -303,10 +319,6 @@ Examples:
 Without --plain or --json the screen opens where there is a terminal; elsewhere lines are printed.
 A run that needs a decision and has no terminal is parked, and the command that decides is printed.";
 
-const RESOLVE_HELP: &str = "\
-Example: tiller resolve k7f c7 happened \"the mail was sent\"
-`again` allows the call anew; everything else only tells the run what is so.";
-
 const PLAN_HELP: &str = "\
 CHANGE:
   add TEXT             a new todo, after those that stand
@@ -389,6 +401,9 @@ enum Word {
     },
     /// Check what a run needs: configuration, keys, store, terminal
     Doctor,
+    /// List, explain, make and remove standing rules
+    #[command(subcommand, after_help = rules::RULES_HELP)]
+    Rules(RulesWord),
     #[command(flatten)]
     Branch(Branch),
     #[command(flatten)]
@@ -427,7 +442,7 @@ enum Word {
         text: String,
     },
     /// Say what became of a call whose outcome nobody knows
-    #[command(after_help = RESOLVE_HELP)]
+    #[command(after_help = deciding::RESOLVE_HELP)]
     Resolve {
         /// The beginning of its name
         #[arg(value_parser = values::run_prefix)]
@@ -524,18 +539,6 @@ enum Word {
     },
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Known {
-    /// It happened
-    Happened,
-    /// It did not happen
-    Not,
-    /// Run it again, which allows it anew
-    Again,
-    /// Go on without knowing
-    Skip,
-}
-
 impl Word {
     fn ask(self) -> Result<Ask, String> {
         let order = |run: String, order: Order| Ask::Order { run, order };
@@ -552,12 +555,13 @@ impl Word {
             Word::Doctor => Ask::Doctor,
             Word::Archive(what) => Ask::Archive(what),
             Word::Branch(what) => Ask::Branch(what),
+            Word::Rules(word) => Ask::Rules(word.ask()?),
             Word::Approve { target } => target.ask()?,
             Word::Trust { run, mode } => order(run, Order::Trust(mode)),
             Word::Deny { target, text } => target.ask(Decision::Deny(text)),
             Word::Answer { run, text } => order(run, Order::Answer(text)),
             Word::Resolve { run, call, what, text } => {
-                order(run, Order::Resolve { call, resolution: resolution(what, text)? })
+                order(run, Order::Resolve { call, resolution: deciding::resolution(what, text)? })
             }
             Word::Confirm(words) => words.ask(),
             Word::Accept { run } => order(run, Order::Accept),
@@ -577,17 +581,5 @@ impl Word {
             Word::Correct { run, call, amount } => order(run, Order::Correct { id: call, amount }),
             Word::Cancel { run } => order(run, Order::Cancel),
         })
-    }
-}
-
-fn resolution(what: Known, text: Option<String>) -> Result<Resolution, String> {
-    match (what, text) {
-        (Known::Happened, text) => Ok(Resolution::Happened(text.unwrap_or_default())),
-        (Known::Not, None) => Ok(Resolution::NotHappened),
-        (Known::Again, None) => Ok(Resolution::RunAgain),
-        (Known::Skip, None) => Ok(Resolution::Skip),
-        (Known::Not | Known::Again | Known::Skip, Some(_)) => {
-            Err("only `happened` takes a text; nothing was sent; leave the text out, or use `tiller say`".to_string())
-        }
     }
 }

@@ -48,6 +48,7 @@ use crate::logging;
 use crate::order;
 use crate::rehearsal;
 use crate::rooms;
+use crate::rules;
 use crate::store::Journal;
 use crate::store::StoreError;
 use crate::tools::guard;
@@ -164,6 +165,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         | Ask::Doctor
         | Ask::Archive(_)
         | Ask::Branch(_)
+        | Ask::Rules(_)
         | Ask::Order { .. } => Options::default(),
     };
     let settings = settings(&places, &options);
@@ -172,8 +174,10 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         output::put(&text);
         return Ok(if is_whole { 0 } else { exit::CONFIGURATION });
     }
-    let mode = if matches!(ask, Ask::Order { .. } | Ask::Archive(_) | Ask::Branch(_) | Ask::Runs(_) | Ask::Show { .. })
-    {
+    let mode = if matches!(
+        ask,
+        Ask::Order { .. } | Ask::Archive(_) | Ask::Branch(_) | Ask::Runs(_) | Ask::Show { .. } | Ask::Rules(_)
+    ) {
         OwnerMode::Records
     } else {
         OwnerMode::Drives
@@ -226,6 +230,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
             Ok(0)
         }
         Ask::Branch(what) => branch::carry_out(&ground, what).await,
+        Ask::Rules(what) => rules::carry_out(&ground, what).await,
         Ask::Archive(what) => archive::carry_out(&ground, what).await,
         Ask::Doctor => Ok(0),
     }

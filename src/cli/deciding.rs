@@ -4,11 +4,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::ValueEnum;
 
 use crate::cli::Ask;
 use crate::cli::Order;
 use crate::cli::values;
 use crate::domain::approval::Decision;
+use crate::domain::approval::Resolution;
 use crate::domain::id::CallId;
 use crate::domain::trust::Trust;
 
@@ -31,6 +33,8 @@ How far it reaches:
   without more  this call, once; on the screen y
   --for-run     every later call of this tool with the same arguments, byte for byte, and the
                 same binding, until the run ends; on the screen a
+  --rule        every later call of the same words in this folder, in every run, by a standing rule;
+                with --open its last word may be another; with --everywhere in every folder
   --tool        every later call of this tool, until the run ends, but never a shell line, nor
                 what is asked about each time; on the screen t
 `tiller show` lists what is allowed for the run.";
@@ -51,6 +55,11 @@ MODE:
                 workspace, and shell lines, because there is no sandbox
 What waits for you already goes on waiting. A tighter mode takes back what was allowed and not used.
 Full trust ends when another process goes on with the run, unless run.keep_full_trust is set.";
+
+/// What is said of `resolve` below its words.
+pub(crate) const RESOLVE_HELP: &str = "\
+Example: tiller resolve k7f c7 happened \"the mail was sent\"
+`again` allows the call anew; everything else only tells the run what is so.";
 
 #[derive(Args)]
 pub(crate) struct DecisionWords {
@@ -81,14 +90,23 @@ pub(crate) struct ApproveWords {
     #[arg(value_name = "CALL DIGEST | CALL:DIGEST", required = true)]
     calls: Vec<String>,
     /// Allow it with these arguments in the place of the model's: JSON, or a file that holds it
-    #[arg(long, value_name = "FILE_OR_JSON", conflicts_with_all = ["for_run", "tool"])]
+    #[arg(long, value_name = "FILE_OR_JSON", conflicts_with_all = ["for_run", "tool", "rule"])]
     edit: Option<String>,
     /// Allow it, and every later call with the same arguments and the same binding, until the run ends
-    #[arg(long, conflicts_with = "tool")]
+    #[arg(long, conflicts_with_all = ["tool", "rule"])]
     for_run: bool,
     /// Allow it, and every later call of the same tool, until the run ends; what is always asked about is still asked
-    #[arg(long)]
+    #[arg(long, conflicts_with = "rule")]
     tool: bool,
+    /// Allow it, and make a standing rule of its exact words in this folder
+    #[arg(long)]
+    rule: bool,
+    /// The rule takes any last word, but no option
+    #[arg(long, requires = "rule")]
+    open: bool,
+    /// The rule holds in every folder
+    #[arg(long, requires = "rule")]
+    everywhere: bool,
 }
 
 impl ApproveWords {
@@ -98,6 +116,9 @@ impl ApproveWords {
             ([(call, digest)], Some(edit)) => {
                 Order::Edit { call: *call, digest: digest.clone(), arguments: edit_text(edit) }
             }
+            ([(call, digest)], None) if self.rule => {
+                Order::Rule { call: *call, digest: digest.clone(), open: self.open, everywhere: self.everywhere }
+            }
             ([(call, digest)], None) => {
                 let decision = match (self.for_run, self.tool) {
                     (true, _) => Decision::AllowRun,
@@ -106,8 +127,8 @@ impl ApproveWords {
                 };
                 Order::Decide { call: *call, digest: digest.clone(), decision }
             }
-            (_, _) if self.edit.is_some() || self.for_run || self.tool => {
-                return Err("--edit, --for-run and --tool are about one call; nothing was decided".to_string());
+            (_, _) if self.edit.is_some() || self.for_run || self.tool || self.rule => {
+                return Err("--edit, --for-run, --rule and --tool are about one call; nothing was decided".to_string());
             }
             (pairs, _) => Order::AllowAll(pairs.to_vec()),
         };
@@ -145,4 +166,30 @@ fn edit_text(text: &str) -> EditText {
 /// A mode by its word.
 pub(crate) fn trust(text: &str) -> Result<Trust, String> {
     Trust::parse(text)
+}
+
+/// What an operator knows of a call.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Known {
+    /// It happened
+    Happened,
+    /// It did not happen
+    Not,
+    /// Run it again, which allows it anew
+    Again,
+    /// Go on without knowing
+    Skip,
+}
+
+/// What became of a call. Errors with a sentence where the words do not fit.
+pub(crate) fn resolution(what: Known, text: Option<String>) -> Result<Resolution, String> {
+    match (what, text) {
+        (Known::Happened, text) => Ok(Resolution::Happened(text.unwrap_or_default())),
+        (Known::Not, None) => Ok(Resolution::NotHappened),
+        (Known::Again, None) => Ok(Resolution::RunAgain),
+        (Known::Skip, None) => Ok(Resolution::Skip),
+        (Known::Not | Known::Again | Known::Skip, Some(_)) => {
+            Err("only `happened` takes a text; nothing was sent; leave the text out, or use `tiller say`".to_string())
+        }
+    }
 }

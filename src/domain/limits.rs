@@ -419,3 +419,13 @@ pub const TYPED_LINES: usize = 16;
 pub const SCRIPTS_BOUND: usize = 32;
 /// Words of a shell line that are looked at for them.
 pub const SCRIPT_WORDS: usize = 256;
+/// Questions about calls that a person can mean to answer, each by itself, ...
+pub const ASKS: usize = 30;
+/// ... in this time. After more the run is parked.
+pub const ASKS_SPAN: Span = Span::seconds(60);
+/// Most rules of an operator: each is looked at for each call.
+pub const RULES: usize = 1_000;
+/// Longest file of rules, in bytes.
+pub const RULES_FILE_BYTES: u64 = 1024 * 1024;
+/// How long a run waits for the file of rules: longer than the lock on it is waited for.
+pub const RULES_PATIENCE: Span = Span::seconds(20);

@@ -36,6 +36,7 @@ pub mod pool;
 pub mod pricing;
 pub mod progress;
 pub mod restoring;
+pub mod rule;
 pub mod run;
 pub mod snapshot;
 pub mod standing;

@@ -10,6 +10,7 @@ use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
 use crate::domain::line::Line;
 use crate::domain::line::Touch;
+use crate::domain::rule::RuleHit;
 use crate::domain::text::one_line;
 use crate::domain::text::sha256_hex;
 use crate::domain::text::short_hash;
@@ -97,6 +98,9 @@ pub struct Facts {
     /// What the words of that line name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub touches: Vec<Touch>,
+    /// What the standing rules of the operator said of it when it was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleHit>,
     /// Set for a call that writes one file: what is needed to tell later whether it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<FileWrite>,

@@ -134,7 +134,11 @@ impl Redactor {
                 | PlanEdit::Mark { note: text, .. },
             ) => self.clean(text),
             Command::Decide { decision: Decision::Edit(arguments), .. } => *arguments = self.arguments(arguments),
-            Command::Decide { decision: Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool, .. }
+            // The words of a rule are those of the call, which was cleaned before.
+            Command::Decide {
+                decision: Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool | Decision::AllowRule(_),
+                ..
+            }
             | Command::Resolve {
                 resolution: Resolution::NotHappened | Resolution::RunAgain | Resolution::Skip, ..
             }

@@ -74,6 +74,11 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     if run.unprepared().next().is_some() {
         return Vec::new();
     }
+    // Nobody reads what they are asked that often: nothing more is judged, or begun, until they say so.
+    let asks_too_often = run.progress.asks_too_often(now.at);
+    if asks_too_often && !run.is_busy() && run.ordered_calls().any(|call| call.state == CallState::Prepared) {
+        return parked(ParkReason::AskBreaker);
+    }
     if let Some(group) = judge_all(run) {
         return group;
     }
@@ -119,6 +124,9 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     }
     if let Some(warned) = spending::warning(run) {
         return vec![warned];
+    }
+    if asks_too_often {
+        return parked(ParkReason::AskBreaker);
     }
     // 8. The next iteration, or the model call of this one.
     if !run.iteration.is_open {
@@ -214,17 +222,21 @@ fn judge_all(run: &Run) -> Option<Vec<Event>> {
             by: By::Rule(rule.to_string()),
         };
         let judgement = permission::judge(run, call, facts, taken);
-        let is_taken = matches!(judgement, Judgement::Allow(_) | Judgement::AllowEdited(_) | Judgement::Ask(_));
+        let is_taken = matches!(
+            judgement,
+            Judgement::Allow(_) | Judgement::AllowByRule(_) | Judgement::AllowEdited(_) | Judgement::Ask(_)
+        );
         taken += u64::from(is_taken);
         group.push(match judgement {
             Judgement::Allow(rule) => by_rule(rule, Decision::AllowOnce),
+            Judgement::AllowByRule(rule) => by_rule(&rule, Decision::AllowOnce),
             Judgement::AllowEdited(client) => Event::ApprovalDecided {
                 call: call.id,
                 digest,
                 decision: Decision::AllowOnce,
                 by: By::Operator(client),
             },
-            Judgement::Deny { rule, text } => by_rule(rule, Decision::Deny(text)),
+            Judgement::Deny { rule, text } => by_rule(&rule, Decision::Deny(text)),
             Judgement::Ask(why) => Event::ApprovalRequested { call: call.id, why, digest },
             Judgement::NotRun(problem) => not_run(call, problem),
         });

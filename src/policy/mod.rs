@@ -25,6 +25,8 @@ pub mod pruning;
 pub mod reply;
 pub mod restoring;
 pub mod retry;
+pub mod rules;
+pub mod runners;
 pub mod schema;
 pub mod spending;
 pub mod stall;

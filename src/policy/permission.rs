@@ -6,6 +6,8 @@
 use crate::domain::budget::Axis;
 use crate::domain::id::ClientId;
 use crate::domain::limits;
+use crate::domain::rule::RuleEffect;
+use crate::domain::rule::RuleHit;
 use crate::domain::run::Run;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
@@ -20,6 +22,8 @@ use crate::domain::trust::Trust;
 pub enum Judgement {
     /// It may run, by this rule.
     Allow(&'static str),
+    /// It may run, by this standing rule of the operator.
+    AllowByRule(String),
     /// It may run: the operator, through this client, wrote it so themselves.
     AllowEdited(ClientId),
     /// The operator decides; why they are asked.
@@ -27,7 +31,7 @@ pub enum Judgement {
     /// It may not, by this rule; the words for the model.
     Deny {
         /// The rule.
-        rule: &'static str,
+        rule: String,
         /// The words.
         text: String,
     },
@@ -74,11 +78,22 @@ struct Case<'a> {
 type Step = fn(&Case<'_>) -> Option<Judgement>;
 
 /// The order of the gate; the first step that says something decides. That the tool exists, that its arguments can be
-/// read and fit, and that no refused place is reached, was found out before and is the first step. Standing rules of
-/// the operator stand in this order: those that deny after what was denied before, those that ask and those that
-/// allow after the grants of the run.
-const STEPS: [Step; 9] =
-    [can_not_run, reads_only, over_budget, edited, denied_before, always_asked, restless, granted, trusted];
+/// read and fit, and that no refused place is reached, was found out before and is the first step.
+const STEPS: [Step; 13] = [
+    can_not_run,
+    reads_only,
+    over_budget,
+    rule_denies,
+    edited,
+    denied_before,
+    always_asked,
+    restless,
+    rules_lost,
+    granted,
+    rule_asks,
+    rule_allows,
+    trusted,
+];
 
 /// Judges one prepared call. `taken` work calls of the same reply were let through before it.
 pub fn judge(run: &Run, call: &ToolCall, facts: &Facts, taken: u64) -> Judgement {
@@ -93,7 +108,7 @@ fn can_not_run(case: &Case<'_>) -> Option<Judgement> {
 fn reads_only(case: &Case<'_>) -> Option<Judgement> {
     let changes = case.call.effect != EffectClass::Read;
     (case.run.trust == Trust::Plan && changes).then(|| Judgement::Deny {
-        rule: PLAN_MODE,
+        rule: PLAN_MODE.to_string(),
         text:
             "denied: the operator lets this run only read (trust mode plan); say what you would do instead of doing it"
                 .to_string(),
@@ -117,9 +132,38 @@ fn edited(case: &Case<'_>) -> Option<Judgement> {
 }
 
 fn denied_before(case: &Case<'_>) -> Option<Judgement> {
-    let words = case.run.progress.denied.get(&case.call.signature())?;
-    let text = format!("denied: the operator denied this very call before{}", with_words(words));
-    Some(Judgement::Deny { rule: DENIED, text })
+    let signature = case.call.signature();
+    let words = case.run.progress.denied.get(&signature)?;
+    let again = match case.run.progress.refused.get(&signature) {
+        None => String::new(),
+        Some(count) => format!(" (asked for again {} times)", count.saturating_add(1)),
+    };
+    let text = format!("denied: the operator denied this very call before{again}{}", with_words(words));
+    Some(Judgement::Deny { rule: DENIED.to_string(), text })
+}
+
+/// What the standing rules say of it, if that is this.
+fn said<'a>(case: &Case<'a>, effect: RuleEffect) -> Option<&'a RuleHit> {
+    case.facts.rule.as_ref().filter(|hit| hit.effect == effect)
+}
+
+fn rule_denies(case: &Case<'_>) -> Option<Judgement> {
+    let hit = said(case, RuleEffect::Deny)?;
+    let text = format!("denied: the operator denies this by a standing rule: {}; do not try it in other words", hit.words);
+    Some(Judgement::Deny { rule: hit.name(), text })
+}
+
+/// Where the rules can't be read, nobody knows what they would deny: nothing happens unasked.
+fn rules_lost(case: &Case<'_>) -> Option<Judgement> {
+    said(case, RuleEffect::Ask).filter(|hit| hit.is_lost).map(|hit| Judgement::Ask(hit.words.clone()))
+}
+
+fn rule_asks(case: &Case<'_>) -> Option<Judgement> {
+    said(case, RuleEffect::Ask).map(|hit| Judgement::Ask(format!("the {} asks: {}", hit.name(), hit.words)))
+}
+
+fn rule_allows(case: &Case<'_>) -> Option<Judgement> {
+    said(case, RuleEffect::Allow).map(|hit| Judgement::AllowByRule(hit.name()))
 }
 
 /// Places outside, sensitive names and what other programs run: no grant and no mode covers them.
@@ -168,6 +212,11 @@ fn reason(case: &Case<'_>) -> &'static str {
             "it can change anything that you can"
         }
     }
+}
+
+/// Whether a rule of this name is a grant of the run: the operator answered just that, so no rule that asks outranks it.
+pub fn is_grant(rule: &str) -> bool {
+    matches!(rule, GRANTED | GRANTED_TOOL)
 }
 
 /// The widest decision that is offered about a call, and why none is wider.

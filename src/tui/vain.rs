@@ -149,6 +149,7 @@ fn decides(choice: Choice, item: &Item) -> Means {
         Choice::AllowTool => Decision::AllowTool,
         Choice::AllowOnce
         | Choice::AllowList
+        | Choice::AllowRule
         | Choice::Edit
         | Choice::Deny
         | Choice::DenyWithWords

@@ -5,6 +5,8 @@ use tiller::domain::budget::Axis;
 use tiller::domain::budget::Limit;
 use tiller::domain::id::CallId;
 use tiller::domain::id::ClientId;
+use tiller::domain::rule::RuleEffect;
+use tiller::domain::rule::RuleHit;
 use tiller::domain::run::Run;
 use tiller::domain::tool::Edited;
 use tiller::domain::tool::Facts;
@@ -34,7 +36,7 @@ struct Truth {
 }
 
 /// The steps in the order of docs/ENGINE.md §9.2, by its numbers; several truths may lead to one of them.
-const TRUTHS: [Truth; 13] = [
+const TRUTHS: [Truth; 17] = [
     Truth { name: "not JSON", step: 1, trust: None, make: |case| case.fails(ProblemKind::Malformed) },
     Truth { name: "wrong shape", step: 1, trust: None, make: |case| case.fails(ProblemKind::InvalidArguments) },
     Truth { name: "secret", step: 1, trust: None, make: |case| case.fails(ProblemKind::SecretInArguments) },
@@ -47,9 +49,10 @@ const TRUTHS: [Truth; 13] = [
         trust: None,
         make: |case| case.run.pool.raise(Axis::ToolCalls, Limit::At(case.run.pool.used(Axis::ToolCalls))),
     },
+    Truth { name: "rule denies", step: 4, trust: None, make: |case| case.hears(RuleEffect::Deny, false) },
     Truth {
         name: "edited",
-        step: 4,
+        step: 5,
         trust: None,
         make: |case| {
             let original = case.call.arguments.clone();
@@ -58,19 +61,22 @@ const TRUTHS: [Truth; 13] = [
     },
     Truth {
         name: "denied before",
-        step: 5,
+        step: 6,
         trust: None,
         make: |case| case.run.progress.denied.extend([(case.call.signature(), "no".to_string())]),
     },
-    Truth { name: "asked each time", step: 6, trust: None, make: |case| case.facts.inside = false },
-    Truth { name: "granted", step: 7, trust: None, make: |case| case.run.progress.granted.extend([case.call.grant()]) },
+    Truth { name: "asked each time", step: 7, trust: None, make: |case| case.facts.inside = false },
+    Truth { name: "rules lost", step: 8, trust: None, make: |case| case.hears(RuleEffect::Ask, true) },
+    Truth { name: "granted", step: 9, trust: None, make: |case| case.run.progress.granted.extend([case.call.grant()]) },
     Truth {
         name: "tool granted",
-        step: 7,
+        step: 9,
         trust: None,
         make: |case| case.run.granted_tools.extend([case.call.tool.clone()]),
     },
-    Truth { name: "trusted", step: 8, trust: Some(Trust::AutoEdit), make: |_| () },
+    Truth { name: "rule asks", step: 10, trust: None, make: |case| case.hears(RuleEffect::Ask, false) },
+    Truth { name: "rule allows", step: 11, trust: None, make: |case| case.hears(RuleEffect::Allow, false) },
+    Truth { name: "trusted", step: 12, trust: Some(Trust::AutoEdit), make: |_| () },
 ];
 
 impl Case {
@@ -90,6 +96,17 @@ impl Case {
         self.facts.problem.get_or_insert_with(found);
     }
 
+    fn hears(&mut self, effect: RuleEffect, is_lost: bool) {
+        let id = format!("r-{}", effect.word());
+        let words = if is_lost { "the rules can't be read".to_string() } else { "the files f".to_string() };
+        let hit = RuleHit { id, effect, words, is_lost };
+        // Of several rules the one that outranks is told (`policy::rules::hit`); of none that can be read, only that.
+        let rank = |hit: &RuleHit| (hit.effect, hit.is_lost);
+        if self.facts.rule.as_ref().is_none_or(|before| rank(before) < rank(&hit)) {
+            self.facts.rule = Some(hit);
+        }
+    }
+
     /// What the gate says of it with these truths.
     fn judged(&self, truths: &[&Truth]) -> String {
         let mut case = self.clone();
@@ -99,6 +116,7 @@ impl Case {
         }
         match permission::judge(&case.run, &case.call, &case.facts, 0) {
             Judgement::Allow(rule) => format!("allowed, by rule: {rule}"),
+            Judgement::AllowByRule(rule) => format!("allowed, by {rule}"),
             Judgement::AllowEdited(by) => format!("allowed, as {by} wrote it"),
             Judgement::Ask(why) => format!("asked: {why}"),
             Judgement::Deny { rule, .. } => format!("denied, by rule: {rule}"),
