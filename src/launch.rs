@@ -354,7 +354,13 @@ impl Ground {
         let mut off_limits = match id.filter(|id| self.works_at_home(id, workspace)) {
             Some(id) => {
                 let run_dir = state.join("runs").join(id.as_str());
-                vec![state.join("log"), run_dir.join("store"), run_dir.join(PRE_IMAGES), self.places.config.clone(), self.places.rules()]
+                vec![
+                    state.join("log"),
+                    run_dir.join("store"),
+                    run_dir.join(PRE_IMAGES),
+                    self.places.config.clone(),
+                    self.places.rules(),
+                ]
             }
             None => vec![state.clone(), config],
         };

@@ -80,7 +80,9 @@ fn list(ground: &Ground, form: Form) -> anyhow::Result<()> {
                 let end = rule.expires_at.map(|end| format!(", until {}", kept::shown(end))).unwrap_or_default();
                 let over = if is_over { " (over)" } else { "" };
                 let made = rule.made_at.map(|at| format!("made {}", kept::shown(at)));
-                let by = Some(&rule.author).filter(|author| !author.is_empty()).map(|author| format!("by {}", title(author)));
+                let by = Some(&rule.author)
+                    .filter(|author| !author.is_empty())
+                    .map(|author| format!("by {}", title(author)));
                 let note = Some(&rule.note).filter(|note| !note.is_empty()).map(|note| title(note));
                 let about: Vec<String> = made.into_iter().chain(by).chain(note).collect();
                 let passed = why.map(|why| format!("  passed over: {}\n", title(why))).unwrap_or_default();
@@ -107,14 +109,16 @@ fn as_json(rule: &Rule, passed_over: Option<&str>) -> Value {
 
 fn add(ground: &Ground, new: NewRule) -> anyhow::Result<()> {
     let workspace = if new.everywhere { None } else { Some(as_text(&folder(None)?)?) };
-    let draft =
-        RuleDraft { effect: new.effect, what: new.what, workspace, network: new.network, profile: new.profile };
+    let draft = RuleDraft { effect: new.effect, what: new.what, workspace, network: new.network, profile: new.profile };
     let (book, now) = (ground.rulebook(), ground.clock.now());
     let rule = Rule { expires_at: new.lasts.map(|span| now.plus(span)), ..book.made(draft, now, new.note) };
-    let is_new = book.add(&rule).map_err(|why| anyhow::Error::from(Obstacle::Refused(format!("{why}; no rule was made"))))?;
+    let is_new =
+        book.add(&rule).map_err(|why| anyhow::Error::from(Obstacle::Refused(format!("{why}; no rule was made"))))?;
     let (id, told) = (&rule.id, title(&rule.draft.to_string()));
     output::put(&match is_new {
-        true => format!("rule {id}: {told}\n`tiller rules remove {id}` takes it away; it counts from the next call on\n"),
+        true => {
+            format!("rule {id}: {told}\n`tiller rules remove {id}` takes it away; it counts from the next call on\n")
+        }
         false => format!("rule {id} was there already: {told}\n"),
     });
     Ok(())

@@ -40,6 +40,7 @@ const ROOF: &[&str] = &[
     "branch",
     "doctor",
     "rooms",
+    "rules",
     "secrets",
 ];
 

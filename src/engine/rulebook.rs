@@ -145,7 +145,9 @@ impl Consulted {
     pub async fn about(&self, call: &ToolCall, facts: &Facts) -> Option<RuleHit> {
         let book = self.book.clone()?;
         let (call, facts, workspace, now) = (call.clone(), facts.clone(), self.workspace.clone(), self.clock.now());
-        blocking(move || book.about(&call, &facts, &workspace, now)).await.unwrap_or_else(|why| Some(RuleHit::lost(&why)))
+        blocking(move || book.about(&call, &facts, &workspace, now))
+            .await
+            .unwrap_or_else(|why| Some(RuleHit::lost(&why)))
     }
 
     /// Why a call that was allowed may not run by the rules of now, if it may not.

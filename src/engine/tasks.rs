@@ -120,9 +120,8 @@ impl Tasks {
                 let call = permit.call().id;
                 let failed = ToolOutcome::not_run(OutcomeKind::Failed, "the tool broke down; this is a bug of tiller")
                     .of_class(Some(ErrorClass::Fault));
-                self.spawn(flight, execute(self.tools.clone(), self.rules.clone(), *permit, reins), move || Outcome::Tool {
-                    call,
-                    outcome: failed,
+                self.spawn(flight, execute(self.tools.clone(), self.rules.clone(), *permit, reins), move || {
+                    Outcome::Tool { call, outcome: failed }
                 });
             }
             Effect::RunCheck { index, check } => {

@@ -115,7 +115,9 @@ impl Prompt {
     fn read_decision(&mut self, line: &str, now: Instant) -> Meaning {
         let (word, words) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (word, words.trim()) {
-            ("y" | "a" | "r", "") | ("r", "open" | "everywhere" | "open everywhere") if self.unseen > 0 => self.again("look at the whole call first: v; nothing was decided"),
+            ("y" | "a" | "r", "") | ("r", "open" | "everywhere" | "open everywhere") if self.unseen > 0 => {
+                self.again("look at the whole call first: v; nothing was decided")
+            }
             ("y", "") => self.decide(Decision::AllowOnce),
             ("a", "") => self.decide(Decision::AllowRun),
             ("r", "") => self.rule(false, false),

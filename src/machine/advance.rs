@@ -74,11 +74,6 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     if run.unprepared().next().is_some() {
         return Vec::new();
     }
-    // Nobody reads what they are asked that often: nothing more is judged, or begun, until they say so.
-    let asks_too_often = run.progress.asks_too_often(now.at);
-    if asks_too_often && !run.is_busy() && run.ordered_calls().any(|call| call.state == CallState::Prepared) {
-        return parked(ParkReason::AskBreaker);
-    }
     if let Some(group) = judge_all(run) {
         return group;
     }
@@ -125,7 +120,8 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     if let Some(warned) = spending::warning(run) {
         return vec![warned];
     }
-    if asks_too_often {
+    // Nobody reads what they are asked that often.
+    if run.progress.asks_too_often(now.at) {
         return parked(ParkReason::AskBreaker);
     }
     // 8. The next iteration, or the model call of this one.

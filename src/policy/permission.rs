@@ -149,7 +149,8 @@ fn said<'a>(case: &Case<'a>, effect: RuleEffect) -> Option<&'a RuleHit> {
 
 fn rule_denies(case: &Case<'_>) -> Option<Judgement> {
     let hit = said(case, RuleEffect::Deny)?;
-    let text = format!("denied: the operator denies this by a standing rule: {}; do not try it in other words", hit.words);
+    let text =
+        format!("denied: the operator denies this by a standing rule: {}; do not try it in other words", hit.words);
     Some(Judgement::Deny { rule: hit.name(), text })
 }
 

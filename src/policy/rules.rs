@@ -129,7 +129,9 @@ pub fn fits(draft: &RuleDraft, call: &ToolCall, facts: &Facts, workspace: &str) 
         return Err(why);
     }
     if draft.effect != RuleEffect::Allow {
-        return Err("only a rule that allows can be made of a decision; `tiller rules add` makes the others".to_string());
+        return Err(
+            "only a rule that allows can be made of a decision; `tiller rules add` makes the others".to_string()
+        );
     }
     if let (What::Argv(tokens), Some(Token::Word(program))) = (&draft.what, first(&draft.what))
         && let Some(kind) = runners::kind(program).filter(|kind| kind.runs_arguments())
@@ -160,7 +162,9 @@ pub fn met_before(run: &Run, what: &What) -> usize {
     });
     let is_met = |title: &String| match what {
         What::Argv(tokens) => shlex::split(title).is_some_and(|argv| covers(RuleEffect::Allow, tokens, &argv)),
-        What::Path(path) => title.strip_prefix(path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')),
+        What::Path(path) => {
+            title.strip_prefix(path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        }
         What::Host(_) => false,
     };
     titles.filter(|title| is_met(title)).count()
@@ -232,7 +236,9 @@ fn exactness(draft: &RuleDraft) -> (usize, bool, usize, bool) {
             let said = tokens.iter().filter(|token| matches!(token, Token::Word(_))).count();
             (said, tokens.last() != Some(&Token::REST), tokens.len())
         }
-        What::Path(glob) => (glob.split('/').filter(|part| !part.contains('*')).count(), !glob.contains("**"), glob.len()),
+        What::Path(glob) => {
+            (glob.split('/').filter(|part| !part.contains('*')).count(), !glob.contains("**"), glob.len())
+        }
         What::Host(host) => (1, true, host.len()),
     };
     (said, closed, length, draft.workspace.is_some())
@@ -267,7 +273,10 @@ impl<'a> Asked<'a> {
                 let within = |argv: &[String]| covers(rule.draft.effect, tokens, argv);
                 line.commands.iter().any(|argv| {
                     within(argv)
-                        || (argv.first().and_then(|program| runners::kind(program)).is_some_and(|kind| kind.runs_arguments())
+                        || (argv
+                            .first()
+                            .and_then(|program| runners::kind(program))
+                            .is_some_and(|kind| kind.runs_arguments())
                             && (1..argv.len()).any(|place| argv.get(place..).is_some_and(within)))
                 })
             }),
@@ -385,7 +394,8 @@ mod tests {
 
     #[test]
     fn paths_are_compared_name_by_name() {
-        let check = |glob: &str, path: &str, expected: bool| assert_eq!(matches_path(glob, path), expected, "{glob} {path}");
+        let check =
+            |glob: &str, path: &str, expected: bool| assert_eq!(matches_path(glob, path), expected, "{glob} {path}");
         check("src/a.rs", "src/a.rs", true);
         check("src/a.rs", "src/a.rs.bak", false);
         check("src/*.rs", "src/a.rs", true);

@@ -151,12 +151,16 @@ fn text(path: &Path) -> Result<String, String> {
     }
     if facts.mode() & 0o077 != 0 {
         let mode = facts.mode() & 0o777;
-        return Err(format!("{shown} is open to other users (mode {mode:o}); look at what it says, then: chmod 600 {shown}"));
+        return Err(format!(
+            "{shown} is open to other users (mode {mode:o}); look at what it says, then: chmod 600 {shown}"
+        ));
     }
     let mut bytes = Vec::new();
     let count = file.take(limits::RULES_FILE_BYTES + 1).read_to_end(&mut bytes);
     match count {
-        Ok(count) if count as u64 > limits::RULES_FILE_BYTES => Err(about(path, "it is longer than a file of rules can be")),
+        Ok(count) if count as u64 > limits::RULES_FILE_BYTES => {
+            Err(about(path, "it is longer than a file of rules can be"))
+        }
         Ok(_) => String::from_utf8(bytes).map_err(|_| about(path, "it is not text in UTF-8")),
         Err(error) => Err(about(path, &error.to_string())),
     }
@@ -248,7 +252,8 @@ fn moment(name: &str, value: Option<toml::Value>) -> Result<Option<Timestamp>, S
         Some(toml::Value::String(text)) => text,
         Some(other) => other.to_string(),
     };
-    let read: Option<u64> = text.parse::<jiff::Timestamp>().ok().map(|time| time.as_millisecond().try_into().unwrap_or(0));
+    let read: Option<u64> =
+        text.parse::<jiff::Timestamp>().ok().map(|time| time.as_millisecond().try_into().unwrap_or(0));
     read.map(Timestamp).map(Some).ok_or_else(|| format!("{name} is a moment as 2030-01-31T12:00:00Z"))
 }
 
@@ -282,7 +287,9 @@ fn written(rule: &Rule) -> String {
     let times = [("made_at", rule.made_at), ("expires", rule.expires_at)];
     lines.extend(times.into_iter().filter_map(|(name, at)| Some(format!("{name} = {}", quoted(&shown(at?))))));
     let texts = [("author", &rule.author), ("note", &rule.note)];
-    lines.extend(texts.into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| format!("{name} = {}", quoted(text))));
+    lines.extend(
+        texts.into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| format!("{name} = {}", quoted(text))),
+    );
     lines.join("\n") + "\n"
 }
 
