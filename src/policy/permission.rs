@@ -7,6 +7,7 @@ use crate::domain::budget::Axis;
 use crate::domain::id::ClientId;
 use crate::domain::limits;
 use crate::domain::run::Run;
+use crate::domain::text::one_line;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
@@ -14,6 +15,7 @@ use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::trust::Trust;
+use crate::policy::table;
 
 /// What the gate says of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub enum Scope {
 
 /// The rule that lets reads happen.
 pub const READS: &str = "reads inside the workspace";
+/// The rule that lets lines happen that only read.
+pub const READS_LINE: &str = "read-only line";
 /// The rule that remembers what the operator allowed for the run.
 pub const GRANTED: &str = "allowed for this run";
 /// The rule that remembers which tools the operator allowed for the run.
@@ -60,6 +64,9 @@ pub const PLAN_MODE: &str = "trust mode plan";
 pub const AUTO_EDIT: &str = "trust mode auto_edit";
 /// The rule of the mode that trusts.
 pub const FULL_TRUST: &str = "trust mode full_trust";
+
+/// Longest word on why a line is asked about, in characters.
+const REASON_CHARS: usize = 160;
 
 /// One call before the gate.
 struct Case<'a> {
@@ -77,13 +84,13 @@ type Step = fn(&Case<'_>) -> Option<Judgement>;
 /// read and fit, and that no refused place is reached, was found out before and is the first step. Standing rules of
 /// the operator stand in this order: those that deny after what was denied before, those that ask and those that
 /// allow after the grants of the run.
-const STEPS: [Step; 9] =
-    [can_not_run, reads_only, over_budget, edited, denied_before, always_asked, restless, granted, trusted];
+const STEPS: [Step; 10] =
+    [can_not_run, reads_only, over_budget, edited, denied_before, always_asked, restless, granted, reads_line, trusted];
 
 /// Judges one prepared call. `taken` work calls of the same reply were let through before it.
 pub fn judge(run: &Run, call: &ToolCall, facts: &Facts, taken: u64) -> Judgement {
     let case = Case { run, call, facts, taken };
-    STEPS.iter().find_map(|step| step(&case)).unwrap_or_else(|| Judgement::Ask(reason(&case).to_string()))
+    STEPS.iter().find_map(|step| step(&case)).unwrap_or_else(|| Judgement::Ask(reason(&case)))
 }
 
 fn can_not_run(case: &Case<'_>) -> Option<Judgement> {
@@ -91,7 +98,7 @@ fn can_not_run(case: &Case<'_>) -> Option<Judgement> {
 }
 
 fn reads_only(case: &Case<'_>) -> Option<Judgement> {
-    let changes = case.call.effect != EffectClass::Read;
+    let changes = case.call.effect != EffectClass::Read && reads_line(case).is_none();
     (case.run.trust == Trust::Plan && changes).then(|| Judgement::Deny {
         rule: PLAN_MODE,
         text:
@@ -147,6 +154,12 @@ fn granted(case: &Case<'_>) -> Option<Judgement> {
     is_covered.then_some(Judgement::Allow(GRANTED_TOOL))
 }
 
+/// A line that only reads happens where it is confined, whatever the trust: it is a read.
+fn reads_line(case: &Case<'_>) -> Option<Judgement> {
+    let line = case.facts.line.as_ref().filter(|_| !case.facts.unconfined)?;
+    table::reads(line, &case.facts.touches).is_ok().then_some(Judgement::Allow(READS_LINE))
+}
+
 /// What the trust mode lets happen.
 fn trusted(case: &Case<'_>) -> Option<Judgement> {
     let rule = match (case.call.effect, case.run.trust) {
@@ -161,12 +174,13 @@ fn trusted(case: &Case<'_>) -> Option<Judgement> {
     Some(Judgement::Allow(rule))
 }
 
-fn reason(case: &Case<'_>) -> &'static str {
-    match case.call.effect {
-        EffectClass::WriteFile => "it changes a file of the workspace",
-        EffectClass::Read | EffectClass::Idempotent | EffectClass::External | EffectClass::Control => {
-            "it can change anything that you can"
-        }
+fn reason(case: &Case<'_>) -> String {
+    let line = case.facts.line.as_ref();
+    match (case.call.effect, line.map(|line| table::reads(line, &case.facts.touches))) {
+        (EffectClass::WriteFile, _) => "it changes a file of the workspace".to_string(),
+        (_, Some(Ok(()))) => "it seems to only read, but nothing confines it".to_string(),
+        (_, Some(Err(why))) => format!("it can change anything that you can: {}", one_line(&why, REASON_CHARS)),
+        (_, None) => "it can change anything that you can".to_string(),
     }
 }
 
