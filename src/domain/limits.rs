@@ -233,6 +233,14 @@ pub const SEARCH_PATTERN_MAX_BYTES: usize = 4 * 1024 * 1024;
 pub const LIST_DEPTH_MAX: usize = 8;
 /// Longest shell line, in bytes: the kernel takes no longer argument.
 pub const COMMAND_MAX_BYTES: usize = 128 * 1024 - 1;
+/// A longer shell line is never taken for a plain one, in bytes: nobody types that.
+pub const PLAIN_MAX_BYTES: usize = 16 * 1024;
+/// Commands of a plain line: what is longer is a program, and a person should read it.
+pub const PLAIN_SEGMENTS: usize = 8;
+/// Words of a shell line that are looked up, each a few questions to the file system.
+pub const TOUCHES: usize = 256;
+/// Names below a folder that are looked at before it is read unasked as a whole: 20 to 50 ms.
+pub const NAMES_BELOW: usize = 50_000;
 /// Programs of the workspace that a shell line names are hashed up to so many bytes in all; beyond it, size and time
 /// of change stand for the content.
 pub const SCRIPTS_HASHED_BYTES: u64 = 32 * 1024 * 1024;

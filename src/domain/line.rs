@@ -7,8 +7,8 @@ use serde::Serialize;
 /// A shell line that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
-    /// Every command in it, as words, in the order of the line; those inside of substitutions and of lines for another
-    /// shell come after the command that they stand in. As good as it can be told: a word that a shell would expand is
+    /// Every command in it, as words, about in the order of the line; those inside of substitutions come before the
+    /// command that they stand in, those in a line for another shell later. As good as it can be told: a word that a shell would expand is
     /// there as it was written. Of a plain line these are the words of its segments. Never a reason to allow anything.
     pub commands: Vec<Vec<String>>,
     /// What there is to run, if it needs no shell; else why it needs one.
@@ -32,6 +32,22 @@ impl Line {
 pub struct Plain {
     /// Its commands; never empty.
     pub segments: Vec<Segment>,
+}
+
+/// The word that goes to another folder. It is no program.
+pub const CD: &str = "cd";
+
+impl Plain {
+    /// The folder that a line goes to first, in which all that follows happens: `cd sub && …`.
+    pub fn folder(&self) -> Option<&str> {
+        match self.segments.as_slice() {
+            [first, second, ..] if second.joint == Joint::And => match first.argv.as_slice() {
+                [cd, folder] if cd == CD => Some(folder),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
 }
 
 /// One command of a plain line.

@@ -9,6 +9,7 @@ use crate::domain::limits;
 use crate::domain::rule::RuleEffect;
 use crate::domain::rule::RuleHit;
 use crate::domain::run::Run;
+use crate::domain::text::one_line;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
@@ -16,6 +17,8 @@ use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::trust::Trust;
+use crate::policy::catastrophe;
+use crate::policy::table;
 
 /// What the gate says of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +55,8 @@ pub enum Scope {
 
 /// The rule that lets reads happen.
 pub const READS: &str = "reads inside the workspace";
+/// The rule that lets lines happen that only read.
+pub const READS_LINE: &str = "read-only line";
 /// The rule that remembers what the operator allowed for the run.
 pub const GRANTED: &str = "allowed for this run";
 /// The rule that remembers which tools the operator allowed for the run.
@@ -64,6 +69,9 @@ pub const PLAN_MODE: &str = "trust mode plan";
 pub const AUTO_EDIT: &str = "trust mode auto_edit";
 /// The rule of the mode that trusts.
 pub const FULL_TRUST: &str = "trust mode full_trust";
+
+/// Longest word on why a line is asked about, in characters.
+const REASON_CHARS: usize = 160;
 
 /// One call before the gate.
 struct Case<'a> {
@@ -79,7 +87,7 @@ type Step = fn(&Case<'_>) -> Option<Judgement>;
 
 /// The order of the gate; the first step that says something decides. That the tool exists, that its arguments can be
 /// read and fit, and that no refused place is reached, was found out before and is the first step.
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     can_not_run,
     reads_only,
     over_budget,
@@ -91,6 +99,7 @@ const STEPS: [Step; 13] = [
     rules_lost,
     granted,
     rule_asks,
+    reads_line,
     rule_allows,
     trusted,
 ];
@@ -98,7 +107,7 @@ const STEPS: [Step; 13] = [
 /// Judges one prepared call. `taken` work calls of the same reply were let through before it.
 pub fn judge(run: &Run, call: &ToolCall, facts: &Facts, taken: u64) -> Judgement {
     let case = Case { run, call, facts, taken };
-    STEPS.iter().find_map(|step| step(&case)).unwrap_or_else(|| Judgement::Ask(reason(&case).to_string()))
+    STEPS.iter().find_map(|step| step(&case)).unwrap_or_else(|| Judgement::Ask(reason(&case)))
 }
 
 fn can_not_run(case: &Case<'_>) -> Option<Judgement> {
@@ -106,7 +115,7 @@ fn can_not_run(case: &Case<'_>) -> Option<Judgement> {
 }
 
 fn reads_only(case: &Case<'_>) -> Option<Judgement> {
-    let changes = case.call.effect != EffectClass::Read;
+    let changes = case.call.effect != EffectClass::Read && reads_line(case).is_none();
     (case.run.trust == Trust::Plan && changes).then(|| Judgement::Deny {
         rule: PLAN_MODE.to_string(),
         text:
@@ -163,8 +172,9 @@ fn rule_asks(case: &Case<'_>) -> Option<Judgement> {
     said(case, RuleEffect::Ask).map(|hit| Judgement::Ask(format!("the {} asks: {}", hit.name(), hit.words)))
 }
 
+/// What a rule allows, but what nobody means to lose is asked about.
 fn rule_allows(case: &Case<'_>) -> Option<Judgement> {
-    said(case, RuleEffect::Allow).map(|hit| Judgement::AllowByRule(hit.name()))
+    said(case, RuleEffect::Allow).filter(|_| ruins(case.facts).is_none()).map(|hit| Judgement::AllowByRule(hit.name()))
 }
 
 /// Places outside, sensitive names and what other programs run: no grant and no mode covers them.
@@ -192,6 +202,12 @@ fn granted(case: &Case<'_>) -> Option<Judgement> {
     is_covered.then_some(Judgement::Allow(GRANTED_TOOL))
 }
 
+/// A line that only reads happens where it is confined, whatever the trust: it is a read.
+fn reads_line(case: &Case<'_>) -> Option<Judgement> {
+    let line = case.facts.line.as_ref().filter(|_| !case.facts.unconfined)?;
+    table::reads(line, &case.facts.touches).is_ok().then_some(Judgement::Allow(READS_LINE))
+}
+
 /// What the trust mode lets happen.
 fn trusted(case: &Case<'_>) -> Option<Judgement> {
     let rule = match (case.call.effect, case.run.trust) {
@@ -206,13 +222,19 @@ fn trusted(case: &Case<'_>) -> Option<Judgement> {
     Some(Judgement::Allow(rule))
 }
 
-fn reason(case: &Case<'_>) -> &'static str {
-    match case.call.effect {
-        EffectClass::WriteFile => "it changes a file of the workspace",
-        EffectClass::Read | EffectClass::Idempotent | EffectClass::External | EffectClass::Control => {
-            "it can change anything that you can"
-        }
+fn reason(case: &Case<'_>) -> String {
+    let line = case.facts.line.as_ref();
+    match (case.call.effect, line.map(|line| table::reads(line, &case.facts.touches))) {
+        (EffectClass::WriteFile, _) => "it changes a file of the workspace".to_string(),
+        (_, Some(Ok(()))) => "it seems to only read, but nothing confines it".to_string(),
+        (_, Some(Err(why))) => format!("it can change anything that you can: {}", one_line(&why, REASON_CHARS)),
+        (_, None) => "it can change anything that you can".to_string(),
     }
+}
+
+/// What a call would ruin, as a sentence, if it is a line that would: no standing rule covers that.
+pub(crate) fn ruins(facts: &Facts) -> Option<String> {
+    catastrophe::catastrophe(facts.line.as_ref()?, &facts.touches)
 }
 
 /// Whether a rule of this name is a grant of the run: the operator answered just that, so no rule that asks outranks it.

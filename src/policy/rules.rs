@@ -128,6 +128,9 @@ pub fn fits(draft: &RuleDraft, call: &ToolCall, facts: &Facts, workspace: &str) 
     if let Some(why) = malformed(draft).or_else(|| too_open(draft)) {
         return Err(why);
     }
+    if let Some(why) = permission::ruins(facts) {
+        return Err(format!("such a line is asked about each time: {why}"));
+    }
     if draft.effect != RuleEffect::Allow {
         return Err(
             "only a rule that allows can be made of a decision; `tiller rules add` makes the others".to_string()

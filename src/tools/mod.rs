@@ -4,16 +4,19 @@
 mod arguments;
 mod change;
 mod checks;
+mod commands;
 mod diff;
 mod edit_file;
 mod environment;
 mod family;
 pub mod guard;
 pub mod hook;
+mod line;
 mod list_dir;
 mod names;
 pub mod orphans;
 mod output;
+pub mod pipeline;
 mod place;
 mod preimage;
 mod process;
@@ -24,6 +27,7 @@ mod search_files;
 mod shell;
 #[cfg(test)]
 mod stage;
+mod touches;
 mod write_file;
 
 use std::collections::BTreeMap;

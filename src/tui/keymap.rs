@@ -356,6 +356,7 @@ pub const TABLE: &[Binding] = &[
         "tool",
         "allow this call and every later one of its tool until the run ends, but what is always asked about",
     ),
+    row(Place::Decision, &[letter('A')], Action::Decide(Choice::AllowList), "all read", "allow all that you have read"),
     row(
         Place::Decision,
         &[letter('r')],
@@ -363,7 +364,6 @@ pub const TABLE: &[Binding] = &[
         "rule",
         "allow this call, and by a standing rule every one of the same words, also in other runs; how far is typed",
     ),
-    row(Place::Decision, &[letter('A')], Action::Decide(Choice::AllowList), "all read", "allow all that you have read"),
     row(
         Place::Outcome,
         &[letter('h')],

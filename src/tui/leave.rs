@@ -59,10 +59,16 @@ impl App {
 
     /// Opens the choice of a standing rule that is made of a call, where one can be made.
     pub(crate) fn ask_rule(&mut self, call: CallId, digest: Digest) {
-        match self.drafted(call, false).or_else(|why| self.drafted(call, true).map_err(|_| why)) {
-            Ok(_) => self.popups.push(Popup::Words { asks: Asks::Rule(call, digest), line: Composer::default() }),
-            Err(why) => self.say(format!("no rule can be made of this call: {why}"), Role::Warning),
+        match self.no_rule(call) {
+            None => self.popups.push(Popup::Words { asks: Asks::Rule(call, digest), line: Composer::default() }),
+            Some(why) => self.say(why, Role::Warning),
         }
+    }
+
+    /// Why no standing rule can be made of a call, if none can.
+    pub(crate) fn no_rule(&self, call: CallId) -> Option<String> {
+        let why = self.drafted(call, false).err()?;
+        self.drafted(call, true).err().map(|_| format!("no rule can be made of this call: {why}"))
     }
 
     /// The rule that a call can be made, with its exact words or with the last one open.

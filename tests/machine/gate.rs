@@ -75,8 +75,8 @@ const TRUTHS: [Truth; 17] = [
         make: |case| case.run.granted_tools.extend([case.call.tool.clone()]),
     },
     Truth { name: "rule asks", step: 10, trust: None, make: |case| case.hears(RuleEffect::Ask, false) },
-    Truth { name: "rule allows", step: 11, trust: None, make: |case| case.hears(RuleEffect::Allow, false) },
-    Truth { name: "trusted", step: 12, trust: Some(Trust::AutoEdit), make: |_| () },
+    Truth { name: "rule allows", step: 12, trust: None, make: |case| case.hears(RuleEffect::Allow, false) },
+    Truth { name: "trusted", step: 13, trust: Some(Trust::AutoEdit), make: |_| () },
 ];
 
 impl Case {

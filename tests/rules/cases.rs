@@ -66,17 +66,17 @@ effect = "allow"
 argv = ["cargo", "test"]
 [[rule]]
 effect = "allow"
-argv = ["ls", { any = "one" }]
+argv = ["frob", { any = "one" }]
 [[rule]]
 effect = "allow"
-argv = ["cut", { any = "rest" }]
+argv = ["crunch", { any = "rest" }]
 [[rule]]
 effect = "allow"
 argv = ["curl", "https://docs.rs"]
 network = true
 [[rule]]
 effect = "ask"
-argv = ["cut", "-f2", { any = "rest" }]
+argv = ["crunch", "-f2", { any = "rest" }]
 [[rule]]
 effect = "deny"
 argv = ["rm", { any = "rest" }]
@@ -103,26 +103,25 @@ fn a_line_is_covered_word_by_word_and_command_by_command() {
     let check = |command: &str, expected: &str| assert_eq!(stage.says(command), expected, "{command}");
     check("cargo test", "allow");
     check("cargo test; cargo test", "allow");
-    check("cargo test && ls src", "allow");
-    check("cargo test && ls", "ask");
+    check("cargo test && frob src", "allow");
+    check("cargo test && frob", "ask");
     check("cargo test && pwd", "ask");
     check("cargo test $(pwd)", "ask");
-    check("ls src", "allow");
-    check("ls 'a b'", "allow");
-    check("ls -la", "ask");
-    check("ls src docs", "ask");
-    check("cut", "allow");
-    check("cut -f1 a", "allow");
-    check("cut -f2 a", "ask");
+    check("frob src", "allow");
+    check("frob 'a b'", "allow");
+    check("frob -la", "ask");
+    check("frob src docs", "ask");
+    check("crunch", "allow");
+    check("crunch -f1 a", "allow");
+    check("crunch -f2 a", "ask");
     check("rm a", "refuse");
     check("cargo test; rm a", "refuse");
     check("/bin/rm a", "refuse");
     check("sudo rm a", "refuse");
     check("env A=b rm -r x", "refuse");
     check("rm a > b", "refuse");
-    check("echo rm a", "ask");
+    check("echo rm a", "allow");
     check("python3 x.py", "ask");
-    check("", "ask");
 }
 
 #[test]
@@ -137,9 +136,9 @@ fn network_and_the_box_are_parts_of_what_a_rule_says() {
     assert_eq!(said("cargo test", false, true), "ask", "made for the box, and there is none");
     assert_eq!(said("curl https://docs.rs", true, false), "allow");
     assert_eq!(said("rm a", true, true), "refuse");
-    let open = Stage::new("[[rule]]\neffect = \"allow\"\nargv = [\"true\"]\nprofile = \"none\"\n");
-    let facts = Facts { line: Some(line::read("true")), unconfined: true, ..Facts::default() };
-    assert_eq!(decision(&open.judged(shell("true"), facts)), "allow");
+    let open = Stage::new("[[rule]]\neffect = \"allow\"\nargv = [\"frob\"]\nprofile = \"none\"\n");
+    let facts = Facts { line: Some(line::read("frob")), unconfined: true, ..Facts::default() };
+    assert_eq!(decision(&open.judged(shell("frob"), facts)), "allow");
 }
 
 #[test]
@@ -206,7 +205,9 @@ fn a_rule_is_offered_only_where_it_would_have_allowed_this_very_call() {
         (got, wanted) => panic!("{command}: {got:?}, not {wanted:?}"),
     };
     check("\"cargo\" test", false, Ok("allow cargo test"));
-    check("cargo test '*'", false, Err("no rule covers such a line"));
+    check("cargo test '*'", false, Ok("allow cargo test '*'"));
+    check("cargo test *", false, Err("no rule covers such a line"));
+    check("rm -rf /", false, Err("such a line is asked about each time"));
     check("cargo test one", true, Ok("allow cargo test {any:one}"));
     check("cargo test", true, Err("with its first word open"));
     check("ls -la", true, Err("would not allow this very call"));

@@ -5,7 +5,7 @@ use tiller::domain::rule::Token;
 use crate::chance::Chance;
 use crate::rules::stage::Stage;
 
-const WORDS: [&str; 5] = ["ls", "cut", "-r", "a", "b c"];
+const WORDS: [&str; 5] = ["frob", "crunch", "-r", "a", "b c"];
 
 fn words(chance: &mut Chance) -> Vec<&'static str> {
     (0..=chance.below(2)).map(|_| chance.pick(&WORDS)).collect()

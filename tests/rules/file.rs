@@ -16,7 +16,7 @@ use crate::rules::stage::NOW;
 use crate::rules::stage::Stage;
 use crate::rules::stage::shell;
 
-const FIRST: &str = "[[rule]]\nid = \"one\"\neffect = \"allow\"\nargv = [\"true\"]\n";
+const FIRST: &str = "[[rule]]\nid = \"one\"\neffect = \"allow\"\nargv = [\"frob\"]\n";
 
 fn draft(word: &str) -> RuleDraft {
     RuleDraft {
@@ -35,7 +35,7 @@ fn add(stage: &Stage, word: &str) -> Result<bool, String> {
 #[test]
 fn a_file_that_can_not_be_read_whole_is_not_used_at_all_and_everything_is_asked_about() {
     let fine = Stage::new(FIRST);
-    assert_eq!(fine.says("true"), "allow", "the control");
+    assert_eq!(fine.says("frob"), "allow", "the control");
     let second = "[[rule]]\neffect = \"allow\"\nargv = [\"a\"]\n";
     for (more, expected) in [
         ("[[rule]]\neffect = \"never\"\nargv = [\"a\"]\n", "unknown variant"),
@@ -57,16 +57,16 @@ fn a_file_that_can_not_be_read_whole_is_not_used_at_all_and_everything_is_asked_
         let Err(why) = stage.book.now() else { panic!("{more} was read") };
         assert!(why.contains(expected), "{more}: {why}");
         assert!(why.starts_with("no standing rule is used, and nothing happens unasked"), "{why}");
-        assert_eq!(stage.says("true"), "ask", "{more}");
-        let facts = Facts { line: Some(line::read("true")), ..Facts::default() };
-        let Judgement::Ask(said) = stage.judged(shell("true"), facts) else { panic!("not asked") };
+        assert_eq!(stage.says("frob"), "ask", "{more}");
+        let facts = Facts { line: Some(line::read("frob")), ..Facts::default() };
+        let Judgement::Ask(said) = stage.judged(shell("frob"), facts) else { panic!("not asked") };
         assert_eq!(said, why);
         // Nothing is added beside rules that nobody can read.
         assert!(add(&stage, "b").is_err());
         assert_eq!(stage.text(), text);
         // Mended, it counts at once.
         stage.write(&format!("{FIRST}{second}"));
-        assert_eq!(stage.says("true"), "allow");
+        assert_eq!(stage.says("frob"), "allow");
     }
 }
 

@@ -1,26 +1,23 @@
-//! A reader of lines for these tests, far simpler than that of the program (`tests/lines.rs`): words as shlex tells them,
-//! commands between joints, and nothing plain about a line that holds anything else.
+//! Lines as the program reads them.
 
-use tiller::domain::line::Joint;
+use std::path::PathBuf;
+
 use tiller::domain::line::Line;
-use tiller::domain::line::Plain;
-use tiller::domain::line::Segment;
+use tiller::tools::Scene;
+use tiller::tools::Toolbox;
 
-/// Reads a line.
+use crate::rules::stage::shell;
+
+/// Reads a line. Nothing of it is run.
 pub(crate) fn read(text: &str) -> Line {
-    let joined = text.replace("&&", ";").replace("||", ";");
-    let argvs = joined.split([';', '|']).map(|piece| shlex::split(piece).unwrap_or_default());
-    let commands: Vec<Vec<String>> = argvs.filter(|argv| !argv.is_empty()).collect();
-    let is_odd = joined.contains(['>', '<', '$', '`', '(', '{', '*', '?', '~', '\\', '&']) || commands.len() > 8;
-    let segment = |(place, argv): (usize, &Vec<String>)| Segment {
-        joint: if place == 0 { Joint::First } else { Joint::Then },
-        argv: argv.clone(),
-        redirects: Vec::new(),
+    let scene = Scene {
+        workspace: std::env::temp_dir(),
+        off_limits: Vec::new(),
+        pre_images: None,
+        program: PathBuf::new(),
+        passed_variables: Vec::new(),
     };
-    let plain = if is_odd || commands.is_empty() {
-        Err("it needs a shell".to_string())
-    } else {
-        Ok(Plain { segments: commands.iter().enumerate().map(segment).collect() })
-    };
-    Line { commands, plain }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let facts = runtime.block_on(Toolbox::new(scene).prepare(&shell(text)));
+    facts.line.unwrap_or_else(|| panic!("{text:?}: {:?}", facts.problem))
 }
