@@ -75,6 +75,39 @@ fn a_decision_makes_a_rule_and_the_next_run_is_not_asked() {
     run(&stage, "a.md").check(0, &["allowed once by the rule standing rule r", "completed"]);
 }
 
+/// Leave that was given, and not used yet, does not outlast a rule that denies.
+#[test]
+fn a_rule_that_denies_makes_leave_void_that_was_given_before() {
+    for denies in [false, true] {
+        let stage = Stage::new();
+        let waits = run(&stage, "a.md");
+        let line = waits.out.lines().map(str::trim).find(|line| line.starts_with("tiller approve")).unwrap();
+        let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+        stage.ask(&words).check(0, &["recorded"]);
+        if denies {
+            stage.ask(&["rules", "add", "deny", "--path", "*.md"]).check(0, &["deny the files *.md"]);
+        }
+        let resumed = stage.ask(&["resume", "--last", "--plain"]);
+        resumed.check(0, &["completed"]);
+        assert_eq!(stage.path("work/a.md").exists(), !denies, "{resumed}");
+        assert_eq!(resumed.out.contains("a standing rule says deny now: the files *.md"), denies, "{resumed}");
+        assert_eq!(resumed.out.contains("denied by the rule standing rule r"), denies, "{resumed}");
+    }
+}
+
+/// What the agent runs or writes can't make a rule: the file is refused to every tool.
+#[test]
+fn the_agent_can_not_reach_the_rules() {
+    let stage = Stage::new();
+    let rules = stage.path("config/tiller/rules.toml");
+    for path in [rules.display().to_string(), "../config/tiller/rules.toml".to_string()] {
+        let said = run(&stage, &path);
+        said.check(0, &["completed"]);
+        assert!(!rules.exists(), "{said}");
+    }
+    stage.ask(&["rules", "list"]).check(0, &["there is no standing rule"]);
+}
+
 #[test]
 fn rules_that_can_not_be_read_are_told_and_everything_is_asked_about() {
     let stage = Stage::new();

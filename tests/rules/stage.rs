@@ -57,7 +57,7 @@ impl Stage {
 
     pub(crate) fn write(&self, text: &str) {
         fs::create_dir_all(self.path().parent().unwrap()).unwrap();
-        fs::write(&self.path(), text).unwrap();
+        fs::write(self.path(), text).unwrap();
         fs::set_permissions(self.path(), fs::Permissions::from_mode(0o600)).unwrap();
     }
 
