@@ -108,7 +108,7 @@ fn words_are_judged_by_where_they_lead() {
         ("git show HEAD:.env", ".env has a sensitive name (environment files hold keys)"),
         ("git diff /etc/passwd be.sh", "/etc/passwd lies outside the workspace"),
         ("git log ':(icase)sub/.ENV'", ":(icase)sub/.ENV is a pattern of git's own"),
-        ("git log --format=%G?", "git runs another program to check signatures"),
+        ("git log '--format=%G?'", "git runs another program to check signatures"),
         ("cd bare && git status", "git would find no ordinary repository in the workspace"),
         ("cd other && git status", "git would find no ordinary repository in the workspace"),
     ] {

@@ -107,7 +107,7 @@ fn read_by_bash(lines: &BTreeSet<String>) -> BTreeMap<String, BTreeSet<Vec<Strin
         command_not_found_handle() { printf '%s\0' "$@" $'\x01' >&9; return $status; }
         enable -n $(compgen -b | grep -vxE 'eval|read|printf|return|enable|exit')
         enable -n enable
-        for_each() { while IFS= read -r -d '' text <&8; do printf '%s\0' $'\x02' >&9; eval "$text"; done; }
+        for_each() { while IFS= read -r -d '' text <&8; do printf '%s\0' $'\x02' >&9; eval -- "$text"; done; }
         for_each 2>/dev/null
     "#;
     let folder = tempfile::tempdir().unwrap();
@@ -222,7 +222,7 @@ fn written(plain: &Plain) -> impl Iterator<Item = String> {
 
 #[test]
 fn any_text_is_read_and_no_byte_is_passed_over() {
-    const PIECES: [&str; 31] = [
+    const PIECES: [&str; 34] = [
         "ls",
         "echo",
         "a",

@@ -75,7 +75,7 @@ const TRUTHS: [Truth; 13] = [
         trust: None,
         make: |case| case.run.granted_tools.extend([case.call.tool.clone()]),
     },
-    Truth { name: "trusted", step: 8, trust: Some(Trust::AutoEdit), make: |_| () },
+    Truth { name: "trusted", step: 9, trust: Some(Trust::AutoEdit), make: |_| () },
 ];
 
 impl Case {
