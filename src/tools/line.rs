@@ -31,7 +31,7 @@ const REDIRECTS: [(&str, &[Redirect]); 4] = [
 const NULL: &str = "/dev/null";
 
 /// Reads a line.
-pub(crate) fn read(text: &str) -> Line {
+pub fn read(text: &str) -> Line {
     let plain = plain(text);
     let commands = match &plain {
         Ok(plain) => plain.segments.iter().map(|segment| segment.argv.clone()).collect(),

@@ -11,7 +11,7 @@ mod environment;
 mod family;
 pub mod guard;
 pub mod hook;
-mod line;
+pub mod line;
 mod list_dir;
 mod names;
 pub mod orphans;

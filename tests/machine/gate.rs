@@ -5,10 +5,15 @@ use tiller::domain::budget::Axis;
 use tiller::domain::budget::Limit;
 use tiller::domain::id::CallId;
 use tiller::domain::id::ClientId;
+use tiller::domain::line::Joint;
+use tiller::domain::line::Line;
+use tiller::domain::line::Plain;
+use tiller::domain::line::Segment;
 use tiller::domain::rule::RuleEffect;
 use tiller::domain::rule::RuleHit;
 use tiller::domain::run::Run;
 use tiller::domain::tool::Edited;
+use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Facts;
 use tiller::domain::tool::Problem;
 use tiller::domain::tool::ProblemKind;
@@ -153,6 +158,35 @@ fn of_two_steps_that_both_apply_the_earlier_one_decides() {
         return;
     }
     assert_eq!(table, include_str!("gate.txt"));
+}
+
+/// A line that only reads happens where it is confined, whatever the mode, unless an earlier step says otherwise.
+#[test]
+fn a_line_that_only_reads_is_a_read_where_it_is_confined() {
+    let line = |name: &str| {
+        let segment = Segment { joint: Joint::First, argv: vec![name.to_string()], redirects: Vec::new() };
+        Line { commands: vec![segment.argv.clone()], plain: Ok(Plain { segments: vec![segment] }) }
+    };
+    let judged = |name: &str, unconfined: bool, trust: Trust| {
+        let mut case = Case::new();
+        case.call.effect = EffectClass::External;
+        case.run.trust = trust;
+        (case.facts.line, case.facts.unconfined) = (Some(line(name)), unconfined);
+        (case.judged(&[]), case)
+    };
+    for trust in [Trust::Plan, Trust::Ask, Trust::AutoEdit, Trust::FullTrust] {
+        let (said, case) = judged("true", false, trust);
+        assert_eq!(said, "allowed, by rule: read-only line", "{trust:?}");
+        for truth in TRUTHS.iter().filter(|truth| [1, 3, 4, 6].contains(&truth.step)) {
+            assert!(!case.judged(&[truth]).starts_with("allowed"), "{}", truth.name);
+        }
+    }
+    let asked = "asked: it can change anything that you can: make is no command that is known to only read";
+    assert_eq!(judged("make", false, Trust::Ask).0, asked);
+    assert_eq!(judged("make", false, Trust::Plan).0, "denied, by rule: trust mode plan");
+    assert_eq!(judged("true", true, Trust::Ask).0, "asked: it seems to only read, but nothing confines it");
+    assert_eq!(judged("true", true, Trust::FullTrust).0, "asked: it seems to only read, but nothing confines it");
+    assert_eq!(judged("true", true, Trust::Plan).0, "denied, by rule: trust mode plan");
 }
 
 /// What is wrong with a call is looked for in this order, before its reach is found out: the tool, its arguments as

@@ -196,7 +196,7 @@ fn what_can_not_be_meant_or_is_too_open_is_said_why() {
 #[test]
 fn a_rule_is_offered_only_where_it_would_have_allowed_this_very_call() {
     let drafted = |command: &str, open: bool| {
-        let facts = Facts { line: Some(line::read(command)), ..Facts::default() };
+        let facts = Facts { unconfined: false, ..line::facts(command) };
         rules::draft(&shell(command), &facts, WORKSPACE, open).map(|draft| draft.to_string())
     };
     let check = |command: &str, open: bool, expected: Result<&str, &str>| match (drafted(command, open), expected) {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use tiller::domain::line::Line;
+use tiller::domain::tool::Facts;
 use tiller::tools::Scene;
 use tiller::tools::Toolbox;
 
@@ -10,6 +11,12 @@ use crate::rules::stage::shell;
 
 /// Reads a line. Nothing of it is run.
 pub(crate) fn read(text: &str) -> Line {
+    let facts = facts(text);
+    facts.line.unwrap_or_else(|| panic!("{text:?}: {:?}", facts.problem))
+}
+
+/// What is found out about a line.
+pub(crate) fn facts(text: &str) -> Facts {
     let scene = Scene {
         workspace: std::env::temp_dir(),
         off_limits: Vec::new(),
@@ -18,6 +25,5 @@ pub(crate) fn read(text: &str) -> Line {
         passed_variables: Vec::new(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let facts = runtime.block_on(Toolbox::new(scene).prepare(&shell(text)));
-    facts.line.unwrap_or_else(|| panic!("{text:?}: {:?}", facts.problem))
+    runtime.block_on(Toolbox::new(scene).prepare(&shell(text)))
 }
