@@ -29,6 +29,8 @@ use crate::cli::options::OutputWords;
 use crate::cli::options::SecretWords;
 use crate::cli::trusting::Folders;
 use crate::cli::trusting::TrustWords;
+use crate::cli::rules::RulesAsk;
+use crate::cli::rules::RulesWord;
 pub mod told;
 
 use crate::cli::told::WhenTold;
@@ -55,6 +57,7 @@ pub mod deciding;
 pub mod goal;
 mod options;
 pub mod trusting;
+pub mod rules;
 pub mod values;
 
 /// What was asked for on the command line.
@@ -98,6 +101,8 @@ pub enum Ask {
     },
     /// Look at what a run needs, and say what is missing.
     Doctor,
+    /// Look at standing rules, or change them.
+    Rules(RulesAsk),
     /// Do something with a journal as it lies on the disk.
     Archive(Archive),
     /// Go back in a run, or branch off from one.
@@ -197,6 +202,17 @@ pub enum Order {
         digest: String,
         /// The arguments.
         arguments: EditText,
+    },
+    /// Allow a call, and by a standing rule every one like it.
+    Rule {
+        /// The call.
+        call: CallId,
+        /// The digest as it was shown, 8 characters or more.
+        digest: String,
+        /// Whether its last word may be another.
+        open: bool,
+        /// Whether the rule holds in every folder.
+        everywhere: bool,
     },
     /// Allow a list of calls, each with its digest as it was shown.
     AllowAll(Vec<(CallId, String)>),
@@ -397,6 +413,9 @@ enum Word {
     },
     /// Check what a run needs: configuration, keys, store, terminal
     Doctor,
+    /// List, explain, make and remove standing rules
+    #[command(subcommand, after_help = rules::RULES_HELP)]
+    Rules(RulesWord),
     #[command(flatten)]
     Branch(Branch),
     #[command(flatten)]
@@ -545,6 +564,7 @@ impl Word {
             Word::Doctor => Ask::Doctor,
             Word::Archive(what) => Ask::Archive(what),
             Word::Branch(what) => Ask::Branch(what),
+            Word::Rules(word) => Ask::Rules(word.ask()?),
             Word::Approve { target } => target.ask()?,
             Word::Trust { words } => words.ask()?,
             Word::Deny { target, text } => target.ask(Decision::Deny(text)),

@@ -104,6 +104,13 @@ impl Places {
     }
 }
 
+impl Places {
+    /// The file of the operator's standing rules, which need not exist.
+    pub fn rules(&self) -> PathBuf {
+        self.config.with_file_name("rules.toml")
+    }
+}
+
 /// Whether a run that was cut off goes on by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resume {

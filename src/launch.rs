@@ -52,6 +52,7 @@ use crate::engine::driver;
 use crate::engine::driver::Driven;
 use crate::engine::driver::World;
 use crate::engine::redaction::Redactor;
+use crate::engine::rulebook::Rulebook;
 use crate::headless::exit::Obstacle;
 use crate::headless::show;
 use crate::headless::show::Way;
@@ -219,6 +220,12 @@ impl Ground {
         (!run.is_free()).then(spent).flatten().map(|spent| Today { spent, limit: ledger.limit() })
     }
 
+    /// The standing rules of the operator.
+    pub fn rulebook(&self) -> Arc<Rulebook> {
+        let user = nix::unistd::User::from_uid(nix::unistd::geteuid()).ok().flatten();
+        Arc::new(Rulebook::new(self.places.rules(), user.map(|user| user.name).unwrap_or_default()))
+    }
+
     /// Makes a ledger anew that was lost or damaged. Gives what the operator should know of it.
     pub fn mend_ledger(&self) -> Option<String> {
         let ledger = Ledger::new(self.places.state.clone(), self.settings.daily());
@@ -248,6 +255,8 @@ impl Ground {
             model::open(&run.terms.model).unwrap_or_else(|_| Arc::new(Unready { spec: run.terms.model.clone() }));
         let tools = Toolbox::new(self.scene(Some(&id), &workspace)?);
         let redactor = self.redactor(run.terms.model.key_variable.as_deref())?;
+        let rules = self.rulebook();
+        let noticed = rules.notices();
         let (summary, summaries) = self.keep_summaries(&run);
         let ledger = (!run.is_free()).then(|| self.mend_ledger()).flatten();
         let world = World {
@@ -255,6 +264,7 @@ impl Ground {
             tools: tools.clone(),
             redactor,
             clock: self.clock.clone(),
+            rules: Some(rules),
             ledger: Some(Ledger::new(self.places.state.clone(), self.settings.daily())),
             preflight: {
                 let home = self.home.clone();
@@ -267,7 +277,7 @@ impl Ground {
         let (sink, retold) = telling::sink(self, &run, &world.redactor)?;
         let held = secrets::held_back(&self.settings);
         let held = (!held.is_empty()).then(|| secrets::way_to_pass(&held));
-        let notes = ledger.into_iter().chain(retold).chain(held).collect();
+        let notes = ledger.into_iter().chain(retold).chain(held).chain(noticed).collect();
         let driven = driver::start(run, journal, world, owner(OwnerMode::Drives));
         let sink = sink.map(|sink| sinks::start(sink, &driven.handle));
         Ok(Seat { id, notes, driven, summaries, sink })
@@ -351,7 +361,13 @@ impl Ground {
         let mut off_limits = match id.filter(|id| self.works_at_home(id, workspace)) {
             Some(id) => {
                 let run_dir = state.join("runs").join(id.as_str());
-                vec![state.join("log"), run_dir.join("store"), run_dir.join(PRE_IMAGES), self.places.config.clone()]
+                vec![
+                    state.join("log"),
+                    run_dir.join("store"),
+                    run_dir.join(PRE_IMAGES),
+                    self.places.config.clone(),
+                    self.places.rules(),
+                ]
             }
             None => vec![state.clone(), config],
         };

@@ -40,5 +40,6 @@ pub mod keeping;
 pub mod telling;
 pub mod doctor;
 pub mod rooms;
+pub mod rules;
 pub mod program;
 pub mod secrets;

@@ -14,6 +14,7 @@ use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
+use crate::engine::rulebook::Consulted;
 use crate::headless::exit::Obstacle;
 use crate::headless::lines::limit_phrase;
 use crate::headless::lines::plan_lines;
@@ -71,10 +72,13 @@ pub fn recorded(run: &Run, order: &Order) -> String {
             let tool = tool(call);
             format!("{call} is allowed, and every call of {tool} that need not be asked about, until the run ends")
         }
+        Order::Rule { call, .. } => {
+            format!("{call} is allowed, and so is every call like it from now on; `tiller rules list` shows the rule")
+        }
         Order::Decide { call, decision: Decision::Deny(_), .. } => {
             format!("{call} is denied, and every call like it byte for byte, until the run ends")
         }
-        Order::Decide { decision: Decision::AllowOnce | Decision::Edit(_), .. }
+        Order::Decide { decision: Decision::AllowOnce | Decision::AllowRule(_) | Decision::Edit(_), .. }
         | Order::Edit { .. }
         | Order::AllowAll(_)
         | Order::Answer(_)
@@ -104,8 +108,10 @@ async fn record(ground: &Ground, held: &mut Held<'_>, order: Order) -> anyhow::R
     let taken = Input::Recovered { owner: owner(OwnerMode::Records), lacks: Vec::new() };
     let given = Input::Command(command, held::client());
     let mut records = Vec::new();
+    let rules = Consulted::new(Some(ground.rulebook()), &run.terms.workspace, ground.clock.clone());
     for input in [taken, given].map(|input| redactor.input(input)) {
         let turned = turn(&run, &input, ground.still(&run))?;
+        rules.keep(&run, &input).await?;
         records.extend(turned.records);
         run = turned.run;
     }
@@ -120,6 +126,7 @@ fn command(run: &Run, order: Order, now: Timestamp) -> anyhow::Result<Command> {
             let text = edit_text(arguments).map_err(anyhow::Error::msg)?;
             fitting(orders::decide(run, call, &digest, Decision::Edit(text)))
         }
+        Order::Rule { call, digest, open, everywhere } => fitting(orders::rule(run, call, &digest, open, everywhere)),
         Order::AllowAll(calls) => fitting(orders::allow_all(run, &calls)),
         Order::Trust(trust) => Ok(Command::SetTrust(trust)),
         Order::Answer(text) => fitting(orders::answer(run, text)),

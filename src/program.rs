@@ -51,6 +51,7 @@ use crate::rehearsal;
 use crate::repository;
 use crate::rooms;
 use crate::secrets;
+use crate::rules;
 use crate::store::Journal;
 use crate::store::StoreError;
 use crate::tools::guard;
@@ -171,6 +172,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         | Ask::Archive(_)
         | Ask::Branch(_)
         | Ask::Folders(_)
+        | Ask::Rules(_)
         | Ask::Order { .. } => Options::default(),
     };
     let settings = settings(&places, &options);
@@ -180,9 +182,13 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
         return Ok(if is_whole { 0 } else { exit::CONFIGURATION });
     }
     let mode = match &ask {
-        Ask::Order { .. } | Ask::Archive(_) | Ask::Branch(_) | Ask::Runs(_) | Ask::Show { .. } | Ask::Folders(_) => {
-            OwnerMode::Records
-        }
+        Ask::Order { .. }
+        | Ask::Archive(_)
+        | Ask::Branch(_)
+        | Ask::Runs(_)
+        | Ask::Show { .. }
+        | Ask::Folders(_)
+        | Ask::Rules(_) => OwnerMode::Records,
         Ask::Open(_) | Ask::Start { .. } | Ask::Resume { .. } | Ask::Rehearse { .. } | Ask::Doctor => OwnerMode::Drives,
     };
     // To look at a run, or to decide about one, no configuration is needed: a broken one must not stand in the way.
@@ -240,6 +246,7 @@ async fn act(ask: Ask) -> anyhow::Result<u8> {
             output::put(&repository::carry_out(&ground, &what)?);
             Ok(0)
         }
+        Ask::Rules(what) => rules::carry_out(&ground, what).await,
         Ask::Archive(what) => archive::carry_out(&ground, what).await,
         Ask::Doctor => Ok(0),
     }

@@ -41,6 +41,7 @@ const ROOF: &[&str] = &[
     "branch",
     "doctor",
     "rooms",
+    "rules",
     "secrets",
 ];
 

@@ -20,6 +20,7 @@ mod program {
     mod ledger;
     mod rehearsal_assets;
     mod restoring;
+    mod rules;
     mod scripts;
     mod secrets;
     mod sinks;

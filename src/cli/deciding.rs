@@ -33,6 +33,8 @@ How far it reaches:
   without more  this call, once; on the screen y
   --for-run     every later call of this tool with the same arguments, byte for byte, and the
                 same binding, until the run ends; on the screen a
+  --rule        every later call of the same words in this folder, in every run, by a standing rule;
+                with --open its last word may be another; with --everywhere in every folder
   --tool        every later call of this tool, until the run ends, but never a shell line, nor
                 what is asked about each time; on the screen t
 `tiller show` lists what is allowed for the run.";
@@ -64,19 +66,6 @@ pub(crate) const RESOLVE_HELP: &str = "\
 Example: tiller resolve k7f c7 happened \"the mail was sent\"
 `again` allows the call anew; everything else only tells the run what is so.";
 
-/// What the operator knows of a call whose outcome nobody knows.
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum Known {
-    /// It happened
-    Happened,
-    /// It did not happen
-    Not,
-    /// Run it again, which allows it anew
-    Again,
-    /// Go on without knowing
-    Skip,
-}
-
 #[derive(Args)]
 pub(crate) struct DecisionWords {
     /// The beginning of the run's name
@@ -106,14 +95,23 @@ pub(crate) struct ApproveWords {
     #[arg(value_name = "CALL DIGEST | CALL:DIGEST", required = true)]
     calls: Vec<String>,
     /// Allow it with these arguments in the place of the model's: JSON, or a file that holds it
-    #[arg(long, value_name = "FILE_OR_JSON", conflicts_with_all = ["for_run", "tool"])]
+    #[arg(long, value_name = "FILE_OR_JSON", conflicts_with_all = ["for_run", "tool", "rule"])]
     edit: Option<String>,
     /// Allow it, and every later call with the same arguments and the same binding, until the run ends
-    #[arg(long, conflicts_with = "tool")]
+    #[arg(long, conflicts_with_all = ["tool", "rule"])]
     for_run: bool,
     /// Allow it, and every later call of the same tool, until the run ends; what is always asked about is still asked
-    #[arg(long)]
+    #[arg(long, conflicts_with = "rule")]
     tool: bool,
+    /// Allow it, and make a standing rule of its exact words in this folder
+    #[arg(long)]
+    rule: bool,
+    /// The rule takes any last word, but no option
+    #[arg(long, requires = "rule")]
+    open: bool,
+    /// The rule holds in every folder
+    #[arg(long, requires = "rule")]
+    everywhere: bool,
 }
 
 impl ApproveWords {
@@ -123,6 +121,9 @@ impl ApproveWords {
             ([(call, digest)], Some(edit)) => {
                 Order::Edit { call: *call, digest: digest.clone(), arguments: edit_text(edit) }
             }
+            ([(call, digest)], None) if self.rule => {
+                Order::Rule { call: *call, digest: digest.clone(), open: self.open, everywhere: self.everywhere }
+            }
             ([(call, digest)], None) => {
                 let decision = match (self.for_run, self.tool) {
                     (true, _) => Decision::AllowRun,
@@ -131,8 +132,8 @@ impl ApproveWords {
                 };
                 Order::Decide { call: *call, digest: digest.clone(), decision }
             }
-            (_, _) if self.edit.is_some() || self.for_run || self.tool => {
-                return Err("--edit, --for-run and --tool are about one call; nothing was decided".to_string());
+            (_, _) if self.edit.is_some() || self.for_run || self.tool || self.rule => {
+                return Err("--edit, --for-run, --rule and --tool are about one call; nothing was decided".to_string());
             }
             (pairs, _) => Order::AllowAll(pairs.to_vec()),
         };
@@ -172,7 +173,20 @@ pub(crate) fn trust(text: &str) -> Result<Trust, String> {
     Trust::parse(text)
 }
 
-/// What is known, with its text. Errors with a sentence when only another word takes one.
+/// What an operator knows of a call.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Known {
+    /// It happened
+    Happened,
+    /// It did not happen
+    Not,
+    /// Run it again, which allows it anew
+    Again,
+    /// Go on without knowing
+    Skip,
+}
+
+/// What became of a call. Errors with a sentence where the words do not fit.
 pub(crate) fn resolution(what: Known, text: Option<String>) -> Result<Resolution, String> {
     match (what, text) {
         (Known::Happened, text) => Ok(Resolution::Happened(text.unwrap_or_default())),

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::domain::id::ClientId;
+use crate::domain::rule::RuleDraft;
 
 /// Who decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +26,8 @@ pub enum Decision {
     AllowRun,
     /// This call, and every later one of the same tool until the run ends, except what is always asked about.
     AllowTool,
+    /// This call, and from now on every one that this standing rule covers. The rule is kept before the decision counts.
+    AllowRule(RuleDraft),
     /// This call with these arguments in the place of the model's. It is looked at and judged anew.
     Edit(String),
     /// It may not; the text, possibly empty, reaches the model.

@@ -54,14 +54,19 @@ impl Run {
     pub(crate) fn decide(&mut self, call: CallId, decision: &Decision, by: &By) -> Result<(), String> {
         let one = self.touch(call)?;
         match decision {
-            Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool => one.allow(by),
+            Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool | Decision::AllowRule(_) => one.allow(by),
             Decision::Edit(arguments) => one.edit(arguments, by)?,
             Decision::Deny(text) => one.state = CallState::Denied { by: by.clone(), text: text.clone() },
         }
-        let By::Operator(_) = by else { return Ok(()) };
         let (signature, grant, tool) = (one.signature(), one.grant(), one.tool.clone());
+        let By::Operator(_) = by else {
+            if matches!(decision, Decision::Deny(_)) && self.progress.denied.contains_key(&signature) {
+                *self.progress.refused.entry(signature).or_default() += 1;
+            }
+            return Ok(());
+        };
         match decision {
-            Decision::AllowOnce | Decision::Edit(_) => self.progress.denials = 0,
+            Decision::AllowOnce | Decision::AllowRule(_) | Decision::Edit(_) => self.progress.denials = 0,
             Decision::AllowTool => {
                 self.progress.denials = 0;
                 self.granted_tools.insert(tool);

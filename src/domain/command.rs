@@ -344,6 +344,8 @@ pub enum Refusal {
     TooWide(CallId, &'static str),
     /// The changed arguments do not fit the tool.
     BadEdit(String),
+    /// No rule can be made of the decision, or it could not be kept.
+    BadRule(String),
     /// The text is empty.
     Empty,
     /// The text is too long.
@@ -433,6 +435,7 @@ impl fmt::Display for Refusal {
                 write!(out, "call {call} is not what you saw any more; nothing was decided; look again")
             }
             Refusal::TooWide(call, why) => write!(out, "{why}; nothing was decided; allow {call} once"),
+            Refusal::BadRule(why) => write!(out, "no rule was made: {why}; nothing was decided"),
             Refusal::BadEdit(why) => write!(out, "the changed arguments do not fit: {why}; nothing was decided"),
             Refusal::Empty => write!(out, "the text is empty; nothing was sent"),
             Refusal::TooLong => write!(

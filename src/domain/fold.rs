@@ -258,6 +258,7 @@ impl Run {
             }
             Event::ApprovalRequested { call, why, digest: _ } => {
                 self.call_in(*call, record, &[Stage::Prepared])?.state = CallState::Awaiting { why: why.clone() };
+                self.progress.ask(record.at);
             }
             Event::ApprovalDecided { call, digest, decision, by } => {
                 let one = self.call_in(*call, record, &[Stage::Prepared, Stage::Awaiting])?;

@@ -238,6 +238,14 @@ pub const SEARCH_PATTERN_MAX_BYTES: usize = 4 * 1024 * 1024;
 pub const LIST_DEPTH_MAX: usize = 8;
 /// Longest shell line, in bytes: the kernel takes no longer argument.
 pub const COMMAND_MAX_BYTES: usize = 128 * 1024 - 1;
+/// A longer shell line is never taken for a plain one, in bytes: nobody types that.
+pub const PLAIN_MAX_BYTES: usize = 16 * 1024;
+/// Commands of a plain line: what is longer is a program, and a person should read it.
+pub const PLAIN_SEGMENTS: usize = 8;
+/// Words of a shell line that are looked up, each a few questions to the file system.
+pub const TOUCHES: usize = 256;
+/// Names below a folder that are looked at before it is read unasked as a whole: 20 to 50 ms.
+pub const NAMES_BELOW: usize = 50_000;
 /// Programs of the workspace that a shell line names are hashed up to so many bytes in all; beyond it, size and time
 /// of change stand for the content.
 pub const SCRIPTS_HASHED_BYTES: u64 = 32 * 1024 * 1024;
@@ -424,3 +432,13 @@ pub const TYPED_LINES: usize = 16;
 pub const SCRIPTS_BOUND: usize = 32;
 /// Words of a shell line that are looked at for them.
 pub const SCRIPT_WORDS: usize = 256;
+/// Questions about calls that a person can mean to answer, each by itself, ...
+pub const ASKS: usize = 30;
+/// ... in this time. After more the run is parked.
+pub const ASKS_SPAN: Span = Span::seconds(60);
+/// Most rules of an operator: each is looked at for each call.
+pub const RULES: usize = 1_000;
+/// Longest file of rules, in bytes.
+pub const RULES_FILE_BYTES: u64 = 1024 * 1024;
+/// How long a run waits for the file of rules: longer than the lock on it is waited for.
+pub const RULES_PATIENCE: Span = Span::seconds(20);

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::domain::limits;
 use crate::domain::plan::Movement;
+use crate::domain::time::Timestamp;
 use crate::domain::tool::ErrorClass;
 use crate::domain::windows;
 use crate::domain::windows::Errors;
@@ -105,6 +106,12 @@ pub struct Progress {
     pub denials: u32,
     /// Denied calls by signature, with the operator's words.
     pub denied: BTreeMap<String, String>,
+    /// How often each of them was refused unasked since.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, u32>,
+    /// When the operator was asked about calls within the last `limits::ASKS_SPAN`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<Timestamp>,
     /// Calls allowed until the run ends, each with what its decision was bound to.
     pub granted: BTreeSet<String>,
     /// Malformed or unknown calls in a row.
@@ -120,6 +127,17 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// The operator is asked about a call.
+    pub fn ask(&mut self, at: Timestamp) {
+        self.asks.retain(|asked| at.since(*asked) < limits::ASKS_SPAN);
+        self.asks.push(at);
+    }
+
+    /// Whether the operator was asked so often lately that nobody reads what they are asked.
+    pub fn asks_too_often(&self, now: Timestamp) -> bool {
+        self.asks.iter().filter(|asked| now.since(**asked) < limits::ASKS_SPAN).count() > limits::ASKS
+    }
+
     /// Takes an observation into the windows.
     pub fn take(&mut self, seen: &Observation) {
         for outcome in &seen.outcomes {

@@ -58,6 +58,7 @@ impl Run {
                 ParkReason::Verification => self.progress.claims = 0,
                 ParkReason::Escalated(_) => self.progress.errors = None,
                 ParkReason::DenyBreaker => self.progress.denials = 0,
+                ParkReason::AskBreaker => self.progress.asks.clear(),
                 ParkReason::ModelOutput => {
                     self.progress.malformed = 0;
                     self.progress.invalid = 0;

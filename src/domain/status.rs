@@ -123,6 +123,8 @@ pub enum ParkReason {
     Confirm,
     /// The operator denied several calls in a row.
     DenyBreaker,
+    /// The operator was asked about many calls in a short time.
+    AskBreaker,
     /// A limit is reached.
     Budget(Axis),
     /// All runs together may spend no more for now.
@@ -188,6 +190,7 @@ impl ParkReason {
             ParkReason::Escalated(class) => return format!("blocked ({})", class.phrase()),
             ParkReason::Confirm => "waiting for your word on the claim",
             ParkReason::DenyBreaker => "denied several times",
+            ParkReason::AskBreaker => "asked too often",
             ParkReason::Budget(axis) => return format!("budget ({})", axis.word()),
             ParkReason::DailyBudget { left, .. } => return format!("daily budget ({} left)", left.exact()),
             ParkReason::Stalled(detector) => return format!("stalled ({})", detector.phrase()),
@@ -237,6 +240,9 @@ impl ParkReason {
             ParkReason::Escalated(_) => "see to what the last calls lack, or say what to do instead, then resume",
             ParkReason::Confirm => "say whether the claim is right: yes, or no and why",
             ParkReason::DenyBreaker => "say what to do instead, then resume",
+            ParkReason::AskBreaker => {
+                "say what to do instead, or allow by a rule or for the run what is harmless; then resume"
+            }
             ParkReason::Budget(Axis::Deadline) => "set a later deadline, then resume; nothing is redone",
             ParkReason::Budget(_) => "raise the limit, then resume; nothing is redone",
             ParkReason::DailyBudget { .. } => {

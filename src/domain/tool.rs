@@ -8,6 +8,9 @@ use serde_json::Value;
 use crate::domain::approval::By;
 use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
+use crate::domain::line::Line;
+use crate::domain::line::Touch;
+use crate::domain::rule::RuleHit;
 use crate::domain::text::one_line;
 use crate::domain::text::sha256_hex;
 use crate::domain::text::short_hash;
@@ -89,6 +92,15 @@ pub struct Facts {
     /// hash of the file before and after, the program that would run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub binding: Vec<String>,
+    /// Set for a call that is a shell line: how it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<Line>,
+    /// What the words of that line name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub touches: Vec<Touch>,
+    /// What the standing rules of the operator said of it when it was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleHit>,
     /// Set for a call that writes one file: what is needed to tell later whether it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<FileWrite>,

@@ -35,6 +35,8 @@ use crate::engine::handle::Asked;
 use crate::engine::handle::Handle;
 use crate::engine::purse::Purse;
 use crate::engine::redaction::Redactor;
+use crate::engine::rulebook::Consulted;
+use crate::engine::rulebook::Rulebook;
 use crate::engine::tasks::Tasks;
 use crate::machine::Above;
 use crate::machine::Input;
@@ -61,6 +63,8 @@ pub struct World {
     pub clock: Arc<dyn Clock>,
     /// What stands against starting or going on, first things first. Asked at the start and at every resume.
     pub preflight: Preflight,
+    /// The standing rules of the operator; nothing where none are kept.
+    pub rules: Option<Arc<Rulebook>>,
     /// The ledger of all runs. A run that spends nothing real does not ask it.
     pub ledger: Option<Ledger>,
     /// Told of every change of the run worth a line in a list. Must not block for long.
@@ -86,9 +90,11 @@ pub fn start<J: Journal>(run: Run, journal: J, mut world: World, owner: Owner) -
     let reader = journal.reader();
     let handle = Handle { inbox, head, run: seen, today, deltas: deltas.clone(), reader, halted: halted.clone() };
     let lacks = (world.preflight)(&run);
+    let rules = Consulted::new(world.rules, &run.terms.workspace, world.clock.clone());
     let driver = Driver {
         active: ActiveTime { base: Span(run.pool.used(Axis::Active)), since: None },
-        tasks: Tasks::new(world.model, world.tools, deltas, &world.redactor, journal.reader()),
+        tasks: Tasks::new(world.model, world.tools, deltas, &world.redactor, journal.reader(), rules.clone()),
+        rules,
         redactor: world.redactor,
         run,
         journal,
@@ -108,6 +114,7 @@ struct Driver<J> {
     run: Run,
     journal: J,
     tasks: Tasks,
+    rules: Consulted,
     redactor: Arc<Redactor>,
     clock: Arc<dyn Clock>,
     purse: Purse,
@@ -273,6 +280,13 @@ impl<J: Journal> Driver<J> {
         let now = Now { at: self.clock.now(), active: self.active.at(self.clock.mono()) };
         let mut rest = Rest::Done;
         let mut turned = turn_below(&self.run, input, now, Above::Bears);
+        // A rule is kept before the decision that makes it counts; one that can't be kept decides nothing.
+        if turned.is_ok()
+            && let Err(refusal) = self.rules.keep(&self.run, input).await
+        {
+            reply(answer, Err(refusal));
+            return Ok(Rest::Done);
+        }
         if let Ok(played) = &turned
             && let Some(lack) = self.purse.reserve(&played.run, &played.records).await
         {

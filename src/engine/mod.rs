@@ -7,4 +7,5 @@ pub mod fault;
 pub mod handle;
 pub mod redaction;
 pub mod purse;
+pub mod rulebook;
 pub mod tasks;

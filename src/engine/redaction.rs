@@ -16,6 +16,7 @@ use crate::domain::approval::Resolution;
 use crate::domain::command::Command;
 use crate::domain::command::PlanEdit;
 use crate::domain::limits;
+use crate::domain::line::Line;
 use crate::domain::mark::HASH_CHARS;
 use crate::domain::mark::mark;
 use crate::domain::model::ModelReply;
@@ -104,6 +105,10 @@ impl Redactor {
         if let Some(problem) = &mut facts.problem {
             self.clean(&mut problem.text);
         }
+        let words = facts.line.iter_mut().flat_map(Line::texts_mut);
+        for text in words.chain(facts.touches.iter_mut().map(|touch| &mut touch.word)) {
+            self.clean(text);
+        }
         facts
     }
 
@@ -129,7 +134,11 @@ impl Redactor {
                 | PlanEdit::Mark { note: text, .. },
             ) => self.clean(text),
             Command::Decide { decision: Decision::Edit(arguments), .. } => *arguments = self.arguments(arguments),
-            Command::Decide { decision: Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool, .. }
+            // The words of a rule are those of the call, which was cleaned before.
+            Command::Decide {
+                decision: Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool | Decision::AllowRule(_),
+                ..
+            }
             | Command::Resolve {
                 resolution: Resolution::NotHappened | Resolution::RunAgain | Resolution::Skip, ..
             }

@@ -40,6 +40,7 @@ use crate::engine::fault;
 use crate::engine::fault::Side;
 use crate::engine::redaction::Redactor;
 use crate::engine::redaction::stream;
+use crate::engine::rulebook::Consulted;
 use crate::machine::Outcome;
 use crate::machine::effect::Effect;
 use crate::model::Model;
@@ -54,6 +55,7 @@ pub struct Tasks {
     model: Arc<dyn Model>,
     tools: Toolbox,
     reader: Arc<dyn Reader>,
+    rules: Consulted,
     deltas: broadcast::Sender<Delta>,
     /// Each gives its outcome, and which of those that can be ended it was.
     set: JoinSet<(Outcome, Option<u64>)>,
@@ -70,27 +72,29 @@ struct Flying {
 }
 
 impl Tasks {
-    /// No task yet. What is streamed goes to `shown`, without secrets; what was put away is read with `reader`.
+    /// No task yet. What is streamed goes to `shown`, without secrets; what was put away is read with `reader`; `rules` are
+    /// asked about each call.
     pub fn new(
         model: Arc<dyn Model>,
         tools: Toolbox,
         shown: broadcast::Sender<Delta>,
         redactor: &Arc<Redactor>,
         reader: Arc<dyn Reader>,
+        rules: Consulted,
     ) -> Self {
         let (deltas, raw) = broadcast::channel(limits::DELTAS);
         tokio::spawn(stream::pass_on(redactor.clone(), raw, shown));
         let tools = tools.behind(redactor.clone());
-        Tasks { model, tools, reader, deltas, set: JoinSet::new(), flying: BTreeMap::new(), started: 0 }
+        Tasks { model, tools, reader, rules, deltas, set: JoinSet::new(), flying: BTreeMap::new(), started: 0 }
     }
 
     /// Starts a piece of work.
     pub fn start(&mut self, effect: Effect) {
         match effect {
             Effect::Prepare(calls) => {
-                let tools = self.tools.clone();
+                let (tools, rules) = (self.tools.clone(), self.rules.clone());
                 let ids: Vec<CallId> = calls.iter().map(|call| call.id).collect();
-                self.spawn(None, prepare(tools, calls), move || {
+                self.spawn(None, prepare(tools, rules, calls), move || {
                     Outcome::Prepared(ids.into_iter().map(unprepared).collect())
                 });
             }
@@ -116,9 +120,8 @@ impl Tasks {
                 let call = permit.call().id;
                 let failed = ToolOutcome::not_run(OutcomeKind::Failed, "the tool broke down; this is a bug of tiller")
                     .of_class(Some(ErrorClass::Fault));
-                self.spawn(flight, execute(self.tools.clone(), *permit, reins), move || Outcome::Tool {
-                    call,
-                    outcome: failed,
+                self.spawn(flight, execute(self.tools.clone(), self.rules.clone(), *permit, reins), move || {
+                    Outcome::Tool { call, outcome: failed }
                 });
             }
             Effect::RunCheck { index, check } => {
@@ -222,12 +225,14 @@ impl Tasks {
     }
 }
 
-async fn prepare(tools: Toolbox, calls: Vec<ToolCall>) -> Outcome {
-    let mut facts = Vec::new();
-    for call in &calls {
-        facts.push((call.id, tools.prepare(call).await));
+async fn prepare(tools: Toolbox, rules: Consulted, calls: Vec<ToolCall>) -> Outcome {
+    let mut prepared = Vec::new();
+    for call in calls {
+        let facts = tools.prepare(&call).await;
+        let rule = rules.about(&call, &facts).await;
+        prepared.push((call.id, Facts { rule, ..facts }));
     }
-    Outcome::Prepared(facts)
+    Outcome::Prepared(prepared)
 }
 
 fn unprepared(call: CallId) -> (CallId, Facts) {
@@ -299,8 +304,12 @@ fn broke() -> Box<ModelFailure> {
     Box::new(ModelFailure { class: FailureClass::Unknown, message, retry_after: None, received })
 }
 
-async fn execute(tools: Toolbox, permit: Permit, reins: Reins) -> Outcome {
+async fn execute(tools: Toolbox, rules: Consulted, permit: Permit, reins: Reins) -> Outcome {
     let call = permit.call().id;
+    // The rules of now: one may have been made, or taken away, since the call was allowed.
+    if let Some(why) = rules.against(permit.call()).await {
+        return Outcome::Drifted { call, why };
+    }
     fault::tool(Side::Before);
     fault::during_tool(&reins.deltas);
     let executed = tools.execute(permit, reins).await;

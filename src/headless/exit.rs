@@ -107,6 +107,7 @@ fn parked(reason: &ParkReason) -> u8 {
         | ParkReason::Question
         | ParkReason::Escalated(_)
         | ParkReason::DenyBreaker
+        | ParkReason::AskBreaker
         | ParkReason::ContextExhausted
         | ParkReason::ModelOutput
         | ParkReason::Refused

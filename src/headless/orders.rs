@@ -4,8 +4,10 @@
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
 use crate::domain::command::Command;
+use crate::domain::command::Refusal;
 use crate::domain::id::CallId;
 use crate::domain::message::Message;
+use crate::domain::rule::RuleDraft;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
 use crate::domain::status::ParkReason;
@@ -15,6 +17,7 @@ use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::ToolCall;
 use crate::headless::text::title;
 use crate::policy::claim;
+use crate::policy::rules;
 use crate::policy::spending;
 
 /// A decision about a call, if it waits for one and the digest is the one it has. Errors with a sentence.
@@ -27,6 +30,16 @@ pub fn decide(run: &Run, call: CallId, digest: &str, decision: Decision) -> Resu
             run.id.short()
         )),
     }
+}
+
+/// Leave for a call with a standing rule of its words, as `decide`. Errors, too, when no such rule can be made.
+pub fn rule(run: &Run, call: CallId, digest: &str, open: bool, everywhere: bool) -> Result<Command, String> {
+    let one = waiting(run, call, Waits::Decision)?;
+    let facts = one.facts.as_ref().ok_or_else(|| "it is not known yet what the call would touch".to_string());
+    let draft = facts.and_then(|facts| rules::draft(one, facts, &run.terms.workspace, open));
+    let draft = draft.map_err(|why| Refusal::BadRule(why).to_string())?;
+    let workspace = draft.workspace.clone().filter(|_| !everywhere);
+    decide(run, call, digest, Decision::AllowRule(RuleDraft { workspace, ..draft }))
 }
 
 /// Leave for a list of calls, if each waits and has the digest that is named with it. Errors with a sentence.
@@ -154,6 +167,7 @@ pub fn further(run: &Run) -> Vec<String> {
             | ParkReason::Verification
             | ParkReason::Escalated(_)
             | ParkReason::DenyBreaker
+            | ParkReason::AskBreaker
             | ParkReason::Refused,
         ) => {
             if reason == Some(&ParkReason::Verification) && run.plan.open().next().is_some() {
@@ -296,13 +310,14 @@ mod tests {
         let end =
             ["tiller accept 777777   # take the work as it is", "tiller close 777777    # close the run as failed"];
         let until = Timestamp(5);
-        let reasons: [(ParkReason, &[&str]); 24] = [
+        let reasons: [(ParkReason, &[&str]); 25] = [
             (ParkReason::Budget(Axis::Deadline), &["tiller raise 777777 deadline 1h"]),
             (ParkReason::Budget(Axis::ToolCalls), &["tiller raise 777777 tool-calls 1"]),
             (ParkReason::Budget(Axis::Active), &["tiller raise 777777 time 1m00s"]),
             (ParkReason::PriceUnknown, &["tiller price 777777 INPUT OUTPUT", "tiller price 777777 --unpriced"]),
             (ParkReason::DailyBudget { left: MicroUsd(1), until }, &[]),
             (ParkReason::DenyBreaker, &[say]),
+            (ParkReason::AskBreaker, &[say]),
             (ParkReason::Refused, &[say]),
             (ParkReason::Escalated(ErrorClass::Auth), &[say]),
             (ParkReason::Stalled(Detector::Repeat), &[say]),

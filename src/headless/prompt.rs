@@ -13,6 +13,7 @@ use crate::domain::command::Command;
 use crate::domain::command::Policy;
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::rule::RuleDraft;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
 use crate::domain::text::counted;
@@ -23,6 +24,7 @@ use crate::headless::orders::question;
 use crate::headless::text::block;
 use crate::headless::text::exact_block;
 use crate::headless::text::title;
+use crate::policy::rules;
 
 /// Something that a person was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub struct Prompt {
     digest: Option<Digest>,
     /// The whole call, as it is decided about.
     whole: String,
+    /// The standing rules that can be made of it: of its exact words, and with the last one open.
+    rules: [Option<RuleDraft>; 2],
     /// What was not printed yet, in lines.
     unseen: usize,
     asked_at: Instant,
@@ -64,8 +68,15 @@ impl Prompt {
             let more = counted(unseen, "more line");
             text += &format!("  … {more}; v shows all of it, and only then can it be allowed\n");
         }
+        let rules = match (waits, &call.facts) {
+            (Waits::Decision, Some(facts)) => {
+                [false, true].map(|open| rules::draft(call, facts, &run.terms.workspace, open).ok())
+            }
+            (Waits::Decision | Waits::Outcome | Waits::Answer, _) => [None, None],
+        };
+        text += &offered(run, &rules);
         text += question_line(waits);
-        Some((Prompt { call: call.id, waits, digest, whole, unseen, asked_at: now }, text))
+        Some((Prompt { call: call.id, waits, digest, whole, rules, unseen, asked_at: now }, text))
     }
 
     /// Whether this is what the run still waits for first, unchanged.
@@ -104,9 +115,15 @@ impl Prompt {
     fn read_decision(&mut self, line: &str, now: Instant) -> Meaning {
         let (word, words) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (word, words.trim()) {
-            ("y" | "a", "") if self.unseen > 0 => self.again("look at the whole call first: v; nothing was decided"),
+            ("y" | "a" | "r", "") | ("r", "open" | "everywhere" | "open everywhere") if self.unseen > 0 => {
+                self.again("look at the whole call first: v; nothing was decided")
+            }
             ("y", "") => self.decide(Decision::AllowOnce),
             ("a", "") => self.decide(Decision::AllowRun),
+            ("r", "") => self.rule(false, false),
+            ("r", "everywhere") => self.rule(false, true),
+            ("r", "open") => self.rule(true, false),
+            ("r", "open everywhere") => self.rule(true, true),
             ("n", "") => self.decide(Decision::Deny(String::new())),
             ("d", "") => self.again("say why after the d; nothing was decided"),
             ("d", why) => self.decide(Decision::Deny(why.to_string())),
@@ -135,6 +152,16 @@ impl Prompt {
         match &self.digest {
             Some(digest) => Meaning::Command(Command::Decide { call: self.call, digest: digest.clone(), decision }),
             None => self.again("it is not known yet what the call would touch; nothing was decided"),
+        }
+    }
+
+    fn rule(&self, open: bool, everywhere: bool) -> Meaning {
+        match self.rules.get(usize::from(open)) {
+            Some(Some(draft)) => {
+                let workspace = draft.workspace.clone().filter(|_| !everywhere);
+                self.decide(Decision::AllowRule(RuleDraft { workspace, ..draft.clone() }))
+            }
+            Some(None) | None => self.again("no such rule can be made of this call; nothing was decided"),
         }
     }
 
@@ -192,6 +219,16 @@ pub fn head(call: &ToolCall, waits: Waits, digest: Option<&Digest>) -> String {
         text += &format!("  digest: {}\n", digest.short());
     }
     text
+}
+
+/// The rules that can be made of a call, each with what it would have done so far.
+fn offered(run: &Run, rules: &[Option<RuleDraft>; 2]) -> String {
+    let rule = |key: &str, draft: &RuleDraft| {
+        let before = counted(rules::met_before(run, &draft.what), "call");
+        format!("  {key}: a standing rule for {} ({before} of this run so far)\n", title(&draft.what.to_string()))
+    };
+    let rows = ["r [everywhere]", "r open [everywhere]"].into_iter().zip(rules);
+    rows.filter_map(|(key, draft)| draft.as_ref().map(|draft| rule(key, draft))).collect()
 }
 
 fn question_line(waits: Waits) -> &'static str {

@@ -120,6 +120,10 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
     if let Some(warned) = spending::warning(run) {
         return vec![warned];
     }
+    // Nobody reads what they are asked that often.
+    if run.progress.asks_too_often(now.at) {
+        return parked(ParkReason::AskBreaker);
+    }
     // 8. The next iteration, or the model call of this one.
     if !run.iteration.is_open {
         return open(run);
@@ -214,17 +218,21 @@ fn judge_all(run: &Run) -> Option<Vec<Event>> {
             by: By::Rule(rule.to_string()),
         };
         let judgement = permission::judge(run, call, facts, taken);
-        let is_taken = matches!(judgement, Judgement::Allow(_) | Judgement::AllowEdited(_) | Judgement::Ask(_));
+        let is_taken = matches!(
+            judgement,
+            Judgement::Allow(_) | Judgement::AllowByRule(_) | Judgement::AllowEdited(_) | Judgement::Ask(_)
+        );
         taken += u64::from(is_taken);
         group.push(match judgement {
             Judgement::Allow(rule) => by_rule(rule, Decision::AllowOnce),
+            Judgement::AllowByRule(rule) => by_rule(&rule, Decision::AllowOnce),
             Judgement::AllowEdited(client) => Event::ApprovalDecided {
                 call: call.id,
                 digest,
                 decision: Decision::AllowOnce,
                 by: By::Operator(client),
             },
-            Judgement::Deny { rule, text } => by_rule(rule, Decision::Deny(text)),
+            Judgement::Deny { rule, text } => by_rule(&rule, Decision::Deny(text)),
             Judgement::Ask(why) => Event::ApprovalRequested { call: call.id, why, digest },
             Judgement::NotRun(problem) => not_run(call, problem),
         });

@@ -18,6 +18,7 @@ use crate::machine::respond::Empty;
 use crate::policy::editing;
 use crate::policy::permission;
 use crate::policy::permission::Scope;
+use crate::policy::rules;
 
 /// A decision about one call. Refused when the call does not wait, is not what was seen, or the decision does not fit.
 pub fn decide(
@@ -33,6 +34,12 @@ pub fn decide(
         Decision::Deny(words) => Decision::Deny(respond::said(words, Empty::Fits)?),
         Decision::AllowRun if scope < Scope::Exact => return Err(Refusal::TooWide(id, why)),
         Decision::AllowTool if scope < Scope::Tool => return Err(Refusal::TooWide(id, why)),
+        Decision::AllowRule(_) if scope < Scope::Exact => return Err(Refusal::TooWide(id, why)),
+        Decision::AllowRule(draft) => {
+            let facts = call.facts.as_ref().ok_or(Refusal::BindingChanged(id))?;
+            rules::fits(draft, call, facts, &run.terms.workspace).map_err(Refusal::BadRule)?;
+            decision.clone()
+        }
         Decision::Edit(arguments) => {
             editing::fit(run, call, arguments).map_err(Refusal::BadEdit)?;
             decision.clone()
@@ -90,7 +97,7 @@ fn covered(run: &Run, call: &ToolCall, decision: &Decision) -> Vec<Event> {
         Decision::AllowTool => (permission::GRANTED_TOOL, &|other| {
             other.tool == call.tool && permission::widest(run, other).0 == Scope::Tool
         }),
-        Decision::AllowOnce | Decision::Edit(_) | Decision::Deny(_) => return Vec::new(),
+        Decision::AllowOnce | Decision::AllowRule(_) | Decision::Edit(_) | Decision::Deny(_) => return Vec::new(),
     };
     run.ordered_calls()
         .filter(|other| other.id != call.id && matches!(other.state, CallState::Awaiting { .. }) && is_covered(other))

@@ -272,6 +272,7 @@ fn resume(run: &Run, client: Option<&ClientId>) -> Result<Vec<Event>, Refusal> {
         ParkReason::ContextExhausted => compaction::is_hopeless(run),
         ParkReason::PriceUnknown => run.pricing == Pricing::Unknown,
         ParkReason::DenyBreaker
+        | ParkReason::AskBreaker
         | ParkReason::DailyBudget { .. }
         | ParkReason::NotReady
         | ParkReason::Unexplained

@@ -3,6 +3,7 @@
 // A new event must make the compiler point at every place that has to think about it.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+pub mod catastrophe;
 pub mod charge;
 pub mod claim;
 pub mod compaction;
@@ -25,7 +26,10 @@ pub mod pruning;
 pub mod reply;
 pub mod restoring;
 pub mod retry;
+pub mod rules;
+pub mod runners;
 pub mod schema;
 pub mod spending;
 pub mod stall;
+pub mod table;
 pub mod wrapping;

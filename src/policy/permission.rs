@@ -6,7 +6,10 @@
 use crate::domain::budget::Axis;
 use crate::domain::id::ClientId;
 use crate::domain::limits;
+use crate::domain::rule::RuleEffect;
+use crate::domain::rule::RuleHit;
 use crate::domain::run::Run;
+use crate::domain::text::one_line;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
@@ -14,12 +17,16 @@ use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::trust::Trust;
+use crate::policy::catastrophe;
+use crate::policy::table;
 
 /// What the gate says of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// It may run, by this rule.
     Allow(&'static str),
+    /// It may run, by this standing rule of the operator.
+    AllowByRule(String),
     /// It may run: the operator, through this client, wrote it so themselves.
     AllowEdited(ClientId),
     /// The operator decides; why they are asked.
@@ -27,7 +34,7 @@ pub enum Judgement {
     /// It may not, by this rule; the words for the model.
     Deny {
         /// The rule.
-        rule: &'static str,
+        rule: String,
         /// The words.
         text: String,
     },
@@ -48,6 +55,8 @@ pub enum Scope {
 
 /// The rule that lets reads happen.
 pub const READS: &str = "reads inside the workspace";
+/// The rule that lets lines happen that only read.
+pub const READS_LINE: &str = "read-only line";
 /// The rule that remembers what the operator allowed for the run.
 pub const GRANTED: &str = "allowed for this run";
 /// The rule that remembers which tools the operator allowed for the run.
@@ -60,6 +69,9 @@ pub const PLAN_MODE: &str = "trust mode plan";
 pub const AUTO_EDIT: &str = "trust mode auto_edit";
 /// The rule of the mode that trusts.
 pub const FULL_TRUST: &str = "trust mode full_trust";
+
+/// Longest word on why a line is asked about, in characters.
+const REASON_CHARS: usize = 160;
 
 /// One call before the gate.
 struct Case<'a> {
@@ -74,16 +86,28 @@ struct Case<'a> {
 type Step = fn(&Case<'_>) -> Option<Judgement>;
 
 /// The order of the gate; the first step that says something decides. That the tool exists, that its arguments can be
-/// read and fit, and that no refused place is reached, was found out before and is the first step. Standing rules of
-/// the operator stand in this order: those that deny after what was denied before, those that ask and those that
-/// allow after the grants of the run.
-const STEPS: [Step; 9] =
-    [can_not_run, reads_only, over_budget, edited, denied_before, always_asked, restless, granted, trusted];
+/// read and fit, and that no refused place is reached, was found out before and is the first step.
+const STEPS: [Step; 14] = [
+    can_not_run,
+    reads_only,
+    over_budget,
+    rule_denies,
+    edited,
+    denied_before,
+    always_asked,
+    restless,
+    rules_lost,
+    granted,
+    rule_asks,
+    reads_line,
+    rule_allows,
+    trusted,
+];
 
 /// Judges one prepared call. `taken` work calls of the same reply were let through before it.
 pub fn judge(run: &Run, call: &ToolCall, facts: &Facts, taken: u64) -> Judgement {
     let case = Case { run, call, facts, taken };
-    STEPS.iter().find_map(|step| step(&case)).unwrap_or_else(|| Judgement::Ask(reason(&case).to_string()))
+    STEPS.iter().find_map(|step| step(&case)).unwrap_or_else(|| Judgement::Ask(reason(&case)))
 }
 
 fn can_not_run(case: &Case<'_>) -> Option<Judgement> {
@@ -91,9 +115,9 @@ fn can_not_run(case: &Case<'_>) -> Option<Judgement> {
 }
 
 fn reads_only(case: &Case<'_>) -> Option<Judgement> {
-    let changes = case.call.effect != EffectClass::Read;
+    let changes = case.call.effect != EffectClass::Read && reads_line(case).is_none();
     (case.run.trust == Trust::Plan && changes).then(|| Judgement::Deny {
-        rule: PLAN_MODE,
+        rule: PLAN_MODE.to_string(),
         text:
             "denied: the operator lets this run only read (trust mode plan); say what you would do instead of doing it"
                 .to_string(),
@@ -117,9 +141,40 @@ fn edited(case: &Case<'_>) -> Option<Judgement> {
 }
 
 fn denied_before(case: &Case<'_>) -> Option<Judgement> {
-    let words = case.run.progress.denied.get(&case.call.signature())?;
-    let text = format!("denied: the operator denied this very call before{}", with_words(words));
-    Some(Judgement::Deny { rule: DENIED, text })
+    let signature = case.call.signature();
+    let words = case.run.progress.denied.get(&signature)?;
+    let again = match case.run.progress.refused.get(&signature) {
+        None => String::new(),
+        Some(count) => format!(" (asked for again {} times)", count.saturating_add(1)),
+    };
+    let text = format!("denied: the operator denied this very call before{again}{}", with_words(words));
+    Some(Judgement::Deny { rule: DENIED.to_string(), text })
+}
+
+/// What the standing rules say of it, if that is this.
+fn said<'a>(case: &Case<'a>, effect: RuleEffect) -> Option<&'a RuleHit> {
+    case.facts.rule.as_ref().filter(|hit| hit.effect == effect)
+}
+
+fn rule_denies(case: &Case<'_>) -> Option<Judgement> {
+    let hit = said(case, RuleEffect::Deny)?;
+    let text =
+        format!("denied: the operator denies this by a standing rule: {}; do not try it in other words", hit.words);
+    Some(Judgement::Deny { rule: hit.name(), text })
+}
+
+/// Where the rules can't be read, nobody knows what they would deny: nothing happens unasked.
+fn rules_lost(case: &Case<'_>) -> Option<Judgement> {
+    said(case, RuleEffect::Ask).filter(|hit| hit.is_lost).map(|hit| Judgement::Ask(hit.words.clone()))
+}
+
+fn rule_asks(case: &Case<'_>) -> Option<Judgement> {
+    said(case, RuleEffect::Ask).map(|hit| Judgement::Ask(format!("the {} asks: {}", hit.name(), hit.words)))
+}
+
+/// What a rule allows, but what nobody means to lose is asked about.
+fn rule_allows(case: &Case<'_>) -> Option<Judgement> {
+    said(case, RuleEffect::Allow).filter(|_| ruins(case.facts).is_none()).map(|hit| Judgement::AllowByRule(hit.name()))
 }
 
 /// Places outside, sensitive names and what other programs run: no grant and no mode covers them.
@@ -147,6 +202,12 @@ fn granted(case: &Case<'_>) -> Option<Judgement> {
     is_covered.then_some(Judgement::Allow(GRANTED_TOOL))
 }
 
+/// A line that only reads happens where it is confined, whatever the trust: it is a read.
+fn reads_line(case: &Case<'_>) -> Option<Judgement> {
+    let line = case.facts.line.as_ref().filter(|_| !case.facts.unconfined)?;
+    table::reads(line, &case.facts.touches).is_ok().then_some(Judgement::Allow(READS_LINE))
+}
+
 /// What the trust mode lets happen.
 fn trusted(case: &Case<'_>) -> Option<Judgement> {
     let rule = match (case.call.effect, case.run.trust) {
@@ -161,13 +222,24 @@ fn trusted(case: &Case<'_>) -> Option<Judgement> {
     Some(Judgement::Allow(rule))
 }
 
-fn reason(case: &Case<'_>) -> &'static str {
-    match case.call.effect {
-        EffectClass::WriteFile => "it changes a file of the workspace",
-        EffectClass::Read | EffectClass::Idempotent | EffectClass::External | EffectClass::Control => {
-            "it can change anything that you can"
-        }
+fn reason(case: &Case<'_>) -> String {
+    let line = case.facts.line.as_ref();
+    match (case.call.effect, line.map(|line| table::reads(line, &case.facts.touches))) {
+        (EffectClass::WriteFile, _) => "it changes a file of the workspace".to_string(),
+        (_, Some(Ok(()))) => "it seems to only read, but nothing confines it".to_string(),
+        (_, Some(Err(why))) => format!("it can change anything that you can: {}", one_line(&why, REASON_CHARS)),
+        (_, None) => "it can change anything that you can".to_string(),
     }
+}
+
+/// What a call would ruin, as a sentence, if it is a line that would: no standing rule covers that.
+pub(crate) fn ruins(facts: &Facts) -> Option<String> {
+    catastrophe::catastrophe(facts.line.as_ref()?, &facts.touches)
+}
+
+/// Whether a rule of this name is a grant of the run: the operator answered just that, so no rule that asks outranks it.
+pub fn is_grant(rule: &str) -> bool {
+    matches!(rule, GRANTED | GRANTED_TOOL)
 }
 
 /// The widest decision that is offered about a call, and why none is wider.

@@ -12,6 +12,7 @@ pub mod recall;
 mod recount;
 pub mod remove;
 pub mod repair;
+pub mod rules;
 pub mod sled;
 pub mod transfer;
 pub mod trusted;

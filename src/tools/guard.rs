@@ -42,6 +42,7 @@ use crate::domain::limits;
 use crate::domain::time::Span;
 #[cfg(target_os = "linux")]
 use crate::tools::family;
+use crate::tools::pipeline;
 
 /// The first word of the command line that makes our program a guard.
 pub const WORD: &str = "guard";
@@ -87,6 +88,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             watched(&command, Some(told.unwrap_or(0)))
         }
         Some(BECOME) => become_command(&command),
+        Some(pipeline::LINE) => pipeline::main(command.first().and_then(|json| json.to_str())),
         Some(_) | None => complain(BROKEN_STATUS, "it is started by tiller itself, as: tiller guard -- PROGRAM …"),
     };
     ExitCode::from(status)

@@ -4,6 +4,7 @@
 mod arguments;
 mod change;
 mod checks;
+mod commands;
 mod diff;
 mod edit_file;
 mod environment;
@@ -11,10 +12,12 @@ mod family;
 pub mod guard;
 pub mod guide;
 pub mod hook;
+pub mod line;
 mod list_dir;
 mod names;
 pub mod orphans;
 mod output;
+pub mod pipeline;
 mod place;
 mod preimage;
 mod process;
@@ -25,6 +28,7 @@ mod search_files;
 mod shell;
 #[cfg(test)]
 mod stage;
+mod touches;
 mod write_file;
 
 use std::collections::BTreeMap;

@@ -34,6 +34,7 @@ use crate::tools::TITLE_MAX_CHARS;
 use crate::tools::Tool;
 use crate::tools::arguments;
 use crate::tools::environment;
+use crate::tools::line;
 use crate::tools::output::Output;
 use crate::tools::process;
 use crate::tools::process::Ending;
@@ -41,6 +42,7 @@ use crate::tools::process::Interpreter;
 use crate::tools::process::Left;
 use crate::tools::process::Line;
 use crate::tools::scripts;
+use crate::tools::touches;
 
 /// Room in a result for its first lines and the cut, in bytes.
 const FRAME_BYTES: usize = 600;
@@ -122,7 +124,10 @@ impl Tool for Shell {
             command,
             time_limit,
         };
+        let line = line::read(&run.command);
         let facts = Facts {
+            touches: touches::find(scene, &line),
+            line: Some(line),
             title: one_line(&run.command, TITLE_MAX_CHARS),
             reach: "runs a program with your rights".to_string(),
             inside: false,

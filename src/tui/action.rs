@@ -124,6 +124,8 @@ pub enum Choice {
     AllowTool,
     /// Allow all of the list.
     AllowList,
+    /// Allow, and make a standing rule of it.
+    AllowRule,
     /// Change the arguments and allow.
     Edit,
     /// Deny.
@@ -206,7 +208,7 @@ impl Choice {
     /// Whether it opens a dialog first, and decides nothing by itself.
     pub fn opens_dialog(self) -> bool {
         match self {
-            Choice::Edit | Choice::DenyWithWords | Choice::Happened => true,
+            Choice::AllowRule | Choice::Edit | Choice::DenyWithWords | Choice::Happened => true,
             Choice::AllowOnce
             | Choice::AllowRun
             | Choice::AllowTool
@@ -221,7 +223,12 @@ impl Choice {
     /// Whether it lets something run, so that the whole of it must have been seen.
     pub fn lets_run(self) -> bool {
         match self {
-            Choice::AllowOnce | Choice::AllowRun | Choice::AllowTool | Choice::AllowList | Choice::RunAgain => true,
+            Choice::AllowOnce
+            | Choice::AllowRun
+            | Choice::AllowTool
+            | Choice::AllowRule
+            | Choice::AllowList
+            | Choice::RunAgain => true,
             Choice::Edit
             | Choice::Deny
             | Choice::DenyWithWords

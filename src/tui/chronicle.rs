@@ -225,6 +225,9 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
             let tool = run.calls.get(call).map_or("?", |call| call.tool.as_str());
             ("·", Role::Operator, format!("you allowed every later call of {tool} until the run ends"))
         }
+        Event::ApprovalDecided { decision: Decision::AllowRule(draft), .. } => {
+            ("·", Role::Operator, format!("you made rule {}: {draft}", draft.id()))
+        }
         Event::ApprovalDecided { call, decision: Decision::Edit(_), .. } => {
             let line = run.calls.get(call).and_then(|call| Some((call.edited.as_ref()?, &call.arguments)));
             let text = line.map(|(edited, now)| changes(&edited.original, now)).unwrap_or_default();

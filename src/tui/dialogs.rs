@@ -97,6 +97,7 @@ impl App {
             Asks::Plan => Command::EditPlan(plan_edit::read(&text).map_err(warned)?),
             Asks::Edit(call, digest) => self.changed(*call, digest, text)?,
             Asks::Trust => trusted(&text)?,
+            Asks::Rule(call, digest) => self.ruled(*call, digest, &text)?,
             Asks::Iteration(kind) => return self.step_to(*kind, &text).map(Requested::Step).map_err(warned),
             Asks::Sure(doubt) => return sure(doubt, &text).map(Requested::Step).map_err(warned),
             Asks::Price => {
@@ -224,6 +225,10 @@ impl App {
             Choice::AllowList => return self.allow_list(),
             Choice::Edit => {
                 self.ask_edit(call, digest);
+                return Vec::new();
+            }
+            Choice::AllowRule => {
+                self.ask_rule(call, digest);
                 return Vec::new();
             }
             Choice::Deny => Command::Decide { call, digest, decision: Decision::Deny(String::new()) },

@@ -358,6 +358,13 @@ pub const TABLE: &[Binding] = &[
     ),
     row(Place::Decision, &[letter('A')], Action::Decide(Choice::AllowList), "all read", "allow all that you have read"),
     row(
+        Place::Decision,
+        &[letter('r')],
+        Action::Decide(Choice::AllowRule),
+        "rule",
+        "allow this call, and by a standing rule every one of the same words, also in other runs; how far is typed",
+    ),
+    row(
         Place::Outcome,
         &[letter('h')],
         Action::Decide(Choice::Happened),

@@ -5,10 +5,12 @@ use crate::domain::approval::Decision;
 use crate::domain::command::Command;
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::rule::RuleDraft;
 use crate::domain::run::Waits;
 use crate::domain::tool::Digest;
 use crate::domain::trust::Trust;
 use crate::policy::editing;
+use crate::policy::rules;
 use crate::tui::app::App;
 use crate::tui::app::Out;
 use crate::tui::composer::Composer;
@@ -53,6 +55,45 @@ impl App {
         };
         fits.map_err(|why| (format!("nothing was decided: {why}"), Role::Bad))?;
         Ok(Command::Decide { call, digest: digest.clone(), decision: Decision::Edit(arguments) })
+    }
+
+    /// Opens the choice of a standing rule that is made of a call, where one can be made.
+    pub(crate) fn ask_rule(&mut self, call: CallId, digest: Digest) {
+        match self.no_rule(call) {
+            None => self.popups.push(Popup::Words { asks: Asks::Rule(call, digest), line: Composer::default() }),
+            Some(why) => self.say(why, Role::Warning),
+        }
+    }
+
+    /// Why no standing rule can be made of a call, if none can.
+    pub(crate) fn no_rule(&self, call: CallId) -> Option<String> {
+        let why = self.drafted(call, false).err()?;
+        self.drafted(call, true).err().map(|_| format!("no rule can be made of this call: {why}"))
+    }
+
+    /// The rule that a call can be made, with its exact words or with the last one open.
+    pub(crate) fn drafted(&self, call: CallId, open: bool) -> Result<RuleDraft, String> {
+        let known = self.run.calls.get(&call).and_then(|call| Some((call, call.facts.as_ref()?)));
+        let (call, facts) = known.ok_or_else(|| "the call is gone".to_string())?;
+        rules::draft(call, facts, &self.run.terms.workspace, open)
+    }
+
+    /// The decision that makes a rule, by the words that say how far it reaches.
+    pub(crate) fn ruled(&self, call: CallId, digest: &Digest, words: &str) -> Result<Command, Unfit> {
+        let (open, everywhere) = match words.split_whitespace().collect::<Vec<_>>().as_slice() {
+            ["here"] => (false, false),
+            ["everywhere"] => (false, true),
+            ["open", "here"] | ["open"] => (true, false),
+            ["open", "everywhere"] => (true, true),
+            _ => {
+                let text = "nothing was decided: type here, everywhere, open here or open everywhere";
+                return Err((text.to_string(), Role::Warning));
+            }
+        };
+        let draft = self.drafted(call, open).map_err(|why| (format!("nothing was decided: {why}"), Role::Bad))?;
+        let workspace = draft.workspace.clone().filter(|_| !everywhere);
+        let decision = Decision::AllowRule(RuleDraft { workspace, ..draft });
+        Ok(Command::Decide { call, digest: digest.clone(), decision })
     }
 
     /// Asks how much the run does unasked.

@@ -61,6 +61,8 @@ pub enum Asks {
     Deny(CallId, Digest),
     /// Other arguments for a call.
     Edit(CallId, Digest),
+    /// How far a standing rule made of a call reaches.
+    Rule(CallId, Digest),
     /// How much the run does unasked.
     Trust,
     /// What came of a call.
@@ -83,7 +85,9 @@ impl Asks {
         match self {
             Asks::Deny(..) | Asks::Happened(_) | Asks::WrongClaim => Place::Words,
             Asks::Edit(..) => Place::Edit,
-            Asks::Trust | Asks::Price | Asks::Plan | Asks::Iteration(_) | Asks::Sure(_) => Place::Entry,
+            Asks::Rule(..) | Asks::Trust | Asks::Price | Asks::Plan | Asks::Iteration(_) | Asks::Sure(_) => {
+                Place::Entry
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::domain::approval::Decision;
 use crate::domain::command::Cancel;
 use crate::domain::command::Command;
 use crate::domain::command::Pause;
+use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
 use crate::domain::status::Status;
 use crate::domain::time::Now;
@@ -30,6 +31,8 @@ enum Means {
     Step(StepKind),
     /// Words that were queued are taken back.
     Withdrawal,
+    /// A standing rule of a call's words.
+    Rule(CallId),
     /// The whole of what the focused pane shows.
     View,
     /// Something of the screen.
@@ -46,6 +49,7 @@ impl App {
                 let is_empty = self.focus == Focus::Activity && self.popups.is_empty() && self.run.iteration.n == 0;
                 is_empty.then(|| "nothing has happened yet".to_string())
             }
+            Means::Rule(call) => self.no_rule(call),
             _ if self.run.is_ended() => Some(self.ended()),
             Means::ALiveRun => None,
             Means::Withdrawal => self.last_queued().is_none().then(|| "nothing of yours waits to be told".to_string()),
@@ -91,6 +95,7 @@ impl App {
                 Means::ALiveRun
             }
             Action::Withdraw => Means::Withdrawal,
+            Action::Decide(Choice::AllowRule) => self.item().map_or(Means::Screen, |item| Means::Rule(item.call)),
             Action::Decide(choice) => self.item().map_or(Means::Screen, |item| decides(choice, item)),
             Action::AskBack => Means::Step(StepKind::Back),
             Action::AskFork => Means::Step(StepKind::Fork),
@@ -149,6 +154,7 @@ fn decides(choice: Choice, item: &Item) -> Means {
         Choice::AllowTool => Decision::AllowTool,
         Choice::AllowOnce
         | Choice::AllowList
+        | Choice::AllowRule
         | Choice::Edit
         | Choice::Deny
         | Choice::DenyWithWords

@@ -256,6 +256,7 @@ pub fn world(model: Lines, manner: Manner) -> (World, Arc<AtomicU32>) {
         redactor: Arc::new(Redactor::new("key".to_string().into(), [])),
         clock: Arc::new(TestClock(Instant::now())),
         preflight: Box::new(|_| Vec::new()),
+        rules: None,
         ledger: None,
         on_change: Box::new(|_| {}),
     };

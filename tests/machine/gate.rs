@@ -5,8 +5,15 @@ use tiller::domain::budget::Axis;
 use tiller::domain::budget::Limit;
 use tiller::domain::id::CallId;
 use tiller::domain::id::ClientId;
+use tiller::domain::line::Joint;
+use tiller::domain::line::Line;
+use tiller::domain::line::Plain;
+use tiller::domain::line::Segment;
+use tiller::domain::rule::RuleEffect;
+use tiller::domain::rule::RuleHit;
 use tiller::domain::run::Run;
 use tiller::domain::tool::Edited;
+use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Facts;
 use tiller::domain::tool::Problem;
 use tiller::domain::tool::ProblemKind;
@@ -34,7 +41,7 @@ struct Truth {
 }
 
 /// The steps in the order of docs/ENGINE.md §9.2, by its numbers; several truths may lead to one of them.
-const TRUTHS: [Truth; 13] = [
+const TRUTHS: [Truth; 17] = [
     Truth { name: "not JSON", step: 1, trust: None, make: |case| case.fails(ProblemKind::Malformed) },
     Truth { name: "wrong shape", step: 1, trust: None, make: |case| case.fails(ProblemKind::InvalidArguments) },
     Truth { name: "secret", step: 1, trust: None, make: |case| case.fails(ProblemKind::SecretInArguments) },
@@ -47,9 +54,10 @@ const TRUTHS: [Truth; 13] = [
         trust: None,
         make: |case| case.run.pool.raise(Axis::ToolCalls, Limit::At(case.run.pool.used(Axis::ToolCalls))),
     },
+    Truth { name: "rule denies", step: 4, trust: None, make: |case| case.hears(RuleEffect::Deny, false) },
     Truth {
         name: "edited",
-        step: 4,
+        step: 5,
         trust: None,
         make: |case| {
             let original = case.call.arguments.clone();
@@ -58,19 +66,22 @@ const TRUTHS: [Truth; 13] = [
     },
     Truth {
         name: "denied before",
-        step: 5,
+        step: 6,
         trust: None,
         make: |case| case.run.progress.denied.extend([(case.call.signature(), "no".to_string())]),
     },
-    Truth { name: "asked each time", step: 6, trust: None, make: |case| case.facts.inside = false },
-    Truth { name: "granted", step: 7, trust: None, make: |case| case.run.progress.granted.extend([case.call.grant()]) },
+    Truth { name: "asked each time", step: 7, trust: None, make: |case| case.facts.inside = false },
+    Truth { name: "rules lost", step: 8, trust: None, make: |case| case.hears(RuleEffect::Ask, true) },
+    Truth { name: "granted", step: 9, trust: None, make: |case| case.run.progress.granted.extend([case.call.grant()]) },
     Truth {
         name: "tool granted",
-        step: 7,
+        step: 9,
         trust: None,
         make: |case| case.run.granted_tools.extend([case.call.tool.clone()]),
     },
-    Truth { name: "trusted", step: 8, trust: Some(Trust::AutoEdit), make: |_| () },
+    Truth { name: "rule asks", step: 10, trust: None, make: |case| case.hears(RuleEffect::Ask, false) },
+    Truth { name: "rule allows", step: 12, trust: None, make: |case| case.hears(RuleEffect::Allow, false) },
+    Truth { name: "trusted", step: 13, trust: Some(Trust::AutoEdit), make: |_| () },
 ];
 
 impl Case {
@@ -90,6 +101,17 @@ impl Case {
         self.facts.problem.get_or_insert_with(found);
     }
 
+    fn hears(&mut self, effect: RuleEffect, is_lost: bool) {
+        let id = format!("r-{}", effect.word());
+        let words = if is_lost { "the rules can't be read".to_string() } else { "the files f".to_string() };
+        let hit = RuleHit { id, effect, words, is_lost };
+        // Of several rules the one that outranks is told (`policy::rules::hit`); of none that can be read, only that.
+        let rank = |hit: &RuleHit| (hit.effect, hit.is_lost);
+        if self.facts.rule.as_ref().is_none_or(|before| rank(before) < rank(&hit)) {
+            self.facts.rule = Some(hit);
+        }
+    }
+
     /// What the gate says of it with these truths.
     fn judged(&self, truths: &[&Truth]) -> String {
         let mut case = self.clone();
@@ -99,6 +121,7 @@ impl Case {
         }
         match permission::judge(&case.run, &case.call, &case.facts, 0) {
             Judgement::Allow(rule) => format!("allowed, by rule: {rule}"),
+            Judgement::AllowByRule(rule) => format!("allowed, by {rule}"),
             Judgement::AllowEdited(by) => format!("allowed, as {by} wrote it"),
             Judgement::Ask(why) => format!("asked: {why}"),
             Judgement::Deny { rule, .. } => format!("denied, by rule: {rule}"),
@@ -135,6 +158,35 @@ fn of_two_steps_that_both_apply_the_earlier_one_decides() {
         return;
     }
     assert_eq!(table, include_str!("gate.txt"));
+}
+
+/// A line that only reads happens where it is confined, whatever the mode, unless an earlier step says otherwise.
+#[test]
+fn a_line_that_only_reads_is_a_read_where_it_is_confined() {
+    let line = |name: &str| {
+        let segment = Segment { joint: Joint::First, argv: vec![name.to_string()], redirects: Vec::new() };
+        Line { commands: vec![segment.argv.clone()], plain: Ok(Plain { segments: vec![segment] }) }
+    };
+    let judged = |name: &str, unconfined: bool, trust: Trust| {
+        let mut case = Case::new();
+        case.call.effect = EffectClass::External;
+        case.run.trust = trust;
+        (case.facts.line, case.facts.unconfined) = (Some(line(name)), unconfined);
+        (case.judged(&[]), case)
+    };
+    for trust in [Trust::Plan, Trust::Ask, Trust::AutoEdit, Trust::FullTrust] {
+        let (said, case) = judged("true", false, trust);
+        assert_eq!(said, "allowed, by rule: read-only line", "{trust:?}");
+        for truth in TRUTHS.iter().filter(|truth| [1, 3, 4, 6].contains(&truth.step)) {
+            assert!(!case.judged(&[truth]).starts_with("allowed"), "{}", truth.name);
+        }
+    }
+    let asked = "asked: it can change anything that you can: make is no command that is known to only read";
+    assert_eq!(judged("make", false, Trust::Ask).0, asked);
+    assert_eq!(judged("make", false, Trust::Plan).0, "denied, by rule: trust mode plan");
+    assert_eq!(judged("true", true, Trust::Ask).0, "asked: it seems to only read, but nothing confines it");
+    assert_eq!(judged("true", true, Trust::FullTrust).0, "asked: it seems to only read, but nothing confines it");
+    assert_eq!(judged("true", true, Trust::Plan).0, "denied, by rule: trust mode plan");
 }
 
 /// What is wrong with a call is looked for in this order, before its reach is found out: the tool, its arguments as

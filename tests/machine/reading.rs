@@ -499,5 +499,6 @@ fn facts(call: &ToolCall, how: &str) -> Facts {
             "secret" => problem(ProblemKind::SecretInArguments),
             _ => None,
         },
+        ..Facts::default()
     }
 }

@@ -18,12 +18,17 @@ use tiller::domain::id::CallId;
 use tiller::domain::id::ClientId;
 use tiller::domain::id::InterjectionId;
 use tiller::domain::id::Seq;
+use tiller::domain::line::Joint;
+use tiller::domain::line::Line;
+use tiller::domain::line::Plain;
+use tiller::domain::line::Segment;
 use tiller::domain::status::Course;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
 use tiller::domain::terms::Terms;
 use tiller::domain::time::Now;
 use tiller::domain::tool::EffectClass;
+use tiller::domain::tool::Facts;
 use tiller::domain::trust::Trust;
 use tiller::machine::Input;
 use tiller::machine::respond::respond;
@@ -124,12 +129,13 @@ fn boxed(frame: &str) -> String {
 type Dialog = (fn() -> Story, char, &'static str, &'static str);
 
 /// Every dialog that sends a request when Enter is pressed.
-const DIALOGS: [Dialog; 6] = [
+const DIALOGS: [Dialog; 7] = [
     (pursuing, '1', "e", "done t77"),
     (pursuing, '2', "T", "plan"),
     (pursuing, '2', "+", "7"),
     (|| parked(ParkReason::PriceUnknown), '2', "+", "0.25 2.00"),
     (with_diff, '3', "d", "use rg"),
+    (with_diff, '3', "r", "here"),
     (with_lost_call, '3', "h", "it is there"),
 ];
 
@@ -464,6 +470,48 @@ fn help_says_what_the_keys_of_a_call_do() {
     assert!(lost.contains("run it again, at once: this key is your leave"), "{lost}");
     let waiting = help(with_diff);
     assert!(waiting.contains("deny this call, and unasked any with the same tool and the same arguments"), "{waiting}");
+}
+
+/// What is offered is the call's own words, with what it would have done before; how far it reaches is typed.
+#[test]
+fn a_rule_is_made_of_words_that_are_shown_and_typed() {
+    let waits = |command: &str| {
+        let mut story = pursuing();
+        let words: Vec<String> = command.split(' ').map(str::to_string).collect();
+        let segment = Segment { joint: Joint::First, argv: words.clone(), redirects: Vec::new() };
+        let line = Line { commands: vec![words], plain: Ok(Plain { segments: vec![segment] }) };
+        let arguments = serde_json::json!({ "command": command }).to_string();
+        let call = story.call("shell", &arguments, EffectClass::External);
+        let facts =
+            Facts { title: command.to_string(), preview: command.to_string(), line: Some(line), ..Facts::default() };
+        story.event(Event::ToolCallPrepared { call, facts: Box::new(facts) });
+        story.request(call, "it can change anything that you can");
+        story.park(ParkReason::Approval);
+        at_rest(story, (100, 40), '3')
+    };
+    let mut show = waits("cargo test --lib one");
+    show.letters("r");
+    let text = boxed(&show.frame());
+    assert!(text.contains("exactly: cargo test --lib one (in the box; 0 calls of this run so far)"), "{text}");
+    assert!(text.contains("open: cargo test --lib {any:one} (in the box; "), "{text}");
+    for vain in ["", "y", "anywhere"] {
+        show.letters(vain);
+        show.press(KeyCode::Enter);
+        assert_eq!(commands(&show), [], "{vain:?}");
+        show.chord(KeyCode::Char('u'), KeyModifiers::CONTROL);
+    }
+    show.letters("open everywhere");
+    show.press(KeyCode::Enter);
+    let [Command::Decide { decision: Decision::AllowRule(draft), .. }] = &commands(&show)[..] else { panic!("none") };
+    assert_eq!(draft.to_string(), "allow cargo test --lib {any:one}, in the box, everywhere");
+    let mut show = waits("bash -c make");
+    show.letters("r");
+    assert!(show.app.popups.is_empty(), "no rule for what runs other programs");
+    assert!(
+        flat(&show.frame()).contains("no rule can be made of this call: bash is an interpreter"),
+        "{}",
+        show.frame()
+    );
 }
 
 /// What the dialog says of the modes is what the machine makes of them.

@@ -3,9 +3,12 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
+use crate::domain::id::CallId;
+use crate::domain::limits;
 use crate::domain::text::counted;
 use crate::domain::trust::Trust;
 use crate::domain::visible::title;
+use crate::policy::rules;
 use crate::tui::action::Action;
 use crate::tui::app::App;
 use crate::tui::composer::Composer;
@@ -20,6 +23,9 @@ use crate::tui::view::popups::prose;
 /// Rows that the field of changed arguments has where there is room.
 const FIELD_ROWS: u16 = 8;
 
+/// Cells of a folder's name.
+const TITLE_CELLS: usize = 200;
+
 /// Draws the dialog.
 pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Composer) {
     let (name, told, hint, rows, does) = match asks {
@@ -33,6 +39,13 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
             "arguments as JSON…",
             FIELD_ROWS,
             "allows it so · Esc: nothing is decided",
+        ),
+        Asks::Rule(call, digest) => (
+            format!("Allow {call} {} by a standing rule", digest.short()),
+            offered(app, *call),
+            "here, everywhere, open here or open everywhere…",
+            1,
+            "makes the rule and allows it · Esc: nothing is decided",
         ),
         Asks::Trust
         | Asks::Deny(..)
@@ -53,6 +66,21 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
     let does = [format!("{} {does}", keymap::key_of(Action::Submit))];
     let dialog = Dialog { title: name, told, all: "audit", prompt: PROMPT, field_rows: rows, hint, does: &does };
     draw_dialog(frame, area, app, line, dialog);
+}
+
+/// The rules that can be made of a call, word by word, each with what it would have done so far.
+fn offered(app: &App, call: CallId) -> Vec<(String, Role)> {
+    let rule = |name: &str, open: bool| {
+        let draft = app.drafted(call, open).ok()?;
+        let before = counted(rules::met_before(&app.run, &draft.what), "call");
+        let what = title(&draft.what.to_string(), limits::COMMAND_MAX_BYTES);
+        let boxed = draft.profile.phrase();
+        Some((format!("{name}: {what} ({boxed}; {before} of this run so far)"), Role::Warning))
+    };
+    let told = "Calls that it covers happen unasked from now on, in every run. `tiller rules` lists and removes rules.";
+    let reach = format!("here: only in {}", title(&app.run.terms.workspace, TITLE_CELLS));
+    let rows = [rule("exactly", false), rule("open", true)].into_iter().flatten();
+    rows.chain([(reach, Role::Dim), (told.to_string(), Role::Dim)]).collect()
 }
 
 /// What each mode means, in plain words; the word is typed as it stands.

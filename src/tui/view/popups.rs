@@ -159,7 +159,7 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
             "what to do instead…",
             words,
         ),
-        Asks::Edit(..) | Asks::Trust => return leave::draw(frame, area, app, asks, line),
+        Asks::Edit(..) | Asks::Trust | Asks::Rule(..) => return leave::draw(frame, area, app, asks, line),
         Asks::Plan => return draw_plan_words(frame, area, app, line),
         Asks::Iteration(kind) => return lineage::draw_iteration(frame, area, app, *kind, line),
         Asks::Sure(doubt) => return lineage::draw_sure(frame, area, app, doubt, line),

@@ -329,6 +329,7 @@ fn sent(app: &App, item: &Item) -> &'static str {
         Some(OnCall::Decided(Decision::AllowOnce)) => "allow once",
         Some(OnCall::Decided(Decision::AllowRun)) => "allow for this run",
         Some(OnCall::Decided(Decision::AllowTool)) => "allow the tool for this run",
+        Some(OnCall::Decided(Decision::AllowRule(_))) => "allow by a rule",
         Some(OnCall::Decided(Decision::Edit(_))) => "allow as you changed it",
         Some(OnCall::Decided(Decision::Deny(_))) => "deny",
         Some(OnCall::Listed) => "allow all of the list",

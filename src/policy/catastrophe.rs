@@ -1,0 +1,88 @@
+//! Commands that take away what nobody means to lose: a safety net under the operator's eye, never a wall
+//! (docs/SAFETY.md §5). It looks at every command that can be seen in a line, also behind a wrapper.
+
+use crate::domain::line::Line;
+use crate::domain::line::Touch;
+
+/// What removes or changes all below a folder, and the letters and words that make it do so.
+const RECURSIVE: [(&str, &[char], &str); 4] = [
+    ("rm", &['r', 'R'], "--recursive"),
+    ("chmod", &['R'], "--recursive"),
+    ("chown", &['R'], "--recursive"),
+    ("chgrp", &['R'], "--recursive"),
+];
+
+/// What a line would ruin, as a sentence; nothing for nearly all lines.
+pub fn catastrophe(line: &Line, touches: &[Touch]) -> Option<String> {
+    line.commands.iter().enumerate().find_map(|(command, argv)| {
+        let touches: Vec<&Touch> = touches.iter().filter(|touch| touch.command == command).collect();
+        (0..argv.len()).find_map(|from| ruins(argv.get(from..)?, &touches))
+    })
+}
+
+fn ruins(argv: &[String], touches: &[&Touch]) -> Option<String> {
+    let (program, words) = argv.split_first()?;
+    let name = program.rsplit('/').next().unwrap_or(program);
+    if name == "mkfs" || name.starts_with("mkfs.") {
+        return Some(format!("{name} makes a file system anew: all that it holds is lost"));
+    }
+    if name == "dd" {
+        let device = words.iter().find(|word| word.starts_with("of=/dev/"))?;
+        return Some(format!("dd writes over a device ({device})"));
+    }
+    let (_, letters, long) = RECURSIVE.iter().find(|(recursive, ..)| *recursive == name)?;
+    let is_deep = |word: &String| match word.strip_prefix("--") {
+        // Programs take any beginning of a word that is not that of another.
+        Some(rest) => rest.len() >= 3 && long.starts_with(word.as_str()),
+        None => word.starts_with('-') && word.contains(*letters),
+    };
+    if !words.iter().any(is_deep) {
+        return None;
+    }
+    let lost = words.iter().find(|word| {
+        touches.iter().any(|touch| touch.is_foundation && touch.word == **word) && !word.starts_with('-')
+    })?;
+    let verb = if name == "rm" { "removes" } else { "changes the rights of" };
+    Some(format!("{name} {verb} all below {lost}, which is the root, your home, the workspace or a folder above it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::line::Named;
+
+    fn check(argv: &str, expected: &str) {
+        let argv: Vec<String> = argv.split(' ').map(String::from).collect();
+        let is_foundation = |word: &str| ["/", "~", ".", "..", "/*"].contains(&word);
+        let touches: Vec<Touch> = argv
+            .iter()
+            .map(|word| Touch {
+                command: 0,
+                word: word.clone(),
+                named: Named::Outside,
+                is_foundation: is_foundation(word),
+            })
+            .collect();
+        let line = Line { commands: vec![argv], plain: Err(String::new()) };
+        let found = catastrophe(&line, &touches).unwrap_or_default();
+        assert_eq!(found.split(", which").next(), Some(expected), "{line:?}");
+    }
+
+    #[test]
+    fn what_nobody_means_to_lose_is_named() {
+        check("rm -rf /", "rm removes all below /");
+        check("rm -f -R ..", "rm removes all below ..");
+        check("rm --recurs .", "rm removes all below .");
+        check("rm -fr /*", "rm removes all below /*");
+        check("sudo /bin/rm -rf ~", "rm removes all below ~");
+        check("chmod -R 777 /", "chmod changes the rights of all below /");
+        check("chown -hR op .", "chown changes the rights of all below .");
+        check("mkfs.ext4 /dev/sda", "mkfs.ext4 makes a file system anew: all that it holds is lost");
+        check("dd if=x of=/dev/sda", "dd writes over a device (of=/dev/sda)");
+        for harmless in
+            ["rm -rf target", "rm /", "rm -f .", "chmod 777 .", "dd if=/dev/zero of=x", "ls -R /", "echo mkfsx"]
+        {
+            check(harmless, "");
+        }
+    }
+}

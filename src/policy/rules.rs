@@ -1,0 +1,426 @@
+//! Standing rules of the operator: which of them can be meant, and what they say of a call (docs/ENGINE.md §9.5).
+//!
+//! A command is compared word by word as it was read, never as text: quoting is no part of a word, a longer line is
+//! another line, and no sign in a word stands for others. Whatever makes a line more than its words is not covered by
+//! a rule that allows; a rule that asks or denies is looked for in every command that can be seen.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::domain::approval::By;
+use crate::domain::line::Line;
+use crate::domain::message::Message;
+use crate::domain::rule::Any;
+use crate::domain::rule::Profile;
+use crate::domain::rule::Rule;
+use crate::domain::rule::RuleDraft;
+use crate::domain::rule::RuleEffect;
+use crate::domain::rule::RuleHit;
+use crate::domain::rule::Token;
+use crate::domain::rule::What;
+use crate::domain::rule::is_standing;
+use crate::domain::run::Run;
+use crate::domain::time::Timestamp;
+use crate::domain::tool::EffectClass;
+use crate::domain::tool::Facts;
+use crate::domain::tool::ToolCall;
+use crate::policy::permission;
+use crate::policy::runners;
+
+/// Tool whose calls fetch pages.
+const FETCH: &str = "web_fetch";
+/// Longest query of an address that a rule for a host allows, in bytes: more could carry away what was read.
+const QUERY_MAX_BYTES: usize = 256;
+
+/// What a call asks for, as far as rules are about it.
+struct Asked<'a> {
+    line: Option<&'a Line>,
+    /// Its file, below the workspace.
+    path: Option<String>,
+    host: Option<String>,
+    network: bool,
+    unconfined: bool,
+}
+
+/// What the rules say of a call in a workspace, first of all those that deny, then those that ask. Of several it is the
+/// one that says most exactly what it is about. Nothing where none covers it.
+pub fn hit(rules: &[Rule], call: &ToolCall, facts: &Facts, workspace: &str, now: Timestamp) -> Option<RuleHit> {
+    let asked = Asked::of(call, facts, workspace);
+    let mut in_force: Vec<&Rule> = rules.iter().filter(|rule| rule.holds(workspace, now)).collect();
+    in_force.sort_by_key(|rule| std::cmp::Reverse(exactness(&rule.draft)));
+    let against = |effect: RuleEffect| in_force.iter().find(|rule| rule.draft.effect == effect && asked.is_met(rule));
+    let said = against(RuleEffect::Deny).or_else(|| against(RuleEffect::Ask)).map(|rule| vec![*rule]);
+    let found = said.or_else(|| asked.allowed_by(&in_force))?;
+    let ids: Vec<&str> = found.iter().map(|rule| rule.id.as_str()).collect();
+    let words: Vec<String> = found.iter().map(|rule| rule.draft.what.to_string()).collect();
+    let effect = found.first()?.draft.effect;
+    Some(RuleHit { id: ids.join(", "), effect, words: words.join("; "), is_lost: false })
+}
+
+/// Why leave that was given does not hold by the rules of now, if it does not: a rule that denies outranks everybody, a
+/// rule that asks outranks other rules and modes, and what a rule allowed needs that rule.
+pub fn overruled(call: &ToolCall, now: Option<&RuleHit>) -> Option<String> {
+    let against = |hit: &RuleHit| format!("a standing rule says {} now: {} ({})", hit.effect.word(), hit.words, hit.id);
+    let denied = now.filter(|hit| hit.effect == RuleEffect::Deny);
+    let asks = now.filter(|hit| hit.effect == RuleEffect::Ask);
+    match &call.allowed {
+        Some(By::Operator(_)) | None => denied.map(against),
+        Some(By::Rule(name)) if is_standing(name) => {
+            let holds = now.is_some_and(|hit| hit.effect == RuleEffect::Allow && hit.name() == *name);
+            (!holds).then(|| denied.or(asks).map_or_else(|| format!("{name}, which allowed it, is gone"), against))
+        }
+        Some(By::Rule(name)) if permission::is_grant(name) => denied.or(asks.filter(|hit| hit.is_lost)).map(against),
+        Some(By::Rule(_)) => denied.or(asks).map(against),
+    }
+}
+
+/// Why what a rule says can't be meant, if it can't. A file that has such a rule is not used at all.
+pub fn malformed(draft: &RuleDraft) -> Option<String> {
+    let fault = match &draft.what {
+        What::Argv(tokens) => malformed_argv(tokens)?,
+        What::Path(glob) if glob.is_empty() || glob.starts_with('/') => "a path is below the workspace, as src/**",
+        What::Path(glob) if glob.split('/').any(|part| matches!(part, "" | "." | "..")) => {
+            "a path has no empty part, no . and no .."
+        }
+        What::Host(host) if !is_host(host) => "a host is a whole name in small letters, as docs.rs",
+        What::Path(_) | What::Host(_) => return network_without_line(draft),
+    };
+    Some(fault.to_string())
+}
+
+fn malformed_argv(tokens: &[Token]) -> Option<&'static str> {
+    let rests = tokens.iter().position(|token| *token == Token::REST);
+    match (tokens.first(), rests) {
+        (None, _) => Some("a command has at least one word"),
+        (Some(Token::Any { .. }), _) => Some("the first word, the program, is always said"),
+        (Some(Token::Word(program)), _) if program.is_empty() => Some("the first word, the program, is not empty"),
+        (Some(Token::Word(_)), Some(place)) if place + 1 != tokens.len() => {
+            Some("{any:rest} is all to the end, so nothing can follow it")
+        }
+        (Some(Token::Word(_)), _) => None,
+    }
+}
+
+fn network_without_line(draft: &RuleDraft) -> Option<String> {
+    draft.network.then(|| "network is about commands only".to_string())
+}
+
+/// Why a rule that allows is too open, if it is: it would allow whatever somebody has such a program run. It is refused
+/// when it is made, and passed over with a notice when it stands in the file.
+pub fn too_open(draft: &RuleDraft) -> Option<String> {
+    let What::Argv(tokens) = &draft.what else { return None };
+    let (Some(Token::Word(program)), RuleEffect::Allow) = (tokens.first(), draft.effect) else { return None };
+    let kind = runners::kind(program)?;
+    let is_open = |token: &Token| matches!(token, Token::Any { .. });
+    let what = match tokens.iter().position(is_open).map(|place| (place, kind.runs_arguments())) {
+        None => return None,
+        Some((_, true)) => "with any word open",
+        Some((1, false)) => "with its first word open",
+        Some(_) if tokens.last() == Some(&Token::REST) => "with {any:rest}",
+        Some(_) => return None,
+    };
+    Some(format!("{program} is {}, so a rule that allows it {what} allows any program: say each word", kind.phrase()))
+}
+
+/// Whether the rule that a draft becomes would let this very call happen, and may be offered for it. Errors with why not.
+pub fn fits(draft: &RuleDraft, call: &ToolCall, facts: &Facts, workspace: &str) -> Result<(), String> {
+    if let Some(why) = malformed(draft).or_else(|| too_open(draft)) {
+        return Err(why);
+    }
+    if let Some(why) = permission::ruins(facts) {
+        return Err(format!("such a line is asked about each time: {why}"));
+    }
+    if draft.effect != RuleEffect::Allow {
+        return Err(
+            "only a rule that allows can be made of a decision; `tiller rules add` makes the others".to_string()
+        );
+    }
+    if let (What::Argv(tokens), Some(Token::Word(program))) = (&draft.what, first(&draft.what))
+        && let Some(kind) = runners::kind(program).filter(|kind| kind.runs_arguments())
+    {
+        let shown = tokens.iter().map(Token::to_string).collect::<Vec<_>>().join(" ");
+        return Err(format!("{program} is {}: allow {shown} for this run instead", kind.phrase()));
+    }
+    let rule = Rule {
+        id: draft.id(),
+        draft: draft.clone(),
+        made_at: None,
+        author: String::new(),
+        expires_at: None,
+        note: String::new(),
+    };
+    match hit(std::slice::from_ref(&rule), call, facts, workspace, Timestamp(0)) {
+        Some(_) => Ok(()),
+        None => Err("a rule of these words would not allow this very call".to_string()),
+    }
+}
+
+/// How many of the calls of this run so far were such commands, by what their results are titled: what is offered is
+/// shown with what it would have done.
+pub fn met_before(run: &Run, what: &What) -> usize {
+    let titles = run.transcript.all().filter_map(|entry| match &entry.message {
+        Message::ToolResult { title, .. } => Some(title),
+        Message::Assistant { .. } | Message::Operator { .. } | Message::Engine { .. } => None,
+    });
+    let is_met = |title: &String| match what {
+        What::Argv(tokens) => shlex::split(title).is_some_and(|argv| covers(RuleEffect::Allow, tokens, &argv)),
+        What::Path(path) => {
+            title.strip_prefix(path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        }
+        What::Host(_) => false,
+    };
+    titles.filter(|title| is_met(title)).count()
+}
+
+fn first(what: &What) -> Option<&Token> {
+    match what {
+        What::Argv(tokens) => tokens.first(),
+        What::Path(_) | What::Host(_) => None,
+    }
+}
+
+/// The rule that would allow this very call and no other: its exact words, in this workspace. With `open`, the last word
+/// may be another. Errors with why there is none.
+pub fn draft(call: &ToolCall, facts: &Facts, workspace: &str, open: bool) -> Result<RuleDraft, String> {
+    let asked = Asked::of(call, facts, workspace);
+    let what = match (asked.line, asked.path, asked.host) {
+        (Some(line), ..) => {
+            let plain = line.plain.as_ref().map_err(|why| format!("no rule covers such a line: {why}"))?;
+            let [one] = plain.segments.as_slice() else {
+                return Err("a rule covers one command, and these are several".to_string());
+            };
+            let mut tokens: Vec<Token> = one.argv.iter().cloned().map(Token::Word).collect();
+            if open {
+                tokens.pop();
+                tokens.push(Token::ONE);
+            }
+            What::Argv(tokens)
+        }
+        (None, Some(path), _) if !open && !path.contains('*') => What::Path(path),
+        (None, Some(_), _) => return Err("a rule for this file can only name it exactly".to_string()),
+        (None, None, Some(host)) => What::Host(host),
+        (None, None, None) => return Err("no rule can cover such a call".to_string()),
+    };
+    let profile = if facts.unconfined { Profile::None } else { Profile::Rw };
+    let workspace_of = Some(workspace.to_string());
+    let network = asked.network;
+    let draft = RuleDraft { effect: RuleEffect::Allow, what, workspace: workspace_of, network, profile };
+    fits(&draft, call, facts, workspace)?;
+    Ok(draft)
+}
+
+/// Whether a command of these words is what the rule is about.
+pub fn covers(effect: RuleEffect, tokens: &[Token], argv: &[String]) -> bool {
+    let mut words = argv.iter();
+    for (place, token) in tokens.iter().enumerate() {
+        let is_same = match (token, words.next()) {
+            (Token::Any { any: Any::Rest }, _) => return true,
+            (Token::Word(said), Some(word)) => said == word || (place == 0 && is_program(effect, said, word)),
+            (Token::Any { any: Any::One }, Some(word)) => effect != RuleEffect::Allow || !word.starts_with('-'),
+            (Token::Word(_) | Token::Any { any: Any::One }, None) => false,
+        };
+        if !is_same {
+            return false;
+        }
+    }
+    words.next().is_none()
+}
+
+/// A rule against a program is also against it by its path.
+fn is_program(effect: RuleEffect, said: &str, word: &str) -> bool {
+    effect != RuleEffect::Allow && !said.contains('/') && word.rsplit('/').next() == Some(said)
+}
+
+/// How exactly a rule says what it is about: words that are said, no open end, one workspace.
+fn exactness(draft: &RuleDraft) -> (usize, bool, usize, bool) {
+    let (said, closed, length) = match &draft.what {
+        What::Argv(tokens) => {
+            let said = tokens.iter().filter(|token| matches!(token, Token::Word(_))).count();
+            (said, tokens.last() != Some(&Token::REST), tokens.len())
+        }
+        What::Path(glob) => {
+            (glob.split('/').filter(|part| !part.contains('*')).count(), !glob.contains("**"), glob.len())
+        }
+        What::Host(host) => (1, true, host.len()),
+    };
+    (said, closed, length, draft.workspace.is_some())
+}
+
+impl Rule {
+    /// Whether it holds in this workspace at this moment.
+    fn holds(&self, workspace: &str, now: Timestamp) -> bool {
+        let is_here = self.draft.workspace.as_deref().is_none_or(|only| only == workspace);
+        is_here && self.expires_at.is_none_or(|end| now < end)
+    }
+}
+
+impl<'a> Asked<'a> {
+    fn of(call: &ToolCall, facts: &'a Facts, workspace: &str) -> Asked<'a> {
+        let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+        let url = arguments.get("url").and_then(Value::as_str).filter(|_| call.tool == FETCH);
+        Asked {
+            line: facts.line.as_ref(),
+            path: file(call, facts, workspace),
+            host: url.and_then(host_of),
+            network: arguments.get("network").and_then(Value::as_bool).unwrap_or(false),
+            unconfined: facts.unconfined,
+        }
+    }
+
+    /// Whether a rule that asks or denies is about the call: any command of a line, also of one that was read only in
+    /// part, and what a command that runs others is given to run.
+    fn is_met(&self, rule: &Rule) -> bool {
+        match &rule.draft.what {
+            What::Argv(tokens) => self.line.is_some_and(|line| {
+                let within = |argv: &[String]| covers(rule.draft.effect, tokens, argv);
+                line.commands.iter().any(|argv| {
+                    within(argv)
+                        || (argv
+                            .first()
+                            .and_then(|program| runners::kind(program))
+                            .is_some_and(|kind| kind.runs_arguments())
+                            && (1..argv.len()).any(|place| argv.get(place..).is_some_and(within)))
+                })
+            }),
+            What::Path(_) | What::Host(_) => self.is_named(&rule.draft.what),
+        }
+    }
+
+    /// The rules that allow it: for a line one for each of its commands.
+    fn allowed_by<'r>(&self, rules: &[&'r Rule]) -> Option<Vec<&'r Rule>> {
+        let allows: Vec<&'r Rule> =
+            rules.iter().copied().filter(|rule| rule.draft.effect == RuleEffect::Allow).collect();
+        let Some(line) = self.line else {
+            return allows.into_iter().find(|rule| self.is_named(&rule.draft.what)).map(|rule| vec![rule]);
+        };
+        let segments = &line.plain.as_ref().ok()?.segments;
+        let mut found: Vec<&'r Rule> = Vec::new();
+        for segment in segments {
+            let rule = allows.iter().copied().find(|rule| self.is_allowed(rule, &segment.argv))?;
+            if found.iter().all(|before| before.id != rule.id) {
+                found.push(rule);
+            }
+        }
+        (!found.is_empty()).then_some(found)
+    }
+
+    fn is_allowed(&self, rule: &Rule, argv: &[String]) -> bool {
+        let What::Argv(tokens) = &rule.draft.what else { return false };
+        let is_boxed = !self.unconfined || rule.draft.profile == Profile::None;
+        let is_offline = !self.network || rule.draft.network;
+        is_boxed && is_offline && too_open(&rule.draft).is_none() && covers(RuleEffect::Allow, tokens, argv)
+    }
+
+    fn is_named(&self, what: &What) -> bool {
+        match what {
+            What::Argv(_) => false,
+            What::Path(glob) => self.path.as_deref().is_some_and(|path| matches_path(glob, path)),
+            What::Host(host) => self.host.as_deref() == Some(host),
+        }
+    }
+}
+
+/// The file of a call below its workspace.
+fn file(call: &ToolCall, facts: &Facts, workspace: &str) -> Option<String> {
+    match call.effect {
+        EffectClass::Read | EffectClass::WriteFile => {}
+        EffectClass::Control | EffectClass::Idempotent | EffectClass::External => return None,
+    }
+    let whole = facts.binding.iter().find_map(|bound| bound.strip_prefix("path="))?;
+    let below = Path::new(whole).strip_prefix(workspace).ok()?;
+    below.to_str().filter(|path| !path.is_empty()).map(str::to_string)
+}
+
+fn is_host(text: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty() && part.bytes().all(|one| one.is_ascii_lowercase() || one.is_ascii_digit() || one == b'-')
+    };
+    text.split('.').all(is_part)
+}
+
+/// The host of an address that can be told at a glance: https, no account, no port, and a short query.
+fn host_of(url: &str) -> Option<String> {
+    let rest = url.strip_prefix("https://")?;
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (host, after) = rest.split_at_checked(end)?;
+    let query = after.split_once('?').map_or("", |(_, query)| query);
+    (is_host(host) && query.len() <= QUERY_MAX_BYTES).then(|| host.to_string())
+}
+
+/// Whether a path is one of those that a pattern names.
+fn matches_path(glob: &str, path: &str) -> bool {
+    let parts: Vec<&str> = glob.split('/').collect();
+    let names: Vec<&str> = path.split('/').collect();
+    // Which beginnings of the path the parts up to here can stand for.
+    let mut reached = vec![false; names.len() + 1];
+    if let Some(start) = reached.first_mut() {
+        *start = true;
+    }
+    for part in parts {
+        let mut next = vec![false; reached.len()];
+        for place in 0..reached.len() {
+            let here = reached.get(place).copied().unwrap_or(false);
+            let before = place.checked_sub(1);
+            let was_next = part == "**" && before.and_then(|before| next.get(before)).copied().unwrap_or(false);
+            let steps = part != "**"
+                && before.is_some_and(|before| {
+                    reached.get(before) == Some(&true) && names.get(before).is_some_and(|name| matches_name(part, name))
+                });
+            if let Some(slot) = next.get_mut(place) {
+                *slot = (part == "**" && here) || was_next || steps;
+            }
+        }
+        reached = next;
+    }
+    reached.last().copied().unwrap_or(false)
+}
+
+/// Whether a name is one of those that a part of a pattern stands for: `*` for any signs, also none.
+fn matches_name(part: &str, name: &str) -> bool {
+    let Some((head, rest)) = part.split_once('*') else { return part == name };
+    let Some(mut left) = name.strip_prefix(head) else { return false };
+    let mut pieces: Vec<&str> = rest.split('*').collect();
+    let tail = pieces.pop().unwrap_or_default();
+    for piece in pieces {
+        match left.find(piece) {
+            Some(place) => left = left.get(place + piece.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    left.len() >= tail.len() && left.ends_with(tail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_compared_name_by_name() {
+        let check =
+            |glob: &str, path: &str, expected: bool| assert_eq!(matches_path(glob, path), expected, "{glob} {path}");
+        check("src/a.rs", "src/a.rs", true);
+        check("src/a.rs", "src/a.rs.bak", false);
+        check("src/*.rs", "src/a.rs", true);
+        check("src/*.rs", "src/b/a.rs", false);
+        check("src/**", "src/b/a.rs", true);
+        check("src/**", "srcs/a.rs", false);
+        check("**/a.rs", "a.rs", true);
+        check("**/t/*_x*.rs", "a/b/t/1_x2.rs", true);
+        check("**/t/*_x*.rs", "a/b/t/c/1_x2.rs", false);
+        check("a*a", "a", false);
+        check("a*a", "aba", true);
+    }
+
+    #[test]
+    fn a_host_is_compared_whole() {
+        let check = |url: &str, expected: Option<&str>| assert_eq!(host_of(url).as_deref(), expected, "{url}");
+        check("https://docs.rs/serde?q=1", Some("docs.rs"));
+        check("https://docs.rs.evil.com/", Some("docs.rs.evil.com"));
+        check("https://docs.rs@evil.com/", None);
+        check("https://docs.rs:8080/", None);
+        check("http://docs.rs/", None);
+        check("https://DOCS.rs/", None);
+        check(&format!("https://docs.rs/?{}", "a".repeat(257)), None);
+    }
+}

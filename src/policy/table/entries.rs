@@ -1,0 +1,363 @@
+//! The commands of the read-only table that have nothing of their own, and what each may be given. Left out are options
+//! that write, run something, read a list of names or options from a file, or follow links that were not looked at.
+
+use crate::policy::table::Entry;
+use crate::policy::table::Operands;
+
+/// An entry without options.
+const PLAIN: Entry = Entry {
+    name: "",
+    flags: "",
+    valued: "",
+    long: &[],
+    long_valued: &[],
+    long_maybe: &[],
+    has_digits: false,
+    operands: Operands::None,
+};
+
+/// As many files as there are.
+const ANY: Operands = Operands::Files(usize::MAX);
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "ls",
+        flags: "aAlhrtRS1dFipnosGgkmvXUcuBbCx",
+        long: &[
+            "--all",
+            "--almost-all",
+            "--human-readable",
+            "--recursive",
+            "--reverse",
+            "--directory",
+            "--size",
+            "--inode",
+            "--full-time",
+            "--group-directories-first",
+            "--no-group",
+            "--numeric-uid-gid",
+        ],
+        long_valued: &["--sort", "--time", "--time-style", "--ignore", "--hide"],
+        long_maybe: &["--color", "--classify"],
+        operands: Operands::Places,
+        ..PLAIN
+    },
+    Entry {
+        name: "cat",
+        flags: "nbsAETvetu",
+        long: &["--number", "--number-nonblank", "--show-all", "--show-ends", "--show-tabs", "--squeeze-blank"],
+        operands: ANY,
+        ..PLAIN
+    },
+    Entry {
+        name: "head",
+        flags: "qv",
+        valued: "nc",
+        long: &["--quiet", "--silent", "--verbose"],
+        long_valued: &["--lines", "--bytes"],
+        has_digits: true,
+        operands: ANY,
+        ..PLAIN
+    },
+    // It follows a file only with `-f`, `-F`, `--follow`, which do not end.
+    Entry {
+        name: "tail",
+        flags: "qv",
+        valued: "nc",
+        long: &["--quiet", "--silent", "--verbose"],
+        long_valued: &["--lines", "--bytes"],
+        has_digits: true,
+        operands: ANY,
+        ..PLAIN
+    },
+    Entry {
+        name: "wc",
+        flags: "lwcmL",
+        long: &["--lines", "--words", "--bytes", "--chars", "--max-line-length"],
+        operands: ANY,
+        ..PLAIN
+    },
+    Entry { name: "nl", flags: "p", valued: "bnsvwihfdl", operands: ANY, ..PLAIN },
+    Entry {
+        name: "cut",
+        flags: "sn",
+        valued: "dfcb",
+        long: &["--complement", "--only-delimited"],
+        long_valued: &["--delimiter", "--fields", "--characters", "--bytes", "--output-delimiter"],
+        operands: ANY,
+        ..PLAIN
+    },
+    Entry {
+        name: "tr",
+        flags: "dscCt",
+        long: &["--delete", "--squeeze-repeats", "--complement", "--truncate-set1"],
+        operands: Operands::Text,
+        ..PLAIN
+    },
+    Entry {
+        name: "sort",
+        flags: "nrufhVgMbdisczm",
+        valued: "kt",
+        long: &[
+            "--numeric-sort",
+            "--reverse",
+            "--unique",
+            "--human-numeric-sort",
+            "--version-sort",
+            "--ignore-case",
+            "--ignore-leading-blanks",
+            "--stable",
+            "--general-numeric-sort",
+            "--month-sort",
+            "--dictionary-order",
+        ],
+        long_valued: &["--key", "--field-separator"],
+        operands: ANY,
+        ..PLAIN
+    },
+    // It writes to its second file.
+    Entry {
+        name: "uniq",
+        flags: "cdiuDz",
+        valued: "fsw",
+        long: &["--count", "--repeated", "--unique", "--ignore-case"],
+        long_valued: &["--skip-fields", "--skip-chars", "--check-chars"],
+        operands: Operands::Files(1),
+        ..PLAIN
+    },
+    Entry {
+        name: "grep",
+        flags: "aErnFGHhilLoPqsvwxcbIUTZz",
+        valued: "eABCm",
+        long: &[
+            "--recursive",
+            "--line-number",
+            "--ignore-case",
+            "--files-with-matches",
+            "--files-without-match",
+            "--count",
+            "--extended-regexp",
+            "--fixed-strings",
+            "--basic-regexp",
+            "--perl-regexp",
+            "--invert-match",
+            "--word-regexp",
+            "--line-regexp",
+            "--only-matching",
+            "--quiet",
+            "--silent",
+            "--no-messages",
+            "--no-filename",
+            "--with-filename",
+            "--text",
+            "--null",
+            "--byte-offset",
+            "--initial-tab",
+        ],
+        long_valued: &[
+            "--regexp",
+            "--include",
+            "--exclude",
+            "--exclude-dir",
+            "--max-count",
+            "--after-context",
+            "--before-context",
+            "--context",
+            "--binary-files",
+            "--label",
+        ],
+        long_maybe: &["--color", "--colour"],
+        has_digits: true,
+        operands: Operands::Pattern,
+        ..PLAIN
+    },
+    Entry {
+        name: "rg",
+        flags: "niIlcvwxoFsSNHhpuaUPq.0",
+        valued: "egtTABCmMdrj",
+        long: &[
+            "--line-number",
+            "--ignore-case",
+            "--smart-case",
+            "--case-sensitive",
+            "--files",
+            "--files-with-matches",
+            "--files-without-match",
+            "--count",
+            "--count-matches",
+            "--hidden",
+            "--no-ignore",
+            "--no-ignore-vcs",
+            "--fixed-strings",
+            "--word-regexp",
+            "--line-regexp",
+            "--only-matching",
+            "--no-heading",
+            "--heading",
+            "--no-line-number",
+            "--with-filename",
+            "--no-filename",
+            "--multiline",
+            "--pcre2",
+            "--invert-match",
+            "--vimgrep",
+            "--json",
+            "--stats",
+            "--quiet",
+            "--trim",
+            "--null",
+            "--column",
+            "--type-list",
+            "--pretty",
+        ],
+        long_valued: &[
+            "--regexp",
+            "--glob",
+            "--iglob",
+            "--type",
+            "--type-not",
+            "--max-count",
+            "--max-depth",
+            "--max-columns",
+            "--after-context",
+            "--before-context",
+            "--context",
+            "--replace",
+            "--color",
+            "--sort",
+            "--sortr",
+            "--threads",
+        ],
+        operands: Operands::Pattern,
+        ..PLAIN
+    },
+    Entry {
+        name: "stat",
+        flags: "ft",
+        valued: "c",
+        long: &["--file-system", "--terse"],
+        long_valued: &["--format", "--printf"],
+        operands: Operands::Places,
+        ..PLAIN
+    },
+    Entry {
+        name: "file",
+        flags: "bik",
+        long: &["--brief", "--mime", "--mime-type", "--mime-encoding", "--keep-going"],
+        operands: Operands::Places,
+        ..PLAIN
+    },
+    Entry {
+        name: "basename",
+        flags: "az",
+        valued: "s",
+        long: &["--multiple", "--zero"],
+        long_valued: &["--suffix"],
+        operands: Operands::Text,
+        ..PLAIN
+    },
+    Entry { name: "dirname", flags: "z", long: &["--zero"], operands: Operands::Text, ..PLAIN },
+    Entry {
+        name: "realpath",
+        flags: "emqsz",
+        long: &["--canonicalize-existing", "--canonicalize-missing", "--quiet", "--no-symlinks", "--strip", "--zero"],
+        operands: Operands::Places,
+        ..PLAIN
+    },
+    Entry {
+        name: "readlink",
+        flags: "femnqsvz",
+        long: &[
+            "--canonicalize",
+            "--canonicalize-existing",
+            "--canonicalize-missing",
+            "--no-newline",
+            "--quiet",
+            "--silent",
+            "--verbose",
+            "--zero",
+        ],
+        operands: Operands::Places,
+        ..PLAIN
+    },
+    Entry { name: "pwd", flags: "LP", long: &["--logical", "--physical"], ..PLAIN },
+    Entry { name: "true", ..PLAIN },
+    Entry { name: "false", ..PLAIN },
+    Entry { name: "whoami", ..PLAIN },
+    Entry {
+        name: "id",
+        flags: "ugnGrz",
+        long: &["--user", "--group", "--groups", "--name", "--real", "--zero"],
+        ..PLAIN
+    },
+    Entry {
+        name: "uname",
+        flags: "asnrvmpio",
+        long: &[
+            "--all",
+            "--kernel-name",
+            "--nodename",
+            "--kernel-release",
+            "--kernel-version",
+            "--machine",
+            "--processor",
+            "--hardware-platform",
+            "--operating-system",
+        ],
+        ..PLAIN
+    },
+    // With `-r` it would follow links.
+    Entry {
+        name: "diff",
+        flags: "uqwbBNiyEZtTpsace",
+        valued: "UC",
+        long: &[
+            "--brief",
+            "--ignore-all-space",
+            "--ignore-space-change",
+            "--ignore-blank-lines",
+            "--ignore-case",
+            "--side-by-side",
+            "--new-file",
+            "--text",
+            "--minimal",
+            "--report-identical-files",
+            "--suppress-common-lines",
+            "--strip-trailing-cr",
+        ],
+        long_valued: &["--label"],
+        long_maybe: &["--unified", "--context", "--color"],
+        operands: Operands::Files(2),
+        ..PLAIN
+    },
+    Entry {
+        name: "cmp",
+        flags: "lsb",
+        long: &["--print-bytes", "--verbose", "--quiet", "--silent"],
+        operands: Operands::Files(2),
+        ..PLAIN
+    },
+    // With `-c` it would read names from a file.
+    Entry { name: "sha256sum", flags: "btz", long: &["--binary", "--text", "--tag", "--zero"], operands: ANY, ..PLAIN },
+    Entry { name: "md5sum", flags: "btz", long: &["--binary", "--text", "--tag", "--zero"], operands: ANY, ..PLAIN },
+    Entry {
+        name: "du",
+        flags: "shacbkmxSlP0",
+        valued: "dt",
+        long: &[
+            "--summarize",
+            "--human-readable",
+            "--all",
+            "--total",
+            "--apparent-size",
+            "--bytes",
+            "--one-file-system",
+            "--separate-dirs",
+            "--si",
+            "--null",
+        ],
+        long_valued: &["--max-depth", "--threshold", "--exclude"],
+        operands: Operands::Places,
+        ..PLAIN
+    },
+];

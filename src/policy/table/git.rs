@@ -1,0 +1,208 @@
+//! What of git only reads. It obeys the configuration of the repository, so it is only let run in an ordinary one that
+//! lies in the workspace, with the switches of `tools/pipeline.rs`, and never unconfined.
+
+use crate::policy::table::Entry;
+use crate::policy::table::Operands;
+use crate::policy::table::Words;
+
+/// A format that makes git run the program that checks signatures.
+const SIGNATURES: &str = "%G";
+
+const GIT: Entry = Entry {
+    name: "",
+    flags: "",
+    valued: "",
+    long: &[],
+    long_valued: &[],
+    long_maybe: &[],
+    has_digits: false,
+    operands: Operands::Revisions,
+};
+
+/// What commits, and differences between them, may be shown with.
+const SHOWN: Entry = Entry {
+    flags: "piswbuzmcRaEFPMC",
+    valued: "nSGU",
+    long: &[
+        "--oneline",
+        "--shortstat",
+        "--numstat",
+        "--name-only",
+        "--name-status",
+        "--graph",
+        "--all",
+        "--no-decorate",
+        "--merges",
+        "--no-merges",
+        "--first-parent",
+        "--reverse",
+        "--patch",
+        "--no-patch",
+        "--follow",
+        "--abbrev-commit",
+        "--no-abbrev-commit",
+        "--date-order",
+        "--topo-order",
+        "--summary",
+        "--full-history",
+        "--left-right",
+        "--branches",
+        "--tags",
+        "--remotes",
+        "--no-color",
+        "--raw",
+        "--minimal",
+        "--patience",
+        "--histogram",
+        "--ignore-all-space",
+        "--ignore-space-change",
+        "--ignore-blank-lines",
+        "--check",
+        "--text",
+        "--cc",
+        "--cached",
+        "--staged",
+        "--merge-base",
+        "--exit-code",
+        "--quiet",
+        "--no-renames",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--function-context",
+        "--pickaxe-regex",
+    ],
+    long_valued: &[
+        "--format",
+        "--since",
+        "--until",
+        "--after",
+        "--before",
+        "--author",
+        "--committer",
+        "--grep",
+        "--max-count",
+        "--skip",
+        "--date",
+        "--diff-filter",
+        "--unified",
+    ],
+    long_maybe: &[
+        "--stat",
+        "--decorate",
+        "--color",
+        "--abbrev",
+        "--pretty",
+        "--word-diff",
+        "--find-renames",
+        "--dirstat",
+    ],
+    has_digits: true,
+    ..GIT
+};
+
+const SUBCOMMANDS: &[Entry] = &[
+    Entry {
+        name: "status",
+        flags: "sbvz",
+        long: &[
+            "--short",
+            "--branch",
+            "--long",
+            "--verbose",
+            "--show-stash",
+            "--ahead-behind",
+            "--no-ahead-behind",
+            "--renames",
+            "--no-renames",
+            "-uno",
+            "-unormal",
+            "-uall",
+        ],
+        long_maybe: &["--porcelain", "--untracked-files", "--ignored", "--column"],
+        ..GIT
+    },
+    Entry { name: "log", ..SHOWN },
+    Entry { name: "diff", ..SHOWN },
+    Entry { name: "show", ..SHOWN },
+    Entry {
+        name: "branch",
+        flags: "avr",
+        long: &["--list", "--all", "--remotes", "--verbose", "--show-current", "--no-color"],
+        long_maybe: &["--color", "--sort", "--format", "--contains", "--no-contains", "--merged", "--no-merged"],
+        operands: Operands::Listed,
+        ..GIT
+    },
+    Entry {
+        name: "rev-parse",
+        flags: "q",
+        long: &[
+            "--show-toplevel",
+            "--git-dir",
+            "--absolute-git-dir",
+            "--is-inside-work-tree",
+            "--is-bare-repository",
+            "--verify",
+            "--quiet",
+            "--show-prefix",
+            "--show-cdup",
+            "--symbolic-full-name",
+            "--all",
+        ],
+        long_maybe: &["--short", "--abbrev-ref"],
+        ..GIT
+    },
+    Entry {
+        name: "ls-files",
+        flags: "comdsuktvz",
+        long: &[
+            "--cached",
+            "--others",
+            "--modified",
+            "--deleted",
+            "--stage",
+            "--exclude-standard",
+            "--full-name",
+            "--error-unmatch",
+            "--unmerged",
+            "--killed",
+            "--directory",
+        ],
+        ..GIT
+    },
+    Entry {
+        name: "blame",
+        flags: "lwsetnpcfbMC",
+        valued: "L",
+        long: &["--porcelain", "--line-porcelain"],
+        long_valued: &["--date", "--since"],
+        ..GIT
+    },
+];
+
+pub(super) fn judge(words: &Words<'_>) -> Result<(), String> {
+    let Some((name, arguments)) = words.arguments.split_first() else {
+        return Err("git without a subcommand is not listed".to_string());
+    };
+    let entry = SUBCOMMANDS.iter().find(|entry| entry.name == name);
+    let entry = entry.ok_or_else(|| format!("git {name} is not listed as what only reads"))?;
+    if arguments.iter().any(|word| word.contains(SIGNATURES)) {
+        return Err("git runs another program to check signatures".to_string());
+    }
+    let is_repository = |word| words.named(word, &|_| None).is_ok();
+    if !is_repository("git") {
+        return Err("git would find no ordinary repository in the workspace".to_string());
+    }
+    entry.judge(&Words { name, arguments, command: words.command, touches: words.touches })
+}
+
+/// Whether revisions and paths lead to nothing special, on the disk or by the name that they have in a revision.
+pub(super) fn revisions(words: &Words<'_>, operands: &[&str]) -> Result<(), String> {
+    for word in operands {
+        if word.starts_with(':') {
+            return Err(format!("{word} is a pattern of git's own"));
+        }
+        let path = word.split_once(':').map(|(_, path)| path).filter(|path| !path.is_empty());
+        [Some(*word), path].into_iter().flatten().try_for_each(|part| words.place(part))?;
+    }
+    Ok(())
+}

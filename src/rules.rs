@@ -1,0 +1,278 @@
+//! The roof: standing rules looked at, explained and changed from the command line. What a line would come to is asked
+//! of the same functions that a run asks.
+
+use std::io::Read;
+use std::path::Path;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::cli::Form;
+use crate::cli::rules::NewRule;
+use crate::cli::rules::RulesAsk;
+use crate::domain::budget::Limits;
+use crate::domain::id::CallId;
+use crate::domain::id::RUN_ID_LENGTH;
+use crate::domain::id::RunId;
+use crate::domain::limits;
+use crate::domain::model::Dialect;
+use crate::domain::model::ModelSpec;
+use crate::domain::rule::Rule;
+use crate::domain::rule::RuleDraft;
+use crate::domain::run::Run;
+use crate::domain::terms::Goal;
+use crate::domain::terms::Terms;
+use crate::domain::time::Now;
+use crate::domain::tool::CallState;
+use crate::domain::tool::EffectClass;
+use crate::domain::tool::Facts;
+use crate::domain::tool::ToolCall;
+use crate::engine::rulebook::Consulted;
+use crate::headless::exit::Obstacle;
+use crate::headless::output;
+use crate::headless::text::title;
+use crate::launch;
+use crate::launch::Ground;
+use crate::machine;
+use crate::policy::permission;
+use crate::policy::permission::Judgement;
+use crate::store::rules as kept;
+use crate::tools::Toolbox;
+
+/// The tool that runs lines.
+const SHELL: &str = "shell";
+
+/// Does it, and gives the exit status.
+pub async fn carry_out(ground: &Ground, asked: RulesAsk) -> anyhow::Result<u8> {
+    match asked {
+        RulesAsk::List(form) => list(ground, form)?,
+        RulesAsk::Why { line, workspace, form } => {
+            let line = line.map_or_else(read_line, |line| Ok(line.into_bytes()))?;
+            why(ground, &line, &folder(workspace)?, form).await?;
+        }
+        RulesAsk::Add(new) => add(ground, *new)?,
+        RulesAsk::Remove(id) => remove(ground, &id)?,
+    }
+    Ok(0)
+}
+
+fn stopped(why: String) -> anyhow::Error {
+    Obstacle::Stopped(why).into()
+}
+
+fn list(ground: &Ground, form: Form) -> anyhow::Result<()> {
+    let book = ground.rulebook().now().map_err(stopped)?;
+    let all = book.rules.iter().map(|rule| (rule, None));
+    let all: Vec<(&Rule, Option<&str>)> =
+        all.chain(book.passed_over.iter().map(|(rule, why)| (rule, Some(why.as_str())))).collect();
+    let now = ground.clock.now();
+    output::put(&match form {
+        Form::Json => all.iter().map(|(rule, why)| format!("{}\n", as_json(rule, *why))).collect(),
+        Form::Text if all.is_empty() => {
+            "there is no standing rule; `tiller rules add allow -- WORD …` makes one\n".to_string()
+        }
+        Form::Text => all
+            .iter()
+            .map(|(rule, why)| {
+                let is_over = rule.expires_at.is_some_and(|end| end <= now);
+                let end = rule.expires_at.map(|end| format!(", until {}", kept::shown(end))).unwrap_or_default();
+                let over = if is_over { " (over)" } else { "" };
+                let made = rule.made_at.map(|at| format!("made {}", kept::shown(at)));
+                let by = Some(&rule.author)
+                    .filter(|author| !author.is_empty())
+                    .map(|author| format!("by {}", title(author)));
+                let note = Some(&rule.note).filter(|note| !note.is_empty()).map(|note| title(note));
+                let about: Vec<String> = made.into_iter().chain(by).chain(note).collect();
+                let passed = why.map(|why| format!("  passed over: {}\n", title(why))).unwrap_or_default();
+                let about = if about.is_empty() { String::new() } else { format!("  {}\n", about.join(" · ")) };
+                format!("{}  {}{end}{over}\n{about}{passed}", rule.id, title(&rule.draft.to_string()))
+            })
+            .collect(),
+    });
+    Ok(())
+}
+
+fn as_json(rule: &Rule, passed_over: Option<&str>) -> Value {
+    let mut object = serde_json::to_value(&rule.draft).unwrap_or_default();
+    if let Some(object) = object.as_object_mut() {
+        object.shift_insert(0, "id".to_string(), json!(rule.id));
+        object.insert("made_at".to_string(), json!(rule.made_at.map(kept::shown)));
+        object.insert("author".to_string(), json!(rule.author));
+        object.insert("expires".to_string(), json!(rule.expires_at.map(kept::shown)));
+        object.insert("note".to_string(), json!(rule.note));
+        object.insert("passed_over".to_string(), json!(passed_over));
+    }
+    object
+}
+
+fn add(ground: &Ground, new: NewRule) -> anyhow::Result<()> {
+    let workspace = if new.everywhere { None } else { Some(as_text(&folder(None)?)?) };
+    let draft = RuleDraft { effect: new.effect, what: new.what, workspace, network: new.network, profile: new.profile };
+    let (book, now) = (ground.rulebook(), ground.clock.now());
+    let rule = Rule { expires_at: new.lasts.map(|span| now.plus(span)), ..book.made(draft, now, new.note) };
+    let is_new =
+        book.add(&rule).map_err(|why| anyhow::Error::from(Obstacle::Refused(format!("{why}; no rule was made"))))?;
+    let (id, told) = (&rule.id, title(&rule.draft.to_string()));
+    output::put(&match is_new {
+        true => {
+            format!("rule {id}: {told}\n`tiller rules remove {id}` takes it away; it counts from the next call on\n")
+        }
+        false => format!("rule {id} was there already: {told}\n"),
+    });
+    Ok(())
+}
+
+fn remove(ground: &Ground, id: &str) -> anyhow::Result<()> {
+    let shown = title(id);
+    match ground.rulebook().remove(id).map_err(|why| stopped(format!("{why}; nothing was removed")))? {
+        Some(rule) => output::put(&format!("removed rule {shown}: {}\n", title(&rule.draft.to_string()))),
+        None => anyhow::bail!("there is no rule {shown}; nothing was removed; `tiller rules list` shows them all"),
+    }
+    Ok(())
+}
+
+fn folder(named: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    let path = named.unwrap_or_else(|| PathBuf::from("."));
+    path.canonicalize().with_context(|| format!("the folder {} can't be used; nothing was done", path.display()))
+}
+
+fn as_text(path: &Path) -> anyhow::Result<String> {
+    let text = path.to_str().with_context(|| format!("{} is not UTF-8; nothing was done", path.display()))?;
+    Ok(text.to_string())
+}
+
+/// Standard input, as far as a line can be long, and a little more, so that a longer one is noticed.
+fn read_line() -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let most = limits::COMMAND_MAX_BYTES as u64 + 1;
+    std::io::stdin().take(most).read_to_end(&mut bytes).context("the line can't be read from standard input")?;
+    Ok(bytes)
+}
+
+/// Says what the gate says of a line, in a new run in this folder.
+async fn why(ground: &Ground, line: &[u8], workspace: &Path, form: Form) -> anyhow::Result<()> {
+    let told = match std::str::from_utf8(line) {
+        Ok(line) => judged(ground, line, workspace).await?,
+        Err(_) => Told::refused("a line for the shell is text in UTF-8"),
+    };
+    output::put(&match form {
+        Form::Json => format!("{}\n", told.json()),
+        Form::Text => told.text(),
+    });
+    Ok(())
+}
+
+/// What the gate says of a line.
+struct Told {
+    decision: &'static str,
+    level: String,
+    rule: Option<String>,
+    reason: String,
+    segments: Vec<Vec<String>>,
+}
+
+impl Told {
+    fn refused(why: &str) -> Told {
+        let (decision, level) = ("refuse", String::new());
+        Told { decision, level, rule: None, reason: why.to_string(), segments: Vec::new() }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "decision": self.decision,
+            "level": self.level,
+            "rule": self.rule,
+            "reason": self.reason,
+            "segments": self.segments,
+        })
+    }
+
+    fn text(&self) -> String {
+        let rule = self.rule.as_ref().map(|rule| format!(", by {}", title(rule))).unwrap_or_default();
+        let first = format!("{}{rule}: {}\n", self.decision, title(&self.reason));
+        let words = |argv: &Vec<String>| format!("  | {}\n", title(&format!("{argv:?}")));
+        let level = if self.level.is_empty() { String::new() } else { format!("  level of the box: {}\n", self.level) };
+        first + &level + &self.segments.iter().map(words).collect::<String>()
+    }
+}
+
+async fn judged(ground: &Ground, line: &str, workspace: &Path) -> anyhow::Result<Told> {
+    let shown = as_text(workspace)?;
+    let run = imagined(ground, &shown)?;
+    let mut call = line_call(line, &run);
+    // The key of the model is no secret that matters here, and need not be set.
+    let tools = Toolbox::new(ground.scene(None, workspace)?).behind(ground.redactor(None)?);
+    let facts = tools.prepare(&call).await;
+    let rules = Consulted::new(Some(ground.rulebook()), &shown, ground.clock.clone());
+    let facts = Facts { rule: rules.about(&call, &facts).await, ..facts };
+    call.facts = Some(facts.clone());
+    let judgement = permission::judge(&run, &call, &facts, 0);
+    let (decision, rule, reason) = match judgement {
+        Judgement::Allow(rule) => ("allow", Some(rule.to_string()), "a built-in rule allows it".to_string()),
+        Judgement::AllowByRule(rule) => ("allow", Some(rule), words(&facts)),
+        Judgement::AllowEdited(_) => ("allow", None, "it was edited".to_string()),
+        Judgement::Ask(why) => ("ask", facts.rule.as_ref().filter(|hit| !hit.is_lost).map(|hit| hit.name()), why),
+        Judgement::Deny { rule, text } => ("refuse", Some(rule), text),
+        Judgement::NotRun(problem) => ("refuse", None, problem.text),
+    };
+    let segments = facts.line.as_ref().map(|line| line.commands.clone()).unwrap_or_default();
+    Ok(Told { decision, level: level(&facts), rule, reason, segments })
+}
+
+fn words(facts: &Facts) -> String {
+    facts.rule.as_ref().map(|hit| hit.words.clone()).unwrap_or_default()
+}
+
+/// The level of the box that the line would run in.
+fn level(facts: &Facts) -> String {
+    let bound = facts.binding.iter().find_map(|bound| bound.strip_prefix("level="));
+    bound.unwrap_or(if facts.unconfined { "none" } else { "full" }).to_string()
+}
+
+fn line_call(line: &str, run: &Run) -> ToolCall {
+    ToolCall {
+        id: CallId(1),
+        wire_id: String::new(),
+        tool: SHELL.to_string(),
+        arguments: json!({ "command": line }).to_string(),
+        effect: EffectClass::External,
+        state: CallState::Proposed,
+        facts: None,
+        allowed: None,
+        edited: None,
+        error: None,
+        attempts: 0,
+        since: run.at,
+    }
+}
+
+/// A run that was just started here, as the gate looks at it.
+fn imagined(ground: &Ground, workspace: &str) -> anyhow::Result<Run> {
+    let terms = Terms {
+        goal: Goal::try_from("why".to_string()).map_err(anyhow::Error::msg)?,
+        workspace: workspace.to_string(),
+        limits: Limits::default(),
+        checks: Vec::new(),
+        wrap_up: false,
+        model: ModelSpec {
+            name: String::new(),
+            dialect: Dialect::Scripted,
+            address: String::new(),
+            model: String::new(),
+            key_variable: None,
+            window: 0,
+            max_output: 0,
+            most_output: None,
+            price: None,
+        },
+        tools: launch::tool_specs(),
+        instructions: String::new(),
+        rehearsal: false,
+        trust: ground.settings.trust(),
+        keep_full_trust: false,
+    };
+    let first = machine::create(terms, Now { at: ground.clock.now(), ..Now::default() });
+    Ok(Run::begin(RunId::from_entropy([0; RUN_ID_LENGTH]), &first)?)
+}

@@ -1,0 +1,226 @@
+//! Runs a plain line from its words, without a shell: `tiller guard --line JSON` (docs/SAFETY.md §6). Programs are found on
+//! a fixed search path and nowhere else; git is told by its environment to run nothing that a repository names. It
+//! judges nothing, and it ends nothing: it is started under a guard, which ends all that descends from it.
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::io::PipeReader;
+use std::io::PipeWriter;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Child;
+use std::process::Command;
+use std::process::ExitStatus;
+use std::process::Stdio;
+
+use crate::domain::line::CD;
+use crate::domain::line::Joint;
+use crate::domain::line::Plain;
+use crate::domain::line::Redirect;
+use crate::domain::line::Segment;
+use crate::tools::guard;
+
+/// The word that makes a guard's child run a plain line.
+pub(crate) const LINE: &str = "--line";
+/// Where programs are looked for.
+const SEARCH_PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
+/// Status of a line that could not be read, of a program that may not be run, and of one that is not there.
+const UNREADABLE: u8 = 125;
+const NOT_RUNNABLE: u8 = 126;
+const NOT_FOUND: u8 = 127;
+/// What is added to the number of the signal that ended a program.
+const SIGNAL_BASE: i32 = 128;
+
+/// What keeps git from running what the configuration of a repository names, from the network, and from writing.
+const GIT_VARIABLES: [(&str, &str); 9] = [
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_PAGER", "cat"),
+    ("PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("GIT_EDITOR", "false"),
+];
+/// Settings that outrank those of the repository.
+const GIT_SETTINGS: [(&str, &str); 11] = [
+    ("core.fsmonitor", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.pager", "cat"),
+    ("core.sshCommand", "false"),
+    ("safe.bareRepository", "explicit"),
+    ("log.showSignature", "false"),
+    ("gpg.program", "false"),
+    ("gpg.ssh.program", "false"),
+    ("gpg.x509.program", "false"),
+    ("status.submoduleSummary", "false"),
+    ("diff.ignoreSubmodules", "dirty"),
+];
+
+/// The words after our own program's name that make it run this line. They go behind the guard, or behind a box.
+pub fn words(plain: &Plain) -> Vec<OsString> {
+    // Text and enums can always be written.
+    let json = serde_json::to_string(plain).unwrap_or_default();
+    vec![guard::WORD.into(), LINE.into(), json.into()]
+}
+
+/// Runs a line that is given as JSON, and gives its status.
+pub(crate) fn main(json: Option<&str>) -> u8 {
+    let Some(plain) = json.and_then(|json| serde_json::from_str::<Plain>(json).ok()) else {
+        complain("the line can't be read; nothing was run");
+        return UNREADABLE;
+    };
+    run(&plain)
+}
+
+fn complain(why: &str) {
+    // Where nobody reads, nobody needs it.
+    let _ = writeln!(io::stderr(), "tiller: {why}");
+}
+
+fn run(plain: &Plain) -> u8 {
+    let mut status = 0;
+    let mut rest = plain.segments.as_slice();
+    while let Some((first, others)) = rest.split_first() {
+        let piped = others.iter().take_while(|segment| segment.joint == Joint::Pipe).count();
+        let (pipeline, behind) = rest.split_at_checked(piped + 1).unwrap_or((rest, &[]));
+        rest = behind;
+        let is_next = match first.joint {
+            Joint::And => status == 0,
+            Joint::Or => status != 0,
+            Joint::First | Joint::Then | Joint::Pipe => true,
+        };
+        if is_next {
+            status = match pipeline {
+                [only] if only.argv.first().is_some_and(|name| name == CD) => go_to(plain.folder()),
+                _ => run_pipeline(pipeline),
+            };
+        }
+    }
+    status
+}
+
+/// Goes to a folder of the one that we are in, which is the workspace: wherever the name leads by now.
+fn go_to(folder: Option<&str>) -> u8 {
+    let Some(folder) = folder else {
+        complain("cd stands elsewhere than at the start of the line, before &&");
+        return 1;
+    };
+    let gone = env::current_dir().and_then(|workspace| {
+        env::set_current_dir(folder)?;
+        match env::current_dir()?.starts_with(&workspace) {
+            true => Ok(()),
+            false => {
+                env::set_current_dir(workspace)?;
+                Err(io::Error::other("it leads out of the workspace"))
+            }
+        }
+    });
+    match gone {
+        Ok(()) => 0,
+        Err(error) => {
+            complain(&format!("cd: {folder}: {error}"));
+            1
+        }
+    }
+}
+
+/// Runs commands side by side, each reading what the one before prints. The status is that of the last.
+fn run_pipeline(segments: &[Segment]) -> u8 {
+    let mut started = Vec::new();
+    let mut input: Option<PipeReader> = None;
+    for (at, segment) in segments.iter().enumerate() {
+        let is_last = at + 1 == segments.len();
+        let (next, output) = match (!is_last).then(io::pipe).transpose() {
+            Ok(pipe) => pipe.unzip(),
+            Err(error) => {
+                complain(&format!("no pipe could be made: {error}"));
+                return NOT_RUNNABLE;
+            }
+        };
+        started.push(start(segment, input.take(), output));
+        input = next;
+    }
+    let mut status = NOT_FOUND;
+    for child in started {
+        status = match child {
+            Ok(mut child) => child.wait().map_or(NOT_RUNNABLE, code),
+            Err(status) => status,
+        };
+    }
+    status
+}
+
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| SIGNAL_BASE + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+/// Where the output of a command goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sink {
+    /// To the next command, or where ours goes.
+    Output,
+    /// Where our errors go.
+    Errors,
+    Null,
+}
+
+/// Starts one command. Errors with the status of one that can't be started.
+fn start(segment: &Segment, input: Option<PipeReader>, output: Option<PipeWriter>) -> Result<Child, u8> {
+    let (name, arguments) = segment.argv.split_first().ok_or(UNREADABLE)?;
+    let program = search(name).ok_or_else(|| {
+        complain(&format!("{name}: no such program; looked for in {}", SEARCH_PATH.join(", ")));
+        NOT_FOUND
+    })?;
+    let (mut out, mut errors) = (Sink::Output, Sink::Errors);
+    for redirect in &segment.redirects {
+        match redirect {
+            Redirect::OutputToNull => out = Sink::Null,
+            Redirect::ErrorsToNull => errors = Sink::Null,
+            Redirect::ErrorsToOutput => errors = out,
+        }
+    }
+    let stdio = |sink| match (sink, &output) {
+        (Sink::Null, _) => Ok(Stdio::null()),
+        (Sink::Errors, _) => Ok(Stdio::inherit()),
+        (Sink::Output, Some(pipe)) => pipe.try_clone().map(Stdio::from),
+        (Sink::Output, None) => io::stdout().as_fd().try_clone_to_owned().map(Stdio::from),
+    };
+    let started = stdio(out).and_then(|out| {
+        let mut command = Command::new(&program);
+        command
+            .arg0(name)
+            .args(arguments)
+            .env("PATH", SEARCH_PATH.join(":"))
+            .envs(GIT_VARIABLES)
+            .env("GIT_CONFIG_COUNT", GIT_SETTINGS.len().to_string())
+            .stdin(input.map_or_else(Stdio::null, Stdio::from))
+            .stdout(out)
+            .stderr(stdio(errors)?);
+        for (at, (key, value)) in GIT_SETTINGS.iter().enumerate() {
+            command.env(format!("GIT_CONFIG_KEY_{at}"), key).env(format!("GIT_CONFIG_VALUE_{at}"), value);
+        }
+        command.spawn()
+    });
+    started.map_err(|error| {
+        complain(&format!("{name} can't be started: {error}"));
+        NOT_RUNNABLE
+    })
+}
+
+/// The program of a bare name. A name with a folder is none: it would not be the one of the table.
+fn search(name: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        return None;
+    }
+    let workspace = env::current_dir().ok()?;
+    let folders = SEARCH_PATH.iter().map(Path::new).filter(|folder| !folder.starts_with(&workspace));
+    folders.map(|folder| folder.join(name)).find(|path| path.is_file())
+}

@@ -1,0 +1,193 @@
+//! What the words of a shell line name: places inside the workspace or outside, sensitive names, the repository that git
+//! would find. Facts only; whether a line may name them is judged elsewhere.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::domain::limits;
+use crate::domain::line::Line;
+use crate::domain::line::Named;
+use crate::domain::line::Touch;
+use crate::domain::tool::ProblemKind;
+use crate::tools::Scene;
+use crate::tools::names;
+use crate::tools::place;
+use crate::tools::place::Kind;
+use crate::tools::place::Place;
+
+/// Programs that read all that lies below a folder: for them it is looked at.
+const READ_BELOW: [&str; 2] = ["grep", "rg"];
+/// The program that finds its repository by walking up.
+const GIT: &str = "git";
+/// Ways to write the home folder.
+const HOMES: [&str; 3] = ["~", "$HOME", "${HOME}"];
+/// What the configuration of an ordinary repository does not have: it leads elsewhere.
+const LEADS_ELSEWHERE: [&str; 2] = ["worktree", "[include"];
+/// Words that make the configuration of a repository worth a question before it is read.
+const MAY_BE_SECRET: [&str; 5] = ["extraheader", "password", "token", "secret", "credential"];
+
+/// What the words of a line name. A word that stands for more than one place is there more than once.
+pub(crate) fn find(scene: &Scene, line: &Line) -> Vec<Touch> {
+    let folder = line.plain.as_ref().ok().and_then(|plain| plain.folder());
+    let mut looker = Looker { scene, home: env::home_dir(), below: BTreeMap::new() };
+    let mut touches = Vec::new();
+    for (command, argv) in line.commands.iter().enumerate() {
+        let folder = folder.filter(|_| command > 0);
+        let program = argv.first().map_or("", String::as_str);
+        let (reads_below, is_git) = (READ_BELOW.contains(&program) && line.plain.is_ok(), program == GIT);
+        if is_git && looker.is_repository(folder.unwrap_or(".")) {
+            touches.push(Touch { command, word: GIT.to_string(), named: Named::Repository, is_foundation: false });
+        }
+        let words = argv.iter().skip(1).flat_map(|word| parts(word, is_git));
+        for word in std::iter::once(".").chain(words) {
+            if touches.len() >= limits::TOUCHES {
+                return touches;
+            }
+            touches.push(looker.touch(command, word, folder, reads_below));
+        }
+    }
+    touches
+}
+
+/// The parts of a word that could be a path: all of it, what is behind `=`, and for git what is behind `:`.
+fn parts(word: &str, is_git: bool) -> impl Iterator<Item = &str> {
+    let value = word.split_once('=').map(|(_, value)| value);
+    let of_revision = word.split_once(':').map(|(_, path)| path).filter(|_| is_git);
+    std::iter::once(word).chain(value).chain(of_revision).filter(|part| !part.is_empty())
+}
+
+struct Looker<'scene> {
+    scene: &'scene Scene,
+    home: Option<PathBuf>,
+    /// What was found below folders.
+    below: BTreeMap<PathBuf, Option<String>>,
+}
+
+impl Looker<'_> {
+    fn touch(&mut self, command: usize, word: &str, folder: Option<&str>, reads_below: bool) -> Touch {
+        let path = self.path(word, folder);
+        let (named, is_foundation) = match Place::find(self.scene, &path) {
+            Ok(place) => (self.named(&place, reads_below), self.is_foundation(&place.path)),
+            // The name alone may be worth a word, even where nothing can be found.
+            Err(problem) => match names::sensitive(Path::new(&path)) {
+                Some(why) if problem.kind != ProblemKind::Refused => (Named::Sensitive(why.to_string()), false),
+                Some(_) | None => (Named::Refused, false),
+            },
+        };
+        Touch { command, word: word.to_string(), named, is_foundation }
+    }
+
+    /// A word as a path: from the folder that the line goes to, with the home folder in the place of its names. All in a
+    /// folder is the folder.
+    fn path(&self, word: &str, folder: Option<&str>) -> String {
+        let home = self.home.as_deref().and_then(Path::to_str);
+        let behind = |name: &&str| word.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        let path = match (HOMES.iter().find_map(behind), home) {
+            (Some(rest), Some(home)) => format!("{home}{rest}"),
+            (_, _) => word.to_string(),
+        };
+        let all = path.strip_suffix('*').filter(|rest| rest.is_empty() || rest.ends_with('/'));
+        let path = all.map_or(path.as_str(), |rest| if rest.is_empty() { "." } else { rest });
+        match folder {
+            Some(folder) if !path.starts_with('/') => format!("{folder}/{path}"),
+            Some(_) | None => path.to_string(),
+        }
+    }
+
+    fn named(&mut self, place: &Place, reads_below: bool) -> Named {
+        if let Some(why) = place.sensitive {
+            return Named::Sensitive(why.to_string());
+        }
+        match place.kind() {
+            Err(_) => Named::Refused,
+            Ok(_) if !place.within => Named::Outside,
+            Ok(Kind::Missing) => Named::Missing,
+            Ok(Kind::File(_)) => Named::File,
+            Ok(Kind::Folder) if reads_below => {
+                let secret = self.below.entry(place.path.clone()).or_insert_with(|| secret_below(&place.path));
+                Named::Folder { secret: secret.clone() }
+            }
+            Ok(Kind::Folder) => Named::Folder { secret: Some("what is below it was not looked at".to_string()) },
+        }
+    }
+
+    fn is_foundation(&self, path: &Path) -> bool {
+        let home = self.home.as_ref().and_then(|home| home.canonicalize().ok());
+        self.scene.workspace.starts_with(path) || home.is_some_and(|home| home.starts_with(path))
+    }
+
+    /// Whether git, started in a folder, finds an ordinary repository that lies in the workspace.
+    fn is_repository(&self, folder: &str) -> bool {
+        let Ok(place) = Place::find(self.scene, folder) else { return false };
+        let mut upper = Some(place.path.as_path());
+        while let Some(path) = upper.filter(|path| path.starts_with(&self.scene.workspace)) {
+            let inner = path.join(".git");
+            if fs::symlink_metadata(&inner).is_ok() {
+                return is_ordinary(&inner);
+            }
+            // A folder that is a repository itself obeys a configuration that lies among the files.
+            if path.join("HEAD").exists() || path.join("objects").exists() {
+                return false;
+            }
+            upper = path.parent();
+        }
+        false
+    }
+}
+
+/// Whether a `.git` is a folder that holds all of a repository and leads nowhere else.
+fn is_ordinary(git: &Path) -> bool {
+    let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    let Some(config) = text(&git.join("config")) else { return false };
+    is_folder(git)
+        && is_folder(&git.join("objects"))
+        && is_folder(&git.join("refs"))
+        && fs::symlink_metadata(git.join("HEAD")).is_ok_and(|found| found.is_file())
+        && !git.join("commondir").exists()
+        && !git.join("objects/info/alternates").exists()
+        && !LEADS_ELSEWHERE.iter().any(|word| config.contains(word))
+}
+
+/// A small file in lower case.
+fn text(path: &Path) -> Option<String> {
+    let (bytes, _) = place::read_file(path).ok()?;
+    Some(String::from_utf8_lossy(&bytes).to_lowercase())
+}
+
+/// Why not all below a folder is to be read unasked.
+fn secret_below(folder: &Path) -> Option<String> {
+    let mut folders = vec![folder.to_path_buf()];
+    let mut seen = 0;
+    while let Some(path) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&path) else { continue };
+        for entry in entries.flatten() {
+            seen += 1;
+            if seen > limits::NAMES_BELOW {
+                return Some(format!("more than {} names lie below it", limits::NAMES_BELOW));
+            }
+            let below = entry.path();
+            let name = below.strip_prefix(folder).unwrap_or(&below);
+            // Where a folder inside of `.git` is searched, its own name counts, too.
+            let counted = Path::new(folder.file_name().unwrap_or_default()).join(name);
+            if names::sensitive(&counted).is_some() && !is_harmless(&below) {
+                return Some(format!("{} lies below it", names::shown(name.as_os_str())));
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(below);
+            }
+        }
+    }
+    None
+}
+
+/// Whether the configuration of a repository, which every one has, holds nothing that looks like a secret.
+fn is_harmless(path: &Path) -> bool {
+    let is_config = path.ends_with("config") && path.components().any(|part| part.as_os_str() == ".git");
+    let has_user = |line: &str| line.split_once("://").is_some_and(|(_, rest)| rest.contains('@'));
+    is_config
+        && text(path)
+            .is_some_and(|text| !MAY_BE_SECRET.iter().any(|word| text.contains(word)) && !text.lines().any(has_user))
+}

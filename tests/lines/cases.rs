@@ -1,0 +1,122 @@
+//! Hostile and tricky lines with their right answers, one by one; what may run unasked is run, and changes nothing.
+
+use serde_json::Value;
+
+use crate::lines::stage::Stage;
+
+const CASES: &str = include_str!("../fixtures/lines/cases.jsonl");
+
+/// Bytes as they are escaped in a case.
+fn bytes(escaped: &str) -> Vec<u8> {
+    let mut found = Vec::new();
+    let mut rest = escaped;
+    while let Some((before, behind)) = rest.split_once("\\x") {
+        found.extend(before.bytes());
+        found.push(u8::from_str_radix(&behind[..2], 16).unwrap());
+        rest = &behind[2..];
+    }
+    found.extend(rest.bytes());
+    found
+}
+
+#[test]
+fn every_case_gets_its_answer() {
+    let stage = Stage::new();
+    let mut seen = 0;
+    for case in CASES.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let (id, input) = (case["id"].as_str().unwrap(), &case["input"]);
+        let line = match (input["command"].as_str(), input["command_bytes"].as_str()) {
+            (Some(line), _) => Ok(line.to_string()),
+            (None, Some(escaped)) => String::from_utf8(bytes(escaped)),
+            (None, None) => panic!("{id} has no line"),
+        };
+        let answer = match line {
+            // It can't even stand in the arguments of a call.
+            Err(_) => "refuse",
+            Ok(line) => {
+                let facts = stage.facts(&line);
+                assert!(facts.unconfined, "{id}: nothing confines lines yet");
+                // Where nothing confines it, even what only reads is asked about.
+                let is_confined = input["sandbox"].as_str() != Some("none");
+                match stage.judged(&line) {
+                    _ if facts.problem.is_some() => "refuse",
+                    Ok(()) if is_confined => "allow",
+                    Ok(()) | Err(_) => "ask",
+                }
+            }
+        };
+        assert_eq!(answer, case["expected"].as_str().unwrap(), "{id}: {input}");
+        seen += 1;
+    }
+    assert!(seen >= 70, "{seen}");
+}
+
+#[test]
+fn what_may_run_unasked_changes_nothing() {
+    let stage = Stage::new();
+    let before = stage.tree();
+    let mut ran = 0;
+    for case in CASES.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let Some(line) = case["input"]["command"].as_str().filter(|_| case["expected"] == "allow") else { continue };
+        stage.run(line);
+        assert!(stage.tree() == before, "{line} changed something");
+        ran += 1;
+    }
+    assert!(ran >= 10, "{ran}");
+    // The control: a case that is asked about does change something.
+    stage.bash("ls && touch MARK");
+    assert!(stage.tree() != before);
+}
+
+#[test]
+fn words_are_judged_by_where_they_lead() {
+    let stage = Stage::new();
+    stage.write("sub/.env", "KEY=1");
+    stage.write("../outside.txt", "x");
+    std::os::unix::fs::symlink("../../outside.txt", stage.workspace.join("src/out")).unwrap();
+    std::os::unix::fs::symlink("/", stage.workspace.join("root")).unwrap();
+    stage.write("bare/HEAD", "ref: refs/heads/main\n");
+    stage.write("bare/objects/x", "");
+    stage.write("other/.git", "gitdir: /elsewhere\n");
+    for (line, expected) in [
+        ("cat src/a.rs", "ok"),
+        ("cat src/new", "ok"),
+        ("cat src/out", "src/out lies outside the workspace"),
+        ("cat ../outside.txt", "../outside.txt lies outside the workspace"),
+        ("cat root/etc/passwd", "root/etc/passwd lies outside the workspace"),
+        ("cat sub/.env", "sub/.env has a sensitive name (environment files hold keys)"),
+        ("cat sub/.ENV", "sub/.ENV has a sensitive name (environment files hold keys)"),
+        ("cat /proc/self/environ", "/proc/self/environ is refused to every tool, or can't be told"),
+        ("ls root", "root lies outside the workspace"),
+        ("cat src", "src is a folder"),
+        ("grep -rn a src", "ok"),
+        ("grep -rn a", ". is read as a whole, and sub/.env lies below it"),
+        ("grep -rn a .", ". is read as a whole, and sub/.env lies below it"),
+        ("grep -n a sub/x", "ok"),
+        ("rg a", ". is read as a whole, and sub/.env lies below it"),
+        ("rg a src", "ok"),
+        ("cd src && cat ../be.sh", "ok"),
+        ("cd src && cat ../../outside.txt", "../../outside.txt lies outside the workspace"),
+        ("cd .. && ls", ".. lies outside the workspace"),
+        ("cd src && cat out", "out lies outside the workspace"),
+        ("cd sub && cat .env", ".env has a sensitive name (environment files hold keys)"),
+        ("cd src; ls", "cd stands elsewhere than at the start of the line, before &&"),
+        ("ls && cd src && ls", "cd stands elsewhere than at the start of the line, before &&"),
+        ("cd src && cd .. && ls", "cd stands elsewhere than at the start of the line, before &&"),
+        ("git status", "ok"),
+        ("cd src && git status", "ok"),
+        ("git show HEAD:.env", ".env has a sensitive name (environment files hold keys)"),
+        ("git diff /etc/passwd be.sh", "/etc/passwd lies outside the workspace"),
+        ("git log ':(icase)sub/.ENV'", ":(icase)sub/.ENV is a pattern of git's own"),
+        ("git log '--format=%G?'", "git runs another program to check signatures"),
+        ("cd bare && git status", "git would find no ordinary repository in the workspace"),
+        ("cd other && git status", "git would find no ordinary repository in the workspace"),
+    ] {
+        let told = stage.judged(line).err().unwrap_or_else(|| "ok".to_string());
+        assert_eq!(told, expected, "{line}");
+    }
+    for config in ["[core]\n\tworktree = /\n", "[include]\n\tpath = /x\n"] {
+        stage.write(".git/config", config);
+        assert!(stage.judged("git status").is_err(), "{config}");
+    }
+}

@@ -1,0 +1,163 @@
+//! The real program with rules: made, listed, explained, removed; made of a decision; obeyed by a run.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::real::Said;
+use crate::real::Stage;
+use crate::real::said;
+
+const PLAN: &str = r#"
+[[step]]
+name = "plan"
+text = "A plan."
+calls = [ { tool = "update_plan", args = { todos = [ { id = "a", title = "write", status = "in_progress" } ] } } ]
+"#;
+const END: &str = r#"
+[[step]]
+name = "end"
+text = "Done."
+calls = [
+  { tool = "update_plan", args = { mode = "patch", todos = [ { id = "a", title = "write", status = "done" } ] } },
+  { tool = "finish", args = { summary = "written" } },
+]
+"#;
+
+/// A run that writes this file.
+fn run(stage: &Stage, path: &str) -> Said {
+    let call = format!(r#"{{ tool = "write_file", args = {{ path = "{path}", content = "text\n" }} }}"#);
+    let script = format!("{PLAN}\n[[step]]\nname = \"work\"\ntext = \"Now.\"\ncalls = [ {call} ]\n{END}");
+    stage.run(&script)
+}
+
+#[test]
+fn a_rule_counts_from_the_next_call_on_and_until_it_is_removed() {
+    let stage = Stage::new();
+    stage
+        .ask(&["rules", "list"])
+        .check(0, &["there is no standing rule; `tiller rules add allow -- WORD …` makes one"]);
+    stage.ask(&["rules", "add", "allow", "--path", "docs/**"]).check(0, &["allow the files docs/**, in "]);
+    run(&stage, "docs/a.md").check(0, &["allowed once by the rule standing rule r", "completed"]);
+    run(&stage, "b.md").check(10, &["waiting for approval"]);
+    stage.ask(&["rules", "add", "deny", "--everywhere", "--path", "docs/*.md"]).check(0, &["everywhere"]);
+    run(&stage, "docs/c.md").check(0, &["denied by the rule standing rule r", "completed"]);
+    assert!(!stage.path("work/docs/c.md").exists());
+    let listed = stage.ask(&["rules", "list", "--json"]).out;
+    let listed: Vec<Value> = listed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(listed.len(), 2);
+    let denies = listed.iter().find(|rule| rule["effect"] == "deny").unwrap();
+    stage.ask(&["rules", "remove", denies["id"].as_str().unwrap()]).check(0, &["removed rule r"]);
+    stage.ask(&["rules", "remove", "r0"]).check(2, &["there is no rule r0; nothing was removed"]);
+    run(&stage, "docs/d.md").check(0, &["completed"]);
+    assert!(stage.path("work/docs/d.md").exists());
+}
+
+#[test]
+fn a_decision_makes_a_rule_and_the_next_run_is_not_asked() {
+    let stage = Stage::new();
+    let waits = run(&stage, "a.md");
+    waits.check(10, &["waiting for approval"]);
+    let line = waits.out.lines().map(str::trim).find(|line| line.starts_with("tiller approve")).unwrap();
+    let mut words: Vec<&str> = line.split_whitespace().skip(1).collect();
+    // One that can't be kept decides nothing.
+    stage.write("config/tiller/rules.toml", "oops\n");
+    words.push("--rule");
+    stage.ask(&words).check(3, &["no rule was made: ", "nothing was decided"]);
+    std::fs::remove_file(stage.path("config/tiller/rules.toml")).unwrap();
+    stage.ask(&words).check(0, &["is allowed, and so is every call like it from now on"]);
+    stage.ask(&["resume", "--last", "--plain"]).check(0, &["completed"]);
+    let listed = stage.ask(&["rules", "list"]);
+    listed.check(0, &["allow the files a.md, in ", "made of c2 of run "]);
+    stage.ask(&["audit", &stage.ids()[0], "--payloads"]).check(0, &["allow by a new rule"]);
+    std::fs::remove_file(stage.path("work/a.md")).unwrap();
+    run(&stage, "a.md").check(0, &["allowed once by the rule standing rule r", "completed"]);
+}
+
+/// Leave that was given, and not used yet, does not outlast a rule that denies.
+#[test]
+fn a_rule_that_denies_makes_leave_void_that_was_given_before() {
+    for denies in [false, true] {
+        let stage = Stage::new();
+        let waits = run(&stage, "a.md");
+        let line = waits.out.lines().map(str::trim).find(|line| line.starts_with("tiller approve")).unwrap();
+        let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+        stage.ask(&words).check(0, &["recorded"]);
+        if denies {
+            stage.ask(&["rules", "add", "deny", "--path", "*.md"]).check(0, &["deny the files *.md"]);
+        }
+        let resumed = stage.ask(&["resume", "--last", "--plain"]);
+        resumed.check(0, &["completed"]);
+        assert_eq!(stage.path("work/a.md").exists(), !denies, "{resumed}");
+        assert_eq!(resumed.out.contains("a standing rule says deny now: the files *.md"), denies, "{resumed}");
+        assert_eq!(resumed.out.contains("denied by the rule standing rule r"), denies, "{resumed}");
+    }
+}
+
+/// What the agent runs or writes can't make a rule: the file is refused to every tool.
+#[test]
+fn the_agent_can_not_reach_the_rules() {
+    let stage = Stage::new();
+    let rules = stage.path("config/tiller/rules.toml");
+    for path in [rules.display().to_string(), "../config/tiller/rules.toml".to_string()] {
+        let said = run(&stage, &path);
+        said.check(0, &["completed"]);
+        assert!(!rules.exists(), "{said}");
+    }
+    stage.ask(&["rules", "list"]).check(0, &["there is no standing rule"]);
+}
+
+#[test]
+fn rules_that_can_not_be_read_are_told_and_everything_is_asked_about() {
+    let stage = Stage::new();
+    let path = stage.write("config/tiller/rules.toml", "[[rule]]\neffect = \"allow\"\npath = \"**\"\n");
+    // It is open to others: that alone is enough.
+    let told = run(&stage, "a.md");
+    told.check(
+        10,
+        &["no standing rule is used, and nothing happens unasked, until the rules can be read: ", "chmod 600 "],
+    );
+    stage.ask(&["rules", "list"]).check(14, &["chmod 600 "]);
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    run(&stage, "b.md").check(0, &["completed"]);
+}
+
+#[test]
+fn why_says_what_the_gate_says() {
+    let stage = Stage::new();
+    let why = |line: &str| {
+        let told = stage.ask(&["rules", "why", line, "--json"]);
+        told.check(0, &[]);
+        serde_json::from_str::<Value>(&told.out).unwrap()
+    };
+    let asked = why("cargo test");
+    assert_eq!((&asked["decision"], &asked["rule"]), (&"ask".into(), &Value::Null), "{asked}");
+    assert!(asked["level"].is_string() && asked["segments"].is_array() && asked["reason"].is_string(), "{asked}");
+    assert_eq!(why("")["decision"], "refuse");
+    // Byte for byte: what is no text, and what holds a NUL, is refused.
+    for bytes in [&b"ls \xff"[..], b"ls\0"] {
+        let mut child = stage.tiller(&["rules", "why", "--json"]).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(bytes).unwrap();
+        let told = said(child);
+        told.check(0, &["\"decision\":\"refuse\""]);
+    }
+}
+
+#[test]
+fn words_that_make_no_rule_are_refused() {
+    let stage = Stage::new();
+    let check = |words: &[&str], code: i32, sentence: &str| {
+        let all: Vec<&str> = ["rules", "add"].iter().chain(words).copied().collect();
+        stage.ask(&all).check(code, &[sentence]);
+    };
+    check(&["allow"], 2, "no command was said; no rule was made; put its words after --");
+    check(&["allow", "--any-rest", "--", "npm"], 3, "npm is a package manager, which runs what it fetches");
+    check(&["allow", "--", "bash", "{any:one}"], 3, "bash is an interpreter");
+    check(&["deny", "--path", "/etc/**"], 3, "a path is below the workspace, as src/**");
+    check(&["maybe", "--", "a"], 2, "a rule says allow, ask or deny");
+    assert!(!stage.path("config/tiller/rules.toml").exists());
+    check(&["deny", "--", "npm", "{any:rest}"], 0, "deny npm {any:rest}, in ");
+    check(&["deny", "--literal", "--", "echo", "{any:rest}"], 0, "deny echo '{any:rest}', in ");
+    check(&["allow", "--any-one", "--expires", "2h", "--", "ls"], 0, "allow ls {any:one}, in the box, in ");
+}
