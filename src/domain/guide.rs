@@ -1,5 +1,5 @@
 //! The guide of a repository: what its own file for agents says. It is the repository's text and never an order of the
-//! operator: it is told to the model as data, and only of a folder that the operator trusts (docs/SAFETY.md §6).
+//! operator: it is told to the model as data, and only of a folder that the operator trusts (docs/SAFETY.md §4).
 
 use serde::Deserialize;
 use serde::Serialize;
