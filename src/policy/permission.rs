@@ -143,7 +143,8 @@ fn granted(case: &Case<'_>) -> Option<Judgement> {
     if case.run.progress.granted.contains(&case.call.grant()) {
         return Some(Judgement::Allow(GRANTED));
     }
-    let is_covered = case.run.granted_tools.contains(&case.call.tool) && !case.facts.unconfined;
+    let is_each_its_own = case.facts.unconfined || case.facts.host.is_some();
+    let is_covered = case.run.granted_tools.contains(&case.call.tool) && !is_each_its_own;
     is_covered.then_some(Judgement::Allow(GRANTED_TOOL))
 }
 
@@ -164,6 +165,7 @@ fn trusted(case: &Case<'_>) -> Option<Judgement> {
 fn reason(case: &Case<'_>) -> &'static str {
     match case.call.effect {
         EffectClass::WriteFile => "it changes a file of the workspace",
+        EffectClass::External if case.facts.host.is_some() => "it sends a request to a host",
         EffectClass::Read | EffectClass::Idempotent | EffectClass::External | EffectClass::Control => {
             "it can change anything that you can"
         }
@@ -180,6 +182,12 @@ pub fn widest(run: &Run, call: &ToolCall) -> (Scope, &'static str) {
         return (
             Scope::Exact,
             "there is no sandbox, so lines for the shell are allowed exactly as they are or not at all",
+        );
+    }
+    if facts.host.is_some() {
+        return (
+            Scope::Exact,
+            "a request can carry anything to its host, so each is allowed exactly as it is or not at all",
         );
     }
     (Scope::Tool, "")
