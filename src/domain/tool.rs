@@ -89,8 +89,8 @@ pub struct Facts {
     /// hash of the file before and after, the program that would run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub binding: Vec<String>,
-    /// Set for a call that sends a request over the network: the host, in ASCII and small letters; with its port, unless
-    /// it is asked by https at the usual one.
+    /// Set for a call that sends a request over the network: the host, in ASCII and small letters; `:` and its port
+    /// behind it, unless it is asked by https at the usual one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// And how many bytes of its path and query say something to that host.

@@ -203,9 +203,6 @@ fn facts(place: &Place, plan: &Plan, change: Shown) -> Facts {
         title: one_line(&format!("{}{new} +{} −{}", place.shown, change.added, change.removed), TITLE_MAX_CHARS),
         reach,
         inside: place.inside() && runs.is_none(),
-        unconfined: false,
-        host: None,
-        query_bytes: None,
         preview,
         binding: vec![
             place.binding(),
@@ -216,7 +213,7 @@ fn facts(place: &Place, plan: &Plan, change: Shown) -> Facts {
             format!("names={links}"),
         ],
         write: Some(FileWrite { path: place.text(), before, after: plan.after_hash.clone() }),
-        problem: None,
+        ..Facts::default()
     }
 }
 

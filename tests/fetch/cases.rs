@@ -58,7 +58,7 @@ async fn a_rule_for_a_host_is_for_that_host_only() {
         ("https://docs.rs/?d=c2VjcmV0", "allow"),
         ("http://docs.rs/", "ask"),
         ("https://docs.rs:8443/", "ask"),
-        ("https://docs.rs./", "ask"),
+        ("https://docs.rs./", "refuse"),
         ("https://docs.rs.example.invalid/", "ask"),
         ("https://xdocs.rs/", "ask"),
         ("https://a.docs.rs/", "ask"),

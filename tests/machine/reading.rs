@@ -498,5 +498,6 @@ fn facts(call: &ToolCall, how: &str) -> Facts {
             "secret" => problem(ProblemKind::SecretInArguments),
             _ => None,
         },
+        ..Facts::default()
     }
 }

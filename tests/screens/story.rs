@@ -255,7 +255,7 @@ impl Story {
             preview: preview.to_string(),
             binding: vec!["path=/home/op/parser/src/lexer.rs".to_string(), "before=9f2c".to_string()],
             write: is_write.then_some(write),
-            problem: None,
+            ..Facts::default()
         };
         self.event(Event::ToolCallPrepared { call, facts: Box::new(facts) });
     }

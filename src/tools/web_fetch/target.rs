@@ -47,6 +47,12 @@ impl Target {
         let (Some(host), Some(port)) = (url.host_str().map(str::to_string), url.port_or_known_default()) else {
             return Err(invalid("it has no host", "write all of it, such as https://docs.rs/serde/"));
         };
+        if host.ends_with('.') {
+            return Err(refused(
+                "its host ends in a dot, which is another way to write the same host",
+                "leave the dot out",
+            ));
+        }
         if port == 0 {
             return Err(refused("there is no port 0", "name another port"));
         }
@@ -61,8 +67,7 @@ impl Target {
 
     /// What makes it one that may not be reached, as far as it can be told without looking anything up.
     fn closed(&self) -> Option<&'static str> {
-        let name = self.host.trim_end_matches('.');
-        let is_here = name == LOCALHOST || name.ends_with(".localhost");
+        let is_here = self.host == LOCALHOST || self.host.ends_with(".localhost");
         match self.literal {
             Some(address) => self.judge(address),
             None if is_here && !self.is_opened => Some("this machine"),
@@ -286,7 +291,6 @@ mod tests {
         check("HTTPS://DOCS.RS:443/x", "docs.rs | sends a request to docs.rs");
         check("https://docs.rs:8443/", "docs.rs:8443 | sends a request to docs.rs, port 8443");
         check("http://docs.rs/", "docs.rs:80 | sends a request to docs.rs, port 80, unencrypted");
-        check("https://docs.rs./", "docs.rs. | ");
         check("https://docs.rs/a@b", "docs.rs | ");
         check("https://docs.rs/?a=@", "docs.rs | ");
         check("https://ドメイン.example/", "(in letters: ドメイン.example; Chinese or Japanese)");
@@ -357,8 +361,10 @@ mod tests {
             ("http://[::]/", "an unspecified address"),
             ("http://localhost/", "is this machine"),
             ("http://LOCALHOST/", "is this machine"),
-            ("http://localhost./", "is this machine"),
-            ("http://localhost.:8080/", "is this machine"),
+            ("http://localhost./", "ends in a dot"),
+            ("http://localhost.:8080/", "ends in a dot"),
+            ("https://docs.rs./", "ends in a dot"),
+            ("https://docs.rs%2e/", "ends in a dot"),
             ("http://a.localhost:8080/", "is this machine"),
             ("http://169.254.169.254/latest/meta-data/", "metadata"),
             ("http://2852039166/", "metadata"),
@@ -413,7 +419,7 @@ mod tests {
              host: docs.rs\n\
              port: 443\n\
              path, decoded: \"/a b/\\nhost: good\"\n\
-             query, decoded, 32 bytes:\n    \
+             query, decoded, 31 bytes:\n    \
                  \"d\" = \"c2VjcmV0\"\n    \
                  \"e\" = \"A%zz x\"\n    \
                  \"f\"\n    \
