@@ -396,6 +396,72 @@ mod tests {
         }
     }
 
+    /// Whatever a page is put together from, it is read, and what a script says is no text.
+    #[test]
+    fn pages_of_any_pieces_are_read() {
+        const PIECES: &[&str] = &[
+            "<",
+            ">",
+            "</",
+            "/>",
+            "<!--",
+            "-->",
+            "<!",
+            "<?",
+            "\"",
+            "'",
+            "=",
+            " ",
+            "\n",
+            "&",
+            "&amp;",
+            "&#x41;",
+            "&#",
+            ";",
+            "a",
+            "é",
+            "💥",
+            "\0",
+            "<p>",
+            "<a href=",
+            "</a>",
+            "<pre>",
+            "</pre>",
+            "<h1",
+            "<td>",
+            "<li>",
+            "<br/>",
+            "<img alt=",
+            "<svg>",
+            "</svg>",
+            "<title>",
+            "<script>HIDDEN</script>",
+            "<style x='>'>HIDDEN</style >",
+            "<SCRIPT>HIDDEN</Script>",
+        ];
+        let mut seed = 7_u32;
+        let mut next = |most: usize| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 8) as usize % most
+        };
+        for _ in 0..20_000 {
+            let length = next(24);
+            let html: String = (0..length).filter_map(|_| PIECES.get(next(PIECES.len()))).copied().collect();
+            let text = to_text(&html);
+            assert!(text.len() <= 3 * html.len(), "{html:?}: {text:?}");
+        }
+        // Whatever stands before it, unless that leaves something open.
+        for before in PIECES.iter().filter(|piece| **piece != "<svg>" && (piece.ends_with('>') || !piece.contains('<')))
+        {
+            for hidden in
+                ["<script>HIDDEN</script>", "<style x='>'>HIDDEN</style >", "<SCRIPT a=\"\" b>HIDDEN</Script>"]
+            {
+                let text = to_text(&format!("{before}{hidden}shown"));
+                assert!(!text.contains("HIDDEN") && text.ends_with("shown"), "{before}{hidden}: {text}");
+            }
+        }
+    }
+
     /// However a page is built, the time to read it grows with its length only.
     #[test]
     fn large_pages_are_read_in_one_go() {
