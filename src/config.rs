@@ -155,6 +155,8 @@ pub struct Settings {
     instructions: String,
     pass_variables: Vec<String>,
     pass_secrets: Vec<String>,
+    web_fetch: bool,
+    fetch_loopback: Vec<String>,
     notify_command: Vec<String>,
     alerts: Alerts,
     keep: Keep,
@@ -180,6 +182,8 @@ impl Default for Settings {
             instructions: String::new(),
             pass_variables: Vec::new(),
             pass_secrets: Vec::new(),
+            web_fetch: false,
+            fetch_loopback: Vec::new(),
             notify_command: Vec::new(),
             alerts: Alerts::default(),
             keep: Keep::default(),
@@ -325,6 +329,8 @@ impl Settings {
             (["run", "keep_full_trust"], Value::Switch(on)) => self.keep_full_trust = on,
             (["run", "instructions"], Value::Text(text)) => self.instructions = text,
             (["run", "pass_variables"], Value::List(names)) => self.pass_variables = names,
+            (["tools", "web_fetch"], Value::Switch(on)) => self.web_fetch = on,
+            (["tools", "fetch_loopback"], Value::List(ports)) => self.fetch_loopback = ports,
             (["notify", "command"], Value::List(words)) => self.notify_command = words,
             (["notify", "bell"], Value::Switch(on)) => self.alerts.bell = on,
             (["notify", "desktop"], Value::Switch(on)) => self.alerts.desktop = on,
@@ -436,6 +442,16 @@ impl Settings {
     /// Whether full trust holds when another process goes on with the run.
     pub fn keep_full_trust(&self) -> bool {
         self.keep_full_trust
+    }
+
+    /// Whether runs have the tool that fetches from the internet.
+    pub fn web_fetch(&self) -> bool {
+        self.web_fetch
+    }
+
+    /// The ports of this machine that it may reach.
+    pub fn fetch_loopback(&self) -> &[String] {
+        &self.fetch_loopback
     }
 
     /// What the agent is told besides the goal.

@@ -168,8 +168,8 @@ async fn checks(places: &Places, settings: &Settings) -> Finding {
 /// The tools of a run in this folder; where there can't be one now, those that can be asked about.
 fn tools(places: &Places, settings: &Settings) -> Toolbox {
     let ground = Ground::new(places.clone(), settings.clone(), OwnerMode::Records);
-    let scene = ground.and_then(|ground| ground.scene(None, &std::env::current_dir()?));
-    scene.map_or_else(|_| launch::tools_anywhere(), Toolbox::new)
+    let tools = ground.and_then(|ground| ground.tools(None, &std::env::current_dir()?));
+    tools.unwrap_or_else(|_| launch::tools_anywhere())
 }
 
 fn daily(places: &Places, settings: &Settings) -> Finding {

@@ -77,6 +77,7 @@ use crate::store::sled::SledJournal;
 use crate::telling;
 use crate::tools::Scene;
 use crate::tools::Toolbox;
+use crate::tools::web_fetch::WebFetch;
 use crate::tui::past::Past;
 use crate::tui::past::Reading;
 
@@ -153,7 +154,7 @@ impl Ground {
         let workspace = workspace_at(workspace.unwrap_or(Path::new(".")), &self.places)?;
         let spec = self.spec(priceless)?;
         let checks = self.settings.checks();
-        let tools = Toolbox::new(self.scene(None, &workspace)?);
+        let tools = self.tools(None, &workspace)?;
         if let Some(why) = preflight::pointless(&tools, &checks).await {
             let problem = self.redactor(spec.key_variable.as_deref())?.cleaned(&why).into_owned();
             return Err(ConfigError { origin: self.settings.origin(&["run", "checks"]), problem }.into());
@@ -163,7 +164,7 @@ impl Ground {
         limits.deadline = self.settings.deadline().limit(self.clock.now()).map_err(late)?;
         Ok(Terms {
             goal,
-            tools: tool_specs(),
+            tools: tools.specs(),
             workspace: as_text(&workspace)?,
             limits,
             checks,
@@ -253,7 +254,7 @@ impl Ground {
         }
         let model =
             model::open(&run.terms.model).unwrap_or_else(|_| Arc::new(Unready { spec: run.terms.model.clone() }));
-        let tools = Toolbox::new(self.scene(Some(&id), &workspace)?);
+        let tools = self.tools(Some(&id), &workspace)?;
         let redactor = self.redactor(run.terms.model.key_variable.as_deref())?;
         let rules = self.rulebook();
         let noticed = rules.notices();
@@ -350,6 +351,15 @@ impl Ground {
     fn works_at_home(&self, id: &RunId, workspace: &Path) -> bool {
         let own = rehearsal::workspace(&self.home.run_dir(id)).canonicalize();
         own.is_ok_and(|own| workspace.canonicalize().is_ok_and(|real| real == own))
+    }
+
+    /// The tools of a run, with those that the operator switched on.
+    pub fn tools(&self, id: Option<&RunId>, workspace: &Path) -> anyhow::Result<Toolbox> {
+        let mut tools = Toolbox::new(self.scene(id, workspace)?);
+        if self.settings.web_fetch() {
+            tools.add(Arc::new(WebFetch::new(self.settings.fetch_loopback())));
+        }
+        Ok(tools)
     }
 
     /// Where the calls of a run act, and where its files are put back. Nothing may touch what tiller itself keeps.

@@ -70,9 +70,17 @@ const NAMES_ALL_TYPES: &str = "domain/tagged.rs";
 /// Modules of `std` that a pure floor may not name.
 const BANNED_STD: &[&str] = &["fs", "net", "process", "env", "thread"];
 
-/// Crates that belong to one folder.
-const CRATES_OF_A_FOLDER: &[(&str, &str)] =
-    &[("sled", "store"), ("ratatui", "tui"), ("crossterm", "tui"), ("tui_textarea", "tui")];
+/// Crates that belong to a folder. Two speak HTTP: `model` to the provider, and `tools` to fetch; they share nothing. The
+/// doctor reads the addresses of providers.
+const CRATES_OF_A_FOLDER: &[(&str, &[&str])] = &[
+    ("sled", &["store"]),
+    ("ratatui", &["tui"]),
+    ("crossterm", &["tui"]),
+    ("tui_textarea", &["tui"]),
+    ("reqwest", &["model", "tools", "doctor"]),
+    ("idna", &["tools"]),
+    ("encoding_rs", &["tools"]),
+];
 
 /// The only file that reads the clock of the wall, and what it would be read with.
 const CLOCK: &str = "engine/clock.rs";
@@ -328,9 +336,9 @@ fn check_crates(path: &str, folder: &str, tokens: &[Token], at: usize, add: &mut
     let one = next(tokens, at, 1);
     let is_inner = previous(tokens, at) == "::" && at >= 2 && is_name(&tokens[at - 2].text);
     let is_crate = !is_inner && (one == "::" || (previous(tokens, at) == "use" && matches!(one, ";" | "as")));
-    for (name, home) in CRATES_OF_A_FOLDER {
-        if token == *name && is_crate && folder != *home {
-            add(format!("only `{home}` knows the crate `{name}`"));
+    for (name, homes) in CRATES_OF_A_FOLDER {
+        if token == *name && is_crate && !homes.contains(&folder) {
+            add(format!("only `{}` knows the crate `{name}`", homes.join("`, `")));
         }
     }
     if reads_clock(tokens, at) && path != CLOCK {

@@ -15,6 +15,7 @@ mod program {
     mod cli;
     mod commands;
     mod config;
+    mod fetching;
     mod headless;
     mod keeping;
     mod ledger;

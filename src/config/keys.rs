@@ -34,6 +34,8 @@ pub enum Holds {
     Variables,
     /// A base URL.
     Address,
+    /// A list of ports of this machine.
+    Ports,
     /// A program and its arguments.
     Words,
     /// `ask` or `auto`.
@@ -66,6 +68,7 @@ impl Holds {
             Holds::Variable => "the name of an environment variable in capitals, \"OPENAI_API_KEY\"",
             Holds::Variables => "a list of names of environment variables, [\"CARGO_HOME\"]",
             Holds::Address => "a base URL in quotes, \"https://host/v1\"",
+            Holds::Ports => "a list of ports of this machine, [\"127.0.0.1:8080\"]",
             Holds::Words => "a list of a program and its arguments, [\"/usr/local/bin/tell-me\"]",
             Holds::Resume => "\"ask\" or \"auto\"",
             Holds::Trust => "\"plan\", \"ask\", \"auto_edit\" or \"full_trust\"",
@@ -146,6 +149,18 @@ pub const KEYS: &[Key] = &[
         Holds::Variables,
         "[]",
         "Environment variables that the agent's commands see besides the few that they always see.",
+    ),
+    key(
+        &["tools", "web_fetch"],
+        Holds::Switch,
+        "false",
+        "Whether a run has the tool web_fetch, which fetches text from the internet. See docs/SAFETY.md, 11, R30.",
+    ),
+    key(
+        &["tools", "fetch_loopback"],
+        Holds::Ports,
+        "[]",
+        "Ports of this machine that web_fetch may reach, each as it stands in the URL. No other is.",
     ),
     key(
         &["notify", "bell"],

@@ -16,6 +16,7 @@ use crate::domain::money::MicroUsd;
 use crate::domain::terms::Check;
 use crate::domain::trust::Trust;
 use crate::model::http;
+use crate::tools::web_fetch::address::opened;
 
 /// A value as it is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +58,11 @@ pub(crate) fn from_toml(holds: Holds, value: &Spanned<DeValue<'_>>) -> Result<Va
                 items.iter().map(|item| item.get_ref().as_str().map(ToString::to_string)).collect();
             texts.map_or_else(|| expected("a list with something else in it"), words)
         }
-        (Holds::Checks | Holds::Variables | Holds::Words, other) => expected(kind(other)),
+        (Holds::Ports, DeValue::Array(items)) => {
+            let texts: Option<Vec<&str>> = items.iter().map(|item| item.get_ref().as_str()).collect();
+            texts.map_or_else(|| expected("a list with something else in it"), |texts| ports(&texts))
+        }
+        (Holds::Checks | Holds::Variables | Holds::Ports | Holds::Words, other) => expected(kind(other)),
         (Holds::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
         (Holds::Switch, other) => expected(kind(other)),
         (_, DeValue::String(text)) => from_text(holds, text),
@@ -99,6 +104,7 @@ pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
         Holds::Text => Ok(Value::Text(text.to_string())),
         Holds::Checks => checks::of(vec![Check::Command(text.to_string())]),
         Holds::Variables => variables(vec![text.to_string()]),
+        Holds::Ports => ports(&[text]),
         Holds::Words => words(vec![text.to_string()]),
         Holds::Variable if is_variable(text) => Ok(Value::Text(text.to_string())),
         // What stands here may be the key itself: it is never repeated.
@@ -147,6 +153,10 @@ fn words(words: Vec<String>) -> Result<Value, String> {
         true => Ok(Value::List(words)),
         false => Err(format!("a word of it is longer than {} bytes; shorten it", limits::PATH_MAX_BYTES)),
     }
+}
+
+fn ports(texts: &[&str]) -> Result<Value, String> {
+    texts.iter().map(|text| opened(text)).collect::<Result<_, _>>().map(Value::List)
 }
 
 fn variables(names: Vec<String>) -> Result<Value, String> {

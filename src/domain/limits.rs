@@ -269,7 +269,18 @@ pub const KILL_GRACE: Span = Span::seconds(2);
 /// What a call with outside effects gets to finish after a graceful cancel.
 pub const CANCEL_GRACE: Span = Span::seconds(10);
 
-/// Connecting to a provider.
+/// Longest time of a fetch, from the first look-up to the last byte.
+pub const FETCH_TIMEOUT: Span = Span::seconds(60);
+/// Longest URL of a fetch, in bytes.
+pub const FETCH_URL_MAX_BYTES: usize = 4_096;
+/// Most bytes of a path and a query that a standing rule lets go to its host unasked, and a redirect there, too.
+pub const FETCH_QUERY_BYTES: u64 = 256;
+/// Redirects that a fetch follows at the same scheme, host and port.
+pub const FETCH_REDIRECTS: usize = 5;
+/// Longest answer to a fetch that is read, in bytes. None is decompressed, so there is no ratio to bound.
+pub const FETCH_BODY_MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// Connecting to a provider, or to the host of a fetch.
 pub const CONNECT_TIMEOUT: Span = Span::seconds(10);
 /// Waiting for the first byte of a reply; small local models take 40 s for a prompt.
 pub const FIRST_BYTE_TIMEOUT: Span = Span::seconds(120);

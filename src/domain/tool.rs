@@ -101,6 +101,13 @@ pub struct Facts {
     /// What the standing rules of the operator said of it when it was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<RuleHit>,
+    /// Set for a call that sends a request over the network: the host, in ASCII and small letters; `:` and its port
+    /// behind it, unless it is asked by https at the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// And how many bytes of its path and query say something to that host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_bytes: Option<u64>,
     /// Set for a call that writes one file: what is needed to tell later whether it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<FileWrite>,

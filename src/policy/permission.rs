@@ -198,7 +198,8 @@ fn granted(case: &Case<'_>) -> Option<Judgement> {
     if case.run.progress.granted.contains(&case.call.grant()) {
         return Some(Judgement::Allow(GRANTED));
     }
-    let is_covered = case.run.granted_tools.contains(&case.call.tool) && !case.facts.unconfined;
+    let is_each_its_own = case.facts.unconfined || case.facts.host.is_some();
+    let is_covered = case.run.granted_tools.contains(&case.call.tool) && !is_each_its_own;
     is_covered.then_some(Judgement::Allow(GRANTED_TOOL))
 }
 
@@ -226,6 +227,7 @@ fn reason(case: &Case<'_>) -> String {
     let line = case.facts.line.as_ref();
     match (case.call.effect, line.map(|line| table::reads(line, &case.facts.touches))) {
         (EffectClass::WriteFile, _) => "it changes a file of the workspace".to_string(),
+        (EffectClass::External, _) if case.facts.host.is_some() => "it sends a request to a host".to_string(),
         (_, Some(Ok(()))) => "it seems to only read, but nothing confines it".to_string(),
         (_, Some(Err(why))) => format!("it can change anything that you can: {}", one_line(&why, REASON_CHARS)),
         (_, None) => "it can change anything that you can".to_string(),
@@ -252,6 +254,12 @@ pub fn widest(run: &Run, call: &ToolCall) -> (Scope, &'static str) {
         return (
             Scope::Exact,
             "there is no sandbox, so lines for the shell are allowed exactly as they are or not at all",
+        );
+    }
+    if facts.host.is_some() {
+        return (
+            Scope::Exact,
+            "a request can carry anything to its host, so each is allowed exactly as it is or not at all",
         );
     }
     (Scope::Tool, "")

@@ -29,6 +29,7 @@ mod shell;
 #[cfg(test)]
 mod stage;
 mod touches;
+pub mod web_fetch;
 mod write_file;
 
 use std::collections::BTreeMap;
@@ -49,6 +50,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::mark::holds_mark;
 use crate::domain::model::Delta;
 use crate::domain::terms::Check;
 use crate::domain::text::excerpt;
@@ -321,6 +323,11 @@ impl Toolbox {
             return Err(arguments::problem(ProblemKind::Refused, text));
         }
         prepared.facts = self.veil.facts(prepared.facts);
+        // What goes to a host is shown decoded, so a secret in it is found however it was written.
+        if prepared.facts.host.is_some() && holds_mark(&prepared.facts.preview) {
+            let text = "The URL holds a secret, or what looks like one. Nothing was sent; leave it out.";
+            return Err(arguments::problem(ProblemKind::SecretInArguments, text));
+        }
         Ok(prepared)
     }
 }

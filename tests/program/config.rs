@@ -88,6 +88,11 @@ fn nothing_is_needed() {
     let told = merge("[notify]\nbell = true\ncommand = ['notify-send', 'tiller']", &[], &[]).unwrap();
     assert_eq!(told.alerts(), Alerts { bell: true, desktop: false });
     assert_eq!(told.notify_command(), ["notify-send", "tiller"]);
+    assert_eq!((settings.web_fetch(), settings.fetch_loopback()), (false, [].as_slice()));
+    let fetching =
+        merge("[tools]\nweb_fetch = true\nfetch_loopback = ['127.0.0.1:80', '[0::1]:8080']", &[], &[]).unwrap();
+    assert_eq!(fetching.fetch_loopback(), ["127.0.0.1:80", "[::1]:8080"]);
+    assert!(fetching.web_fetch());
     for wrong in ["['']", "['./x']", "['a/b']", "[1]", "'x'"] {
         let read = merge(&format!("notify.command = {wrong}"), &[], &[]);
         assert!(read.is_err(), "{wrong}");
@@ -270,6 +275,10 @@ fn wrong_types_say_what_is_expected() {
     });
     of("run.resume = 'yes'", "run.resume: expected \"ask\" or \"auto\"");
     of("run.instructions = {}", "run.instructions: expected a text in quotes, found a table");
+    of("tools.fetch_loopback = ['10.0.0.1:80']", {
+        "tools.fetch_loopback: expected a port of this machine, 127.0.0.1:8080, [::1]:8080 or localhost:8080"
+    });
+    of("tools.web_fetch = 'yes'", "tools.web_fetch: expected true or false, found a text");
     of("run.pass_variables = ['A=b']", {
         "run.pass_variables: expected a list of names of environment variables, [\"CARGO_HOME\"]; only the names, \
          never NAME=value"
