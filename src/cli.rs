@@ -27,10 +27,10 @@ use crate::cli::options::FormWords;
 use crate::cli::options::OptionWords;
 use crate::cli::options::OutputWords;
 use crate::cli::options::SecretWords;
-use crate::cli::trusting::Folders;
-use crate::cli::trusting::TrustWords;
 use crate::cli::rules::RulesAsk;
 use crate::cli::rules::RulesWord;
+use crate::cli::trusting::Folders;
+use crate::cli::trusting::TrustWords;
 pub mod told;
 
 use crate::cli::told::WhenTold;
