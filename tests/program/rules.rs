@@ -135,6 +135,14 @@ fn why_says_what_the_gate_says() {
     assert_eq!((&asked["decision"], &asked["rule"]), (&"ask".into(), &Value::Null), "{asked}");
     assert!(asked["level"].is_string() && asked["segments"].is_array() && asked["reason"].is_string(), "{asked}");
     assert_eq!(why("")["decision"], "refuse");
+    stage.ask(&["rules", "add", "allow", "--unboxed", "--", "frob"]).check(0, &["allow frob, also without a box, in "]);
+    let allowed = why("'frob'");
+    assert_eq!(allowed["decision"], "allow", "{allowed}");
+    assert!(allowed["rule"].as_str().unwrap().starts_with("standing rule r"), "{allowed}");
+    assert_eq!(allowed["segments"], serde_json::json!([["frob"]]));
+    for other in ["frob a", "frob > a", "frob; rm -rf /", "frobs", "./frob"] {
+        assert_eq!(why(other)["decision"], "ask", "{other}");
+    }
     // Byte for byte: what is no text, and what holds a NUL, is refused.
     for bytes in [&b"ls \xff"[..], b"ls\0"] {
         let mut child = stage.tiller(&["rules", "why", "--json"]).stdin(Stdio::piped()).spawn().unwrap();
