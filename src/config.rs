@@ -146,6 +146,9 @@ pub struct Settings {
     keep_full_trust: bool,
     instructions: String,
     pass_variables: Vec<String>,
+    has_sandbox: bool,
+    readable: Vec<String>,
+    writable: Vec<String>,
     notify_command: Vec<String>,
     alerts: Alerts,
     keep: Keep,
@@ -170,6 +173,9 @@ impl Default for Settings {
             keep_full_trust: false,
             instructions: String::new(),
             pass_variables: Vec::new(),
+            has_sandbox: true,
+            readable: Vec::new(),
+            writable: Vec::new(),
             notify_command: Vec::new(),
             alerts: Alerts::default(),
             keep: Keep::default(),
@@ -313,6 +319,9 @@ impl Settings {
             (["run", "keep_full_trust"], Value::Switch(on)) => self.keep_full_trust = on,
             (["run", "instructions"], Value::Text(text)) => self.instructions = text,
             (["run", "pass_variables"], Value::List(names)) => self.pass_variables = names,
+            (["sandbox", "use"], Value::Switch(on)) => self.has_sandbox = on,
+            (["sandbox", "readable"], Value::List(folders)) => self.readable = folders,
+            (["sandbox", "writable"], Value::List(folders)) => self.writable = folders,
             (["notify", "command"], Value::List(words)) => self.notify_command = words,
             (["notify", "bell"], Value::Switch(on)) => self.alerts.bell = on,
             (["notify", "desktop"], Value::Switch(on)) => self.alerts.desktop = on,
@@ -434,6 +443,16 @@ impl Settings {
     /// The variables that hold keys of providers, as far as they are configured.
     pub fn key_variables(&self) -> impl Iterator<Item = &str> {
         self.providers.values().filter_map(|provider| provider.key.as_deref())
+    }
+
+    /// Whether commands run in a box, where there is one.
+    pub fn has_sandbox(&self) -> bool {
+        self.has_sandbox
+    }
+
+    /// Folders that can be read in the box, and those that can be written, as they were written.
+    pub fn opened_folders(&self) -> (&[String], &[String]) {
+        (&self.readable, &self.writable)
     }
 
     /// Environment variables that the agent's commands see besides those they always see.

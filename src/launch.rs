@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::boxes;
 use crate::config::ConfigError;
 use crate::config::Places;
 use crate::config::Settings;
@@ -75,6 +76,7 @@ use crate::store::sled::SledJournal;
 use crate::telling;
 use crate::tools::Scene;
 use crate::tools::Toolbox;
+use crate::tools::sandbox::Sandbox;
 use crate::tui::past::Past;
 use crate::tui::past::Reading;
 
@@ -350,14 +352,16 @@ impl Ground {
         };
         // The configuration may be a link to a file elsewhere, as those who keep their settings under version control do.
         off_limits.extend(self.places.config.canonicalize());
+        let program = std::env::current_exe().map_err(|error| {
+            let why = format!("our own program can't be found ({error}), so no call could be guarded; try again");
+            Obstacle::Stopped(why)
+        })?;
         Ok(Scene {
             workspace: workspace.to_path_buf(),
+            sandbox: boxes::sandbox(&self.settings, &state, &program, &off_limits)?,
             off_limits,
             pre_images: id.map(|id| state.join("runs").join(id.as_str()).join(PRE_IMAGES)),
-            program: std::env::current_exe().map_err(|error| {
-                let why = format!("our own program can't be found ({error}), so no call could be guarded; try again");
-                Obstacle::Stopped(why)
-            })?,
+            program,
             passed_variables: self.settings.pass_variables().to_vec(),
         })
     }
@@ -491,6 +495,7 @@ pub fn tools_anywhere() -> Toolbox {
         pre_images: None,
         program: PathBuf::new(),
         passed_variables: Vec::new(),
+        sandbox: Sandbox::default(),
     };
     Toolbox::new(nowhere)
 }

@@ -44,6 +44,7 @@ impl Run {
             facts: None,
             allowed: None,
             edited: None,
+            is_unboxed: false,
             error: None,
             attempts: 0,
             since: record.at,

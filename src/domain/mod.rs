@@ -36,6 +36,7 @@ pub mod pricing;
 pub mod progress;
 pub mod restoring;
 pub mod run;
+pub mod sandbox;
 pub mod snapshot;
 pub mod standing;
 pub mod status;

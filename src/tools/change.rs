@@ -204,6 +204,8 @@ fn facts(place: &Place, plan: &Plan, change: Shown) -> Facts {
         reach,
         inside: place.inside() && runs.is_none(),
         unconfined: false,
+        level: None,
+        network: false,
         preview,
         binding: vec![
             place.binding(),

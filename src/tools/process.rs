@@ -25,6 +25,8 @@ use crate::tools::Scene;
 use crate::tools::guard;
 use crate::tools::orphans;
 use crate::tools::output::Output;
+use crate::tools::sandbox::Room;
+use crate::tools::sandbox::threshold::Threshold;
 use crate::tools::wait;
 
 /// What is read at once, in bytes.
@@ -42,6 +44,8 @@ pub(crate) struct Line<'call> {
     pub(crate) text: &'call str,
     /// For how long.
     pub(crate) time_limit: Span,
+    /// In which box, if in any.
+    pub(crate) room: Option<Room>,
 }
 
 /// A shell and how it is kept from running anything but the line.
@@ -112,11 +116,15 @@ pub(crate) struct Running<'call> {
 /// Runs a line and gives how it ended. Finished text goes to `show` at once, and all of it into `output`. Dropping
 /// the future ends the line.
 pub(crate) async fn run(
-    line: Line<'_>,
+    mut line: Line<'_>,
     cancel: &CancellationToken,
     output: &mut Output,
     mut show: impl FnMut(&str) + Send,
 ) -> Ending {
+    if let Some(room) = &line.room {
+        room.dress(&mut line.variables);
+    }
+    let mut threshold = Threshold::of(line.room.as_ref());
     let mut child = match start(&line) {
         Ok(child) => child,
         Err(error) => return Ending::NotStarted(error.to_string()),
@@ -134,7 +142,7 @@ pub(crate) async fn run(
             read = pipe.read(&mut buffer), if open => match read {
                 Ok(count) if count > 0 => {
                     if output.received <= limits::OUTPUT_MAX_BYTES {
-                        show(&output.feed(buffer.get(..count).unwrap_or_default()));
+                        show(&output.feed(threshold.pass(buffer.get(..count).unwrap_or_default())));
                     } else {
                         running.end(Ending::Flooded);
                     }
@@ -150,7 +158,7 @@ pub(crate) async fn run(
             && !open
         {
             show(&output.finish());
-            return ending.clone();
+            return threshold.judge(ending.clone());
         }
     }
 }
@@ -220,6 +228,7 @@ fn start(line: &Line<'_>) -> io::Result<Child> {
     command
         .arg(guard::WORD)
         .arg("--")
+        .args(line.room.iter().flat_map(Room::words))
         .arg(&line.shell.program)
         .args(line.shell.options)
         .arg("-c")

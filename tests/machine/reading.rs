@@ -214,7 +214,7 @@ pub fn input(stage: &Stage, line: &str) -> Input {
                 None => (None, text),
             };
             let text = if text.is_empty() { "ok".to_string() } else { long(text) };
-            let outcome = ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(5), class };
+            let outcome = ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(5), class, watched: Vec::new() };
             Input::Outcome(Outcome::Tool { call, outcome })
         }
         "drifted" => {

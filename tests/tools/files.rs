@@ -72,6 +72,7 @@ async fn a_race_for_the_folder_gains_nothing() {
         pre_images: None,
         program: PathBuf::from("/no/such/program"),
         passed_variables: Vec::new(),
+        sandbox: tiller::tools::sandbox::Sandbox::default(),
     });
     let stop = Arc::new(AtomicBool::new(false));
     let swapper = std::thread::spawn({
