@@ -66,6 +66,22 @@ pub fn sandbox(settings: &Settings, state: &Path, program: &Path, off_limits: &[
     Ok(Sandbox { level, maker, readable, writable, home })
 }
 
+/// What the operator is told when a run is opened: that less holds than could, or that it holds less of them.
+pub fn notice(settings: &Settings, level: Level) -> Option<String> {
+    if !settings.has_sandbox() {
+        return None;
+    }
+    let is_root = nix::unistd::Uid::effective().is_root();
+    match (level, is_root) {
+        (Level::Full, false) => None,
+        (Level::Full, true) => Some(format!("sandbox full; {ROOT}")),
+        (Level::Partial | Level::None, _) => {
+            let root = if is_root { format!("; {ROOT}") } else { String::new() };
+            Some(format!("sandbox {level}: `tiller doctor` says what is missing{root}"))
+        }
+    }
+}
+
 /// What holds here and what would help, in one text.
 pub fn told(settings: &Settings, state: &Path, program: &Path) -> (Level, String) {
     let root = if nix::unistd::Uid::effective().is_root() { format!("; {ROOT}") } else { String::new() };

@@ -41,6 +41,7 @@ use crate::domain::model::ModelRequest;
 use crate::domain::model::ModelSpec;
 use crate::domain::model::Received;
 use crate::domain::run::Run;
+use crate::domain::sandbox::Level;
 use crate::domain::summary::Summary;
 use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
@@ -111,6 +112,8 @@ pub struct Seat {
     pub id: RunId,
     /// What was not as it was left when it was taken, in sentences. The operator is told once.
     pub notes: Vec<String>,
+    /// How much the boxes of its commands hold back.
+    pub level: Level,
     driven: Driven<SledJournal>,
     summaries: JoinHandle<()>,
     sink: Option<Telling>,
@@ -243,7 +246,9 @@ impl Ground {
         }
         let model =
             model::open(&run.terms.model).unwrap_or_else(|_| Arc::new(Unready { spec: run.terms.model.clone() }));
-        let tools = Toolbox::new(self.scene(Some(&id), &workspace)?);
+        let scene = self.scene(Some(&id), &workspace)?;
+        let level = scene.sandbox.level;
+        let tools = Toolbox::new(scene);
         let redactor = self.redactor(run.terms.model.key_variable.as_deref())?;
         let (summary, summaries) = self.keep_summaries(&run);
         let ledger = (!run.is_free()).then(|| self.mend_ledger()).flatten();
@@ -262,10 +267,11 @@ impl Ground {
             }),
         };
         let (sink, retold) = telling::sink(self, &run, &world.redactor)?;
-        let notes = ledger.into_iter().chain(retold).collect();
+        let box_note = boxes::notice(&self.settings, level);
+        let notes = ledger.into_iter().chain(retold).chain(box_note).collect();
         let driven = driver::start(run, journal, world, owner(OwnerMode::Drives));
         let sink = sink.map(|sink| sinks::start(sink, &driven.handle));
-        Ok(Seat { id, notes, driven, summaries, sink })
+        Ok(Seat { id, notes, level, driven, summaries, sink })
     }
 
     /// The last words about a run that nobody drives, as it can go on here.
@@ -405,7 +411,7 @@ impl Seat {
     /// Lets go of the run: what is under way is ended and recorded, and the store is free for others when this
     /// returns. Gives the run as it was left.
     pub async fn leave(self) -> anyhow::Result<Run> {
-        let Seat { id: _, notes: _, driven, summaries, sink } = self;
+        let Seat { driven, summaries, sink, .. } = self;
         let Driven { handle, task } = driven;
         let run = handle.run();
         drop(handle);

@@ -25,6 +25,8 @@ pub enum Decision {
     AllowRun,
     /// This call, and every later one of the same tool until the run ends, except what is always asked about.
     AllowTool,
+    /// This call may run, outside of the box, with the operator's full rights; no later one.
+    AllowUnboxed,
     /// This call with these arguments in the place of the model's. It is looked at and judged anew.
     Edit(String),
     /// It may not; the text, possibly empty, reaches the model.

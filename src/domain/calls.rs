@@ -56,13 +56,19 @@ impl Run {
         let one = self.touch(call)?;
         match decision {
             Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool => one.allow(by),
+            Decision::AllowUnboxed => {
+                one.allow(by);
+                one.is_unboxed = true;
+            }
             Decision::Edit(arguments) => one.edit(arguments, by)?,
             Decision::Deny(text) => one.state = CallState::Denied { by: by.clone(), text: text.clone() },
         }
         let By::Operator(_) = by else { return Ok(()) };
         let (signature, grant, tool) = (one.signature(), one.grant(), one.tool.clone());
+        // Whoever decides has been told of them: they are why it was asked.
+        self.progress.watched.clear();
         match decision {
-            Decision::AllowOnce | Decision::Edit(_) => self.progress.denials = 0,
+            Decision::AllowOnce | Decision::AllowUnboxed | Decision::Edit(_) => self.progress.denials = 0,
             Decision::AllowTool => {
                 self.progress.denials = 0;
                 self.granted_tools.insert(tool);
@@ -103,6 +109,8 @@ impl Run {
             bytes: outcome.bytes,
             took: outcome.took,
         };
+        self.progress.watched.extend(outcome.watched.iter().cloned());
+        let one = self.touch(call)?;
         let broke = (outcome.class == Some(ErrorClass::Fault)).then(|| one.tool.clone());
         if let Some(tool) = broke {
             *self.progress.faults.entry(tool).or_default() += 1;

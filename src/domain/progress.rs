@@ -107,6 +107,9 @@ pub struct Progress {
     pub denied: BTreeMap<String, String>,
     /// Calls allowed until the run ends, each with what its decision was bound to.
     pub granted: BTreeSet<String>,
+    /// Files that other programs run by themselves, and that a command changed since the operator last decided.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watched: Vec<String>,
     /// Malformed or unknown calls in a row.
     pub malformed: u32,
     /// Calls with wrong arguments in a row.

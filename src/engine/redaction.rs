@@ -129,7 +129,10 @@ impl Redactor {
                 | PlanEdit::Mark { note: text, .. },
             ) => self.clean(text),
             Command::Decide { decision: Decision::Edit(arguments), .. } => *arguments = self.arguments(arguments),
-            Command::Decide { decision: Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool, .. }
+            Command::Decide {
+                decision: Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool | Decision::AllowUnboxed,
+                ..
+            }
             | Command::Resolve {
                 resolution: Resolution::NotHappened | Resolution::RunAgain | Resolution::Skip, ..
             }

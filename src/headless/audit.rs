@@ -229,6 +229,7 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
                 Decision::AllowOnce => ("allow once", None),
                 Decision::AllowRun => ("allow for the run", None),
                 Decision::AllowTool => ("allow the tool for the run", None),
+                Decision::AllowUnboxed => ("allow once outside of the box", None),
                 Decision::Edit(arguments) => ("allow as changed", told(arguments)),
                 Decision::Deny(text) => ("deny", told(text)),
             };
@@ -243,7 +244,11 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
                     args_sha256: Some(sha256_hex(arguments.as_bytes())),
                     ..line
                 },
-                Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool | Decision::Deny(_) => line,
+                Decision::AllowOnce
+                | Decision::AllowRun
+                | Decision::AllowTool
+                | Decision::AllowUnboxed
+                | Decision::Deny(_) => line,
             }
         }
         Event::ApprovalInvalidated { call, why } => on(*call, Line { outcome: Some(why.clone()), ..start }),

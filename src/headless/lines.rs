@@ -327,6 +327,7 @@ fn decided(call: CallId, decision: &Decision, by: &By) -> String {
         Decision::AllowOnce => format!("[call {call}] allowed once by {by}\n"),
         Decision::AllowRun => format!("[call {call}] allowed until the run ends by {by}\n"),
         Decision::AllowTool => format!("[call {call}] its tool is allowed until the run ends by {by}\n"),
+        Decision::AllowUnboxed => format!("[call {call}] allowed once, outside of the box, by {by}\n"),
         Decision::Edit(arguments) => format!("[call {call}] changed and allowed by {by}\n{}", block(arguments)),
         Decision::Deny(text) => format!("[call {call}] denied by {by}\n{}", block(text)),
     }

@@ -33,6 +33,10 @@ pub fn decide(
         Decision::Deny(words) => Decision::Deny(respond::said(words, Empty::Fits)?),
         Decision::AllowRun if scope < Scope::Exact => return Err(Refusal::TooWide(id, why)),
         Decision::AllowTool if scope < Scope::Tool => return Err(Refusal::TooWide(id, why)),
+        Decision::AllowUnboxed => {
+            permission::can_leave_box(call).map_err(|why| Refusal::TooWide(id, why))?;
+            Decision::AllowUnboxed
+        }
         Decision::Edit(arguments) => {
             editing::fit(run, call, arguments).map_err(Refusal::BadEdit)?;
             decision.clone()
@@ -90,7 +94,7 @@ fn covered(run: &Run, call: &ToolCall, decision: &Decision) -> Vec<Event> {
         Decision::AllowTool => (permission::GRANTED_TOOL, &|other| {
             other.tool == call.tool && permission::widest(run, other).0 == Scope::Tool
         }),
-        Decision::AllowOnce | Decision::Edit(_) | Decision::Deny(_) => return Vec::new(),
+        Decision::AllowOnce | Decision::AllowUnboxed | Decision::Edit(_) | Decision::Deny(_) => return Vec::new(),
     };
     run.ordered_calls()
         .filter(|other| other.id != call.id && matches!(other.state, CallState::Awaiting { .. }) && is_covered(other))

@@ -134,6 +134,7 @@ fn word(decision: &Decision) -> &'static str {
         Decision::AllowOnce => "allowed once",
         Decision::AllowRun => "allowed for the run",
         Decision::AllowTool => "allowed for the run, with every call of its tool,",
+        Decision::AllowUnboxed => "allowed once, outside of the box,",
         Decision::Edit(_) => "changed and allowed",
         Decision::Deny(_) => "denied",
     }

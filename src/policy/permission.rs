@@ -7,6 +7,7 @@ use crate::domain::budget::Axis;
 use crate::domain::id::ClientId;
 use crate::domain::limits;
 use crate::domain::run::Run;
+use crate::domain::sandbox::Level;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
@@ -124,6 +125,9 @@ fn denied_before(case: &Case<'_>) -> Option<Judgement> {
 
 /// Places outside, sensitive names and what other programs run: no grant and no mode covers them.
 fn always_asked(case: &Case<'_>) -> Option<Judgement> {
+    if let Some(text) = warning(case.run, case.call) {
+        return Some(Judgement::Ask(text));
+    }
     let text = match (case.call.effect, case.facts.inside) {
         (EffectClass::Read, false) => format!("it reads what is not plainly yours to show: {}", case.facts.reach),
         (EffectClass::WriteFile, false) => format!("it changes a file: {}", case.facts.reach),
@@ -131,6 +135,23 @@ fn always_asked(case: &Case<'_>) -> Option<Judgement> {
         | (EffectClass::Idempotent | EffectClass::External | EffectClass::Control, _) => return None,
     };
     Some(Judgement::Ask(text))
+}
+
+/// What the operator must know before anything that does more than read: files that other programs run by themselves,
+/// and that a command changed.
+pub fn warning(run: &Run, call: &ToolCall) -> Option<String> {
+    let changed = &run.progress.watched;
+    let is_told = call.effect == EffectClass::Read || changed.is_empty();
+    (!is_told).then(|| format!("a command changed what other programs run by themselves: {}", changed.join(", ")))
+}
+
+/// Whether the operator can let a call run outside of the box; errors with why not.
+pub fn can_leave_box(call: &ToolCall) -> Result<(), &'static str> {
+    match call.facts.as_ref().and_then(|facts| facts.level) {
+        Some(Level::Full | Level::Partial) => Ok(()),
+        Some(Level::None) => Err("there is no box that it could run outside of"),
+        None => Err("it starts no program, so there is no box around it"),
+    }
 }
 
 /// What changes again each time it is about to run is not prepared and started for ever.
@@ -179,7 +200,7 @@ pub fn widest(run: &Run, call: &ToolCall) -> (Scope, &'static str) {
     if facts.unconfined {
         return (
             Scope::Exact,
-            "there is no sandbox, so lines for the shell are allowed exactly as they are or not at all",
+            "it is not wholly cut off by a box, so it is allowed exactly as it is or not at all",
         );
     }
     (Scope::Tool, "")

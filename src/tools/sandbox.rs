@@ -89,7 +89,7 @@ fn is_of_the_system(path: &Path) -> bool {
 impl Sandbox {
     /// What a call is told to reach, in words.
     pub(crate) fn reach(&self, network: bool) -> String {
-        let network = if network { "the network is open" } else { "no network" };
+        let network = if network { "THE NETWORK IS OPEN" } else { "no network" };
         match self.level {
             Level::Full => format!("runs in the box: writes only in the workspace, {network}"),
             Level::Partial => format!("runs in half a box: writes only in the workspace, {network}; it sees other processes"),
@@ -166,6 +166,11 @@ impl Room {
                 Some(tempfile::tempdir().map_err(|error| format!("it has no folder of its own ({error})"))?)
             }
         };
+        let hidden = hidden(scene, is_writable);
+        if let (Level::Partial, Some(place)) = (sandbox.level, hidden.first()) {
+            let place = place.display();
+            return Err(format!("half a box can't leave out {place}, which is tiller's own; work in another folder"));
+        }
         let group = Group::new();
         let maker = match (&sandbox.maker, sandbox.level) {
             (Some(maker), _) => maker.clone(),
@@ -185,7 +190,7 @@ impl Room {
             readable: sandbox.readable.clone(),
             writable: sandbox.writable.clone(),
             kept: kept(scene, watched),
-            hidden: hidden(scene, is_writable),
+            hidden,
             home: sandbox.home.clone(),
             private: private.clone(),
             group: group.as_ref().map(|group| group.0.clone()),

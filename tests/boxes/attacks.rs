@@ -13,7 +13,7 @@ use crate::boxes::stage::levels;
 use tiller::domain::sandbox::Level;
 
 /// Tries an attack without a box, where it works, and in every box, where it does not.
-async fn check(name: &str, attack: impl Fn(&Bench) -> String) {
+pub(crate) async fn check(name: &str, attack: impl Fn(&Bench) -> String) {
     let control = Bench::new(Level::None);
     let outcome = control.run(&attack(&control)).await;
     assert!(outcome.text.contains("GOT"), "{name} shows nothing, it does not work without a box: {}", outcome.text);
@@ -27,7 +27,7 @@ async fn check(name: &str, attack: impl Fn(&Bench) -> String) {
     }
 }
 
-fn perl(script: &str) -> String {
+pub(crate) fn perl(script: &str) -> String {
     format!("perl -e '{script}'")
 }
 

@@ -74,7 +74,7 @@ impl Bench {
         self.scene.workspace.join(name).exists()
     }
 
-    fn call(arguments: &serde_json::Value) -> ToolCall {
+    pub(crate) fn call(&self, arguments: &serde_json::Value) -> ToolCall {
         ToolCall {
             id: CallId(1),
             wire_id: String::new(),
@@ -94,7 +94,7 @@ impl Bench {
 
     pub(crate) async fn execute(&self, arguments: &serde_json::Value, change: impl Fn(&mut ToolCall)) -> ToolOutcome {
         let toolbox = Toolbox::new(self.scene.clone());
-        let mut call = Bench::call(arguments);
+        let mut call = self.call(arguments);
         call.facts = Some(toolbox.prepare(&call).await);
         change(&mut call);
         match toolbox.execute(Permit::of(&call).unwrap(), self.reins.clone()).await {

@@ -276,6 +276,7 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
         ("allow" | "stale", _) => decide(&|_| Decision::AllowOnce),
         ("allow-run", _) => decide(&|_| Decision::AllowRun),
         ("allow-tool", _) => decide(&|_| Decision::AllowTool),
+        ("allow-unboxed", _) => decide(&|_| Decision::AllowUnboxed),
         ("edit", _) => decide(&|words| Decision::Edit(edited(words))),
         ("allow-all", _) => {
             let seen = |id: &str| {

@@ -166,6 +166,7 @@ fn decided(decision: &Decision, by: &By) -> String {
         Decision::AllowOnce => format!("allow once {by}"),
         Decision::AllowRun => format!("allow for the run {by}"),
         Decision::AllowTool => format!("allow the tool {by}"),
+        Decision::AllowUnboxed => format!("allow unboxed {by}"),
         Decision::Edit(arguments) => format!("edit to {arguments} {by}"),
         Decision::Deny(words) => format!("deny {words:?} {by}"),
     }

@@ -60,10 +60,7 @@ pub(crate) fn run(stage: &str, words: &[OsString]) -> String {
 }
 
 fn enter(cell: &Cell, program: &OsString, arguments: &[OsString]) -> Result<Command, String> {
-    if let Some(group) = &cell.group {
-        std::fs::write(group.join("cgroup.procs"), std::process::id().to_string())
-            .map_err(|error| format!("the group {} can't be joined ({error})", group.display()))?;
-    }
+    join(cell)?;
     // Bubblewrap stays until the command has ended, so what is sent to all below the guard must not end it.
     let deaf: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect();
     deaf.thread_block().map_err(|error| error.to_string())?;
@@ -75,6 +72,13 @@ fn enter(cell: &Cell, program: &OsString, arguments: &[OsString]) -> Result<Comm
     command.args(cell.words(&made?)).args([cell::PROGRAM, guard::WORD, CLOSE]).arg(inner).arg("--");
     command.arg(program).args(arguments);
     Ok(command)
+}
+
+/// Lets this process, and all that it starts, be counted.
+fn join(cell: &Cell) -> Result<(), String> {
+    let Some(group) = &cell.group else { return Ok(()) };
+    std::fs::write(group.join("cgroup.procs"), std::process::id().to_string())
+        .map_err(|error| format!("the group {} can't be joined ({error})", group.display()))
 }
 
 /// Files that only the box has: it knows one user, and itself. Names of hosts are asked for where there is a network.
@@ -104,8 +108,9 @@ fn close(cell: &Cell) -> Result<(), String> {
     bound(Resource::RLIMIT_CORE, 0)?;
     bound(Resource::RLIMIT_FSIZE, limits::BOX_FILE_BYTES)?;
     // A box of its own users counts its own processes; without one, all of the user's would be counted.
-    if cell.level == Level::Full {
-        bound(Resource::RLIMIT_NPROC, limits::BOX_PROCESSES)?;
+    match cell.level {
+        Level::Full => bound(Resource::RLIMIT_NPROC, limits::BOX_PROCESSES)?,
+        Level::Partial | Level::None => join(cell)?,
     }
     give_up_powers()?;
     fence::close(cell)?;

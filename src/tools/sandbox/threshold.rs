@@ -43,7 +43,8 @@ impl Threshold {
     pub(crate) fn judge(&self, ending: Ending) -> Ending {
         match ending {
             Ending::Exited(_) if !self.is_open => {
-                let why = one_line(&String::from_utf8_lossy(&self.heard), WHY_CHARS);
+                let heard = one_line(&String::from_utf8_lossy(&self.heard), WHY_CHARS);
+                let why = if heard.is_empty() { "nothing was said of why".to_string() } else { heard };
                 Ending::NotStarted(format!("its box could not be made: {why}"))
             }
             other => other,
@@ -70,7 +71,7 @@ mod tests {
         check(&[word], "", &done);
         let failed = |why: &str| Ending::NotStarted(format!("its box could not be made: {why}"));
         check(&["bwrap: no\n"], "", &failed("bwrap: no"));
-        check(&[], "", &failed(""));
+        check(&[], "", &failed("nothing was said of why"));
         check(&["bwrap: a long sentence about what does not work", &format!(" here {word}")], "", &failed(
             "bwrap: a long sentence about what does not work here tiller: the box is closed"));
     }
