@@ -40,7 +40,8 @@ pub fn found(state: &Path, program: &Path) -> Found {
     }
     let found = probe::examine(program, Maker::find());
     let kept = Kept { identity, found: found.clone() };
-    let written = serde_json::to_vec(&kept).map_err(std::io::Error::other).and_then(|text| files::replace(&path, &text));
+    let written =
+        serde_json::to_vec(&kept).map_err(std::io::Error::other).and_then(|text| files::replace(&path, &text));
     if let Err(error) = written {
         tracing::warn!(%error, "what was found out about boxes can't be kept; it is found out again each time");
     }

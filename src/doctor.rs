@@ -75,7 +75,13 @@ pub async fn examine(places: &Places, settings: Result<&Settings, &ConfigError>)
         all.push(daily(places, settings));
         all.push(kept(places, settings));
     }
-    all.extend([store(places).await, runs(places), guard(), sandbox(places, settings.unwrap_or(&Settings::default())), terminal()]);
+    all.extend([
+        store(places).await,
+        runs(places),
+        guard(),
+        sandbox(places, settings.unwrap_or(&Settings::default())),
+        terminal(),
+    ]);
     all
 }
 

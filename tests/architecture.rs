@@ -37,6 +37,7 @@ const ROOF: &[&str] = &[
     "archive",
     "keeping",
     "telling",
+    "boxes",
     "branch",
     "doctor",
     "rooms",
@@ -69,8 +70,14 @@ const NAMES_ALL_TYPES: &str = "domain/tagged.rs";
 const BANNED_STD: &[&str] = &["fs", "net", "process", "env", "thread"];
 
 /// Crates that belong to one folder.
-const CRATES_OF_A_FOLDER: &[(&str, &str)] =
-    &[("sled", "store"), ("ratatui", "tui"), ("crossterm", "tui"), ("tui_textarea", "tui")];
+const CRATES_OF_A_FOLDER: &[(&str, &str)] = &[
+    ("sled", "store"),
+    ("ratatui", "tui"),
+    ("crossterm", "tui"),
+    ("tui_textarea", "tui"),
+    ("landlock", "tools"),
+    ("seccompiler", "tools"),
+];
 
 /// The only file that reads the clock of the wall, and what it would be read with.
 const CLOCK: &str = "engine/clock.rs";

@@ -2,12 +2,12 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-#[allow(dead_code)] // its other users need more of it
 mod real;
 mod skip;
 
 mod boxes {
     mod attacks;
+    mod cases;
     mod files;
     mod levels;
     mod processes;

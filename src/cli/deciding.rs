@@ -112,7 +112,9 @@ impl ApproveWords {
                 Order::Decide { call: *call, digest: digest.clone(), decision }
             }
             (_, _) if self.edit.is_some() || self.for_run || self.tool || self.unboxed => {
-                return Err("--edit, --for-run, --tool and --unboxed are about one call; nothing was decided".to_string());
+                return Err(
+                    "--edit, --for-run, --tool and --unboxed are about one call; nothing was decided".to_string()
+                );
             }
             (pairs, _) => Order::AllowAll(pairs.to_vec()),
         };

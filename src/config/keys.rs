@@ -165,7 +165,12 @@ pub const KEYS: &[Key] = &[
         "[]",
         "Folders that can be read in the box besides the workspace and the programs of the system.",
     ),
-    key(&["sandbox", "writable"], Holds::Folders, "[]", "Folders that can be written in the box besides the workspace."),
+    key(
+        &["sandbox", "writable"],
+        Holds::Folders,
+        "[]",
+        "Folders that can be written in the box besides the workspace.",
+    ),
     key(
         &["notify", "bell"],
         Holds::Switch,

@@ -198,10 +198,7 @@ pub fn widest(run: &Run, call: &ToolCall) -> (Scope, &'static str) {
         return (Scope::Once, "places outside, sensitive names and what other programs run are asked about each time");
     }
     if facts.unconfined {
-        return (
-            Scope::Exact,
-            "it is not wholly cut off by a box, so it is allowed exactly as it is or not at all",
-        );
+        return (Scope::Exact, "it is not wholly cut off by a box, so it is allowed exactly as it is or not at all");
     }
     (Scope::Tool, "")
 }

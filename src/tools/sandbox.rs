@@ -92,7 +92,9 @@ impl Sandbox {
         let network = if network { "THE NETWORK IS OPEN" } else { "no network" };
         match self.level {
             Level::Full => format!("runs in the box: writes only in the workspace, {network}"),
-            Level::Partial => format!("runs in half a box: writes only in the workspace, {network}; it sees other processes"),
+            Level::Partial => {
+                format!("runs in half a box: writes only in the workspace, {network}; it sees other processes")
+            }
             Level::None => "runs a program with your rights".to_string(),
         }
     }
@@ -124,7 +126,9 @@ pub fn folder(written: &str, home: Option<&Path>, off_limits: &[PathBuf]) -> Res
     }
     let real = path.canonicalize().unwrap_or_else(|_| path.clone());
     let holds = |inner: &Path| [&path, &real].iter().any(|outer| inner.starts_with(outer));
-    if home.is_some_and(|home| holds(home) || home.canonicalize().is_ok_and(|home| holds(&home))) || holds(Path::new("/usr")) {
+    if home.is_some_and(|home| holds(home) || home.canonicalize().is_ok_and(|home| holds(&home)))
+        || holds(Path::new("/usr"))
+    {
         return refuse("it holds your whole home, or the system");
     }
     let is_ours = |own: &PathBuf| holds(own) || path.starts_with(own) || real.starts_with(own);
@@ -158,6 +162,9 @@ impl Room {
         let sandbox = &scene.sandbox;
         if sandbox.level == Level::None || manner == Manner::Unboxed {
             return Ok(None);
+        }
+        if scene.workspace == Path::new("/") {
+            return Err("the workspace is all that there is; work in a folder".to_string());
         }
         let is_writable = manner == Manner::Usual;
         let folder = match sandbox.level {

@@ -73,10 +73,8 @@ async fn no_network_is_reached() {
          \"GOT\""
     );
     check("a socket by its name", |_| perl(&by_name)).await;
-    check("datagrams over a pair", |_| {
-        perl("use Socket; socketpair(A, B, AF_UNIX, SOCK_DGRAM, 0) and print \"GOT\"")
-    })
-    .await;
+    check("datagrams over a pair", |_| perl("use Socket; socketpair(A, B, AF_UNIX, SOCK_DGRAM, 0) and print \"GOT\""))
+        .await;
     check("the switches of the network", |_| perl("socket(S, 16, 3, 0) and print \"GOT\"")).await;
 }
 

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use crate::boxes::stage::Bench;
 use crate::boxes::stage::levels;
+use crate::boxes::stage::no_full_box;
 use crate::real::Stage;
 use tiller::domain::sandbox::Level;
 use tiller::domain::tool::OutcomeKind;
@@ -17,7 +18,8 @@ use tiller::tools::sandbox::Maker;
 async fn a_box_has_a_home_of_its_own_and_the_named_variables() {
     for level in levels("the home of a box") {
         let mut bench = Bench::new(level);
-        let outcome = bench.run("touch ~/x $TMPDIR/y && ls -A ~ | grep -v y; env | cut -d= -f1 | sort | tr '\\n' ' '").await;
+        let outcome =
+            bench.run("touch ~/x $TMPDIR/y && ls -A ~ | grep -v y; env | cut -d= -f1 | sort | tr '\\n' ' '").await;
         // A shell adds the last three by itself.
         let known = ["HOME", "LANG", "LC_ALL", "PATH", "PWD", "SHLVL", "TERM", "TMPDIR", "TZ", "USER", "_", "OLDPWD"];
         let mut lines = outcome.text.lines().skip(1);
@@ -47,8 +49,13 @@ async fn what_is_allowed_as_reading_can_write_nothing() {
     for level in levels("reading") {
         let bench = Bench::new(level);
         bench.write("a", "1");
-        let outcome = bench.read("cat a; echo 2 > a; echo 2 > b; rm a; mkdir c; echo x > $TMPDIR/t && cat $TMPDIR/t").await;
-        assert!(outcome.text.starts_with("exit status 0\n1") && outcome.text.ends_with("\nx\n"), "{level}: {}", outcome.text);
+        let outcome =
+            bench.read("cat a; echo 2 > a; echo 2 > b; rm a; mkdir c; echo x > $TMPDIR/t && cat $TMPDIR/t").await;
+        assert!(
+            outcome.text.starts_with("exit status 0\n1") && outcome.text.ends_with("\nx\n"),
+            "{level}: {}",
+            outcome.text
+        );
         assert_eq!(fs::read_dir(&bench.scene.workspace).unwrap().count(), 1, "{level}");
         assert_eq!(fs::read_to_string(bench.scene.workspace.join("a")).unwrap(), "1", "{level}");
     }
@@ -96,7 +103,9 @@ async fn tillers_own_places_are_not_there() {
             assert!(outcome.text.contains("box could not be made"), "{}", outcome.text);
             continue;
         }
-        let outcome = bench.run("cat state/runs/x; echo 2 > state/runs/x; mkdir -p not/yet && touch not/yet/z; ls -A not/yet").await;
+        let outcome = bench
+            .run("cat state/runs/x; echo 2 > state/runs/x; mkdir -p not/yet && touch not/yet/z; ls -A not/yet")
+            .await;
         assert!(!outcome.text.contains("GOT"), "{}", outcome.text);
         assert_eq!(fs::read_to_string(bench.scene.workspace.join("state/runs/x")).unwrap(), "GOT");
         assert!(!bench.has("not/yet/z"));
@@ -113,6 +122,10 @@ async fn a_box_that_can_not_be_made_is_a_call_that_failed() {
         assert!(outcome.text.starts_with("not run: its box could not be made: "), "{}", outcome.text);
         assert!(outcome.text.contains(why) && !bench.has("made"), "{}", outcome.text);
     }
+    bench.scene.workspace = PathBuf::from("/");
+    let outcome = bench.run("true").await;
+    assert!(outcome.text.contains("the workspace is all that there is"), "{}", outcome.text);
+    let bench = Bench::new(Level::Full);
     // The operator can have it run without one, this once.
     let outcome = bench.run_unboxed("touch made; touch ../outside/made").await;
     assert_eq!(outcome.kind, OutcomeKind::Done, "{}", outcome.text);
@@ -121,7 +134,10 @@ async fn a_box_that_can_not_be_made_is_a_call_that_failed() {
 
 #[tokio::test]
 async fn bubblewrap_of_the_workspace_is_never_run() {
-    let Some(maker) = Maker::find() else { return crate::skip::skip("bubblewrap is not installed") };
+    if let Some(why) = no_full_box() {
+        return crate::skip::skip(why);
+    }
+    let maker = Maker::find().unwrap();
     assert!(maker.bwrap.starts_with("/usr/bin") || maker.bwrap.starts_with("/bin"));
     let bench = Bench::new(Level::Full);
     bench.write("bwrap", "#!/bin/sh\ntouch planted\n");
@@ -182,7 +198,10 @@ async fn the_network_is_open_where_it_was_asked_for() {
 fn hostile_repository(bench: &Bench) {
     let at = bench.scene.workspace.display().to_string();
     let mark = bench.outside.join("mark");
-    bench.write("evil", &format!("#!/bin/sh\ntouch {0} {at}/mark 2> /dev/null\ncat \"$@\" 2> /dev/null\nexit 0\n", mark.display()));
+    bench.write(
+        "evil",
+        &format!("#!/bin/sh\ntouch {0} {at}/mark 2> /dev/null\ncat \"$@\" 2> /dev/null\nexit 0\n", mark.display()),
+    );
     fs::set_permissions(bench.scene.workspace.join("evil"), fs::Permissions::from_mode(0o755)).unwrap();
     let git = |words: &[&str]| {
         let done = Command::new("git").arg("-C").arg(&at).args(words).output().unwrap();

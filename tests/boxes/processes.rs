@@ -25,7 +25,7 @@ fn alive(tag: &str) -> usize {
     fs::read_dir("/proc").unwrap().flatten().filter(named).count()
 }
 
-async fn wait_for(what: &str, patience: Duration, condition: impl Fn() -> bool) {
+pub(crate) async fn wait_for(what: &str, patience: Duration, condition: impl Fn() -> bool) {
     let deadline = Instant::now() + patience;
     while !condition() {
         assert!(Instant::now() < deadline, "waited in vain for: {what}");
@@ -99,7 +99,9 @@ async fn a_line_is_asked_to_end_before_it_is_ended() {
 /// Without a bound there are 300; they last a moment only.
 #[tokio::test]
 async fn a_flood_of_processes_ends_at_its_bound() {
-    let flood = perl("for (1..300) { $p = fork; last unless defined $p; if (!$p) { sleep 20; exit } $n++; push @p, $p } print $n; kill 9, @p");
+    let flood = perl(
+        "for (1..300) { $p = fork; last unless defined $p; if (!$p) { sleep 20; exit } $n++; push @p, $p } print $n; kill 9, @p",
+    );
     let count = |text: &str| text.lines().nth(1).unwrap_or_default().parse::<u64>().unwrap();
     assert_eq!(count(&Bench::new(Level::None).run(&flood).await.text), 300);
     for level in levels("a flood of processes") {

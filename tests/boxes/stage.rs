@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
 
 use tempfile::TempDir;
 use tiller::domain::approval::By;
@@ -32,12 +34,24 @@ pub(crate) struct Bench {
     _folder: TempDir,
 }
 
-/// The levels that this machine can have. A machine without bubblewrap is told about, by the name of the test.
+/// Why there is no full box on this machine, if there is none. Asked without our own code, which could be wrong.
+pub(crate) fn no_full_box() -> Option<&'static str> {
+    static WHY: OnceLock<Option<String>> = OnceLock::new();
+    let ask = || {
+        let Some(maker) = Maker::find() else { return Some("bubblewrap is not installed".to_string()) };
+        let words = ["--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"];
+        let output = Command::new(maker.bwrap).args(words).output().unwrap();
+        (!output.status.success()).then(|| String::from_utf8_lossy(&output.stderr).trim().to_string())
+    };
+    WHY.get_or_init(ask).as_deref()
+}
+
+/// The levels that this machine can have. What can't be played is told, by the name of the test.
 pub(crate) fn levels(test: &str) -> Vec<Level> {
-    match Maker::find() {
-        Some(_) => vec![Level::Full, Level::Partial],
-        None => {
-            crate::skip::skip(&format!("{test}, full box: bubblewrap is not installed"));
+    match no_full_box() {
+        None => vec![Level::Full, Level::Partial],
+        Some(why) => {
+            crate::skip::skip(&format!("{test}, full box: {why}"));
             vec![Level::Partial]
         }
     }

@@ -256,6 +256,7 @@ impl Story {
             binding: vec!["path=/home/op/parser/src/lexer.rs".to_string(), "before=9f2c".to_string()],
             write: is_write.then_some(write),
             problem: None,
+            ..Facts::default()
         };
         self.event(Event::ToolCallPrepared { call, facts: Box::new(facts) });
     }
@@ -280,8 +281,14 @@ impl Story {
 
     pub fn finish(&mut self, call: CallId, kind: OutcomeKind, text: &str, took_ms: u64) {
         self.wait(took_ms);
-        let outcome =
-            ToolOutcome { kind, text: text.to_string(), bytes: text.len() as u64, took: Span(took_ms), class: None, watched: Vec::new() };
+        let outcome = ToolOutcome {
+            kind,
+            text: text.to_string(),
+            bytes: text.len() as u64,
+            took: Span(took_ms),
+            class: None,
+            watched: Vec::new(),
+        };
         self.event(Event::ToolCallFinished { call, outcome });
     }
 

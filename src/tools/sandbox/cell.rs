@@ -30,8 +30,14 @@ pub(crate) const SETTINGS: [&str; 8] = [
     "/etc/magic",
 ];
 /// What of `/etc` can be read as well where the network is open.
-pub(crate) const NETWORK_SETTINGS: [&str; 6] =
-    ["/etc/resolv.conf", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates.conf", "/etc/pki", "/etc/services"];
+pub(crate) const NETWORK_SETTINGS: [&str; 6] = [
+    "/etc/resolv.conf",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/ca-certificates.conf",
+    "/etc/pki",
+    "/etc/services",
+];
 
 /// One box. It is handed from the owner to the stages that make it, as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,7 +124,9 @@ impl Cell {
             return;
         }
         let mut held: Vec<&Path> = self.kept.iter().filter_map(|path| path.parent()).collect();
-        held.retain(|folder| *folder != self.workspace && folder.starts_with(&self.workspace));
+        held.retain(|folder| {
+            folder.starts_with(&self.workspace) && (folder.ends_with(".git") || folder.ends_with(".github"))
+        });
         held.dedup();
         held.iter().for_each(|folder| words.two("--bind", folder, folder));
         self.kept.iter().for_each(|path| words.two("--ro-bind", path, path));
@@ -126,7 +134,9 @@ impl Cell {
 
     /// Programs look for their folders below the home, as `~/.cargo`.
     fn link_home(&self, words: &mut Words) {
-        for path in self.readable.iter().chain(&self.writable) {
+        let all: Vec<&PathBuf> = self.readable.iter().chain(&self.writable).collect();
+        let is_outermost = |path: &&&PathBuf| all.iter().all(|other| other == *path || !path.starts_with(other));
+        for path in all.iter().filter(is_outermost) {
             if let Some(below) = self.home.as_ref().and_then(|home| path.strip_prefix(home).ok()) {
                 words.two("--symlink", path, &Path::new(HOME).join(below));
             }

@@ -50,8 +50,17 @@ fn restrict(cell: &Cell) -> Result<RulesetStatus, RulesetError> {
         .add_rules(path_beneath_rules(readable(cell), reading))?
         .add_rules(path_beneath_rules(writable(cell), writing))?
         .add_rules(path_beneath_rules(DEVICES, reading | AccessFs::WriteFile | AccessFs::Truncate))?
+        .add_rules(path_beneath_rules(terminals(cell), reading | AccessFs::WriteFile | AccessFs::IoctlDev))?
         .restrict_self()?;
     Ok(status.ruleset)
+}
+
+/// Those of a full box are its own; in a partial one they would be somebody else's.
+fn terminals(cell: &Cell) -> &'static [&'static str] {
+    match cell.level {
+        Level::Full => &["/dev/pts", "/dev/tty"],
+        Level::Partial | Level::None => &[],
+    }
 }
 
 fn readable(cell: &Cell) -> Vec<PathBuf> {

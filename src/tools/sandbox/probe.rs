@@ -89,7 +89,9 @@ pub fn examine(program: &Path, maker: Option<Maker>) -> Found {
     let mut lacks = Vec::new();
     let arena = match Arena::new(program).and_then(|arena| arena.is_open().map(|()| arena)) {
         Ok(arena) => arena,
-        Err(why) => return Found { level: Level::None, maker: None, lacks: vec![format!("nothing can be tried: {why}")] },
+        Err(why) => {
+            return Found { level: Level::None, maker: None, lacks: vec![format!("nothing can be tried: {why}")] };
+        }
     };
     match maker {
         None => lacks.push(format!("bubblewrap is not at {}; do: apt install bubblewrap", BWRAP.join(" or "))),

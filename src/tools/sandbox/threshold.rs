@@ -72,7 +72,10 @@ mod tests {
         let failed = |why: &str| Ending::NotStarted(format!("its box could not be made: {why}"));
         check(&["bwrap: no\n"], "", &failed("bwrap: no"));
         check(&[], "", &failed("nothing was said of why"));
-        check(&["bwrap: a long sentence about what does not work", &format!(" here {word}")], "", &failed(
-            "bwrap: a long sentence about what does not work here tiller: the box is closed"));
+        check(
+            &["bwrap: a long sentence about what does not work", &format!(" here {word}")],
+            "",
+            &failed("bwrap: a long sentence about what does not work here tiller: the box is closed"),
+        );
     }
 }

@@ -50,7 +50,8 @@ impl Watched {
 
     fn note(&mut self, path: &Path, below: PathBuf) {
         let Ok(seen) = path.symlink_metadata() else { return };
-        let is_small = seen.is_file() && seen.len() <= limits::WATCHED_BYTES && self.files.len() < limits::WATCHED_FILES;
+        let is_small =
+            seen.is_file() && seen.len() <= limits::WATCHED_BYTES && self.files.len() < limits::WATCHED_FILES;
         let content = if is_small { std::fs::read(path).ok().map(|bytes| sha256_hex(&bytes)) } else { None };
         self.files.insert(below, print(&seen, content));
     }
