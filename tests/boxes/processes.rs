@@ -25,7 +25,7 @@ fn alive(tag: &str) -> usize {
     fs::read_dir("/proc").unwrap().flatten().filter(named).count()
 }
 
-pub(crate) async fn wait_for(what: &str, patience: Duration, condition: impl Fn() -> bool) {
+async fn wait_for(what: &str, patience: Duration, condition: impl Fn() -> bool) {
     let deadline = Instant::now() + patience;
     while !condition() {
         assert!(Instant::now() < deadline, "waited in vain for: {what}");

@@ -196,7 +196,7 @@ impl Arena {
         for manner in [Manner::Usual, Manner::Reading] {
             let room = Room::of(&scene, manner, false, &Watched::default())?;
             let found = self.attempt(room.as_ref(), &program)?;
-            let may = Way::open(level, manner);
+            let may = Way::open(manner);
             let shut: Vec<&str> = may.iter().filter(|way| !found.contains(way)).map(|way| way.word()).collect();
             if !shut.is_empty() {
                 return Err(format!("in it, it is not possible to {}", shut.join(", ")));

@@ -22,7 +22,6 @@ use nix::unistd::Pid;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::domain::sandbox::Level;
 use crate::domain::sandbox::Manner;
 
 /// The word of the trial.
@@ -96,7 +95,7 @@ impl Way {
     ];
 
     /// What must be possible in a box.
-    pub(crate) fn open(_level: Level, manner: Manner) -> &'static [Way] {
+    pub(crate) fn open(manner: Manner) -> &'static [Way] {
         match manner {
             Manner::Reading => &[Way::Reads, Way::Temporary],
             Manner::Usual | Manner::Unboxed => &[Way::Reads, Way::Temporary, Way::Writes],

@@ -16,6 +16,8 @@ use crate::tools::names;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Watched {
     files: BTreeMap<PathBuf, String>,
+    /// How many folders deep all was seen; below that, something may be there that was not.
+    depth: usize,
     /// The outermost of them, files and folders.
     roots: Vec<PathBuf>,
 }
@@ -23,13 +25,17 @@ pub(crate) struct Watched {
 impl Watched {
     /// Those that are there now.
     pub(crate) fn of(workspace: &Path) -> Watched {
-        let mut found = Watched::default();
+        Watched::of_at_most(workspace, limits::WATCHED_ENTRIES)
+    }
+
+    fn of_at_most(workspace: &Path, mut left: usize) -> Watched {
+        let mut found = Watched { depth: usize::MAX, ..Watched::default() };
         let mut folders = VecDeque::from([(workspace.to_path_buf(), false)]);
-        let mut left = limits::WATCHED_ENTRIES;
         while let Some((folder, is_watched)) = folders.pop_front() {
             for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
                 left = left.saturating_sub(1);
                 if left == 0 {
+                    found.depth = folder.components().count() - workspace.components().count();
                     return found;
                 }
                 let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
@@ -37,6 +43,10 @@ impl Watched {
                 let is_root = !is_watched && names::runs_unasked(&below).is_some();
                 if is_root && !kind.is_symlink() && found.roots.len() < limits::WATCHED_FILES {
                     found.roots.push(path.clone());
+                }
+                // What git stores is many, and is neither run nor obeyed.
+                if kind.is_dir() && below.ends_with(".git/objects") {
+                    continue;
                 }
                 if kind.is_dir() {
                     folders.push_back((path, is_watched || is_root));
@@ -66,9 +76,10 @@ impl Watched {
     /// What is other than it was before, in words.
     pub(crate) fn changes_since(&self, before: &Watched) -> Vec<String> {
         let names = before.files.keys().chain(self.files.keys().filter(|path| !before.files.contains_key(*path)));
+        let is_seen = |path: &PathBuf, by: &Watched| path.components().count() <= by.depth;
         let word = |path: &PathBuf| match (before.files.get(path), self.files.get(path)) {
-            (None, Some(_)) => Some("new"),
-            (Some(_), None) => Some("gone"),
+            (None, Some(_)) => is_seen(path, before).then_some("new"),
+            (Some(_), None) => is_seen(path, self).then_some("gone"),
             (Some(was), Some(is)) if was != is => Some("changed"),
             (Some(_), Some(_)) | (None, None) => None,
         };
@@ -121,5 +132,19 @@ mod tests {
         }
         let all = Watched::of(at).changes_since(&before);
         assert_eq!((all.len(), all.last().map(String::as_str)), (11, Some("13 more")));
+    }
+
+    #[test]
+    fn what_lies_too_deep_is_neither_new_nor_gone() {
+        let stage = Stage::new();
+        let at = &stage.scene.workspace;
+        stage.write("a/b/c/.envrc", "1");
+        stage.write(".husky/x", "1");
+        let (all, few) = (Watched::of(at), Watched::of_at_most(at, 4));
+        assert_eq!((few.depth, all.depth), (1, usize::MAX), "{few:?}");
+        assert_eq!(all.changes_since(&few), Vec::<String>::new());
+        assert_eq!(few.changes_since(&all), Vec::<String>::new());
+        stage.write(".envrc", "1");
+        assert_eq!(Watched::of_at_most(at, 5).changes_since(&few), [".envrc (new)"]);
     }
 }
