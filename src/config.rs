@@ -157,6 +157,9 @@ pub struct Settings {
     pass_secrets: Vec<String>,
     web_fetch: bool,
     fetch_loopback: Vec<String>,
+    has_sandbox: bool,
+    readable: Vec<String>,
+    writable: Vec<String>,
     notify_command: Vec<String>,
     alerts: Alerts,
     keep: Keep,
@@ -184,6 +187,9 @@ impl Default for Settings {
             pass_secrets: Vec::new(),
             web_fetch: false,
             fetch_loopback: Vec::new(),
+            has_sandbox: true,
+            readable: Vec::new(),
+            writable: Vec::new(),
             notify_command: Vec::new(),
             alerts: Alerts::default(),
             keep: Keep::default(),
@@ -331,6 +337,9 @@ impl Settings {
             (["run", "pass_variables"], Value::List(names)) => self.pass_variables = names,
             (["tools", "web_fetch"], Value::Switch(on)) => self.web_fetch = on,
             (["tools", "fetch_loopback"], Value::List(ports)) => self.fetch_loopback = ports,
+            (["sandbox", "use"], Value::Switch(on)) => self.has_sandbox = on,
+            (["sandbox", "readable"], Value::List(folders)) => self.readable = folders,
+            (["sandbox", "writable"], Value::List(folders)) => self.writable = folders,
             (["notify", "command"], Value::List(words)) => self.notify_command = words,
             (["notify", "bell"], Value::Switch(on)) => self.alerts.bell = on,
             (["notify", "desktop"], Value::Switch(on)) => self.alerts.desktop = on,
@@ -462,6 +471,16 @@ impl Settings {
     /// The variables that hold keys of providers, as far as they are configured.
     pub fn key_variables(&self) -> impl Iterator<Item = &str> {
         self.providers.values().filter_map(|provider| provider.key.as_deref())
+    }
+
+    /// Whether commands run in a box, where there is one.
+    pub fn has_sandbox(&self) -> bool {
+        self.has_sandbox
+    }
+
+    /// Folders that can be read in the box, and those that can be written, as they were written.
+    pub fn opened_folders(&self) -> (&[String], &[String]) {
+        (&self.readable, &self.writable)
     }
 
     /// Environment variables that the agent's commands see besides those they always see, as they are configured. Those

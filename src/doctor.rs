@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use reqwest::Url;
 
+use crate::boxes;
 use crate::config::ConfigError;
 use crate::config::Places;
 use crate::config::Settings;
@@ -20,6 +21,7 @@ use crate::domain::event::OwnerMode;
 use crate::domain::limits;
 use crate::domain::model::Dialect;
 use crate::domain::model::ModelSpec;
+use crate::domain::sandbox::Level;
 use crate::domain::summary::Listed;
 use crate::domain::visible::transcript;
 use crate::engine::clock::Clock;
@@ -76,7 +78,13 @@ pub async fn examine(places: &Places, settings: Result<&Settings, &ConfigError>)
         all.push(kept(places, settings));
     }
     all.extend([folder(places), user()]);
-    all.extend([store(places).await, runs(places), guard(), sandbox(), terminal()]);
+    all.extend([
+        store(places).await,
+        runs(places),
+        guard(),
+        sandbox(places, settings.unwrap_or(&Settings::default())),
+        terminal(),
+    ]);
     all
 }
 
@@ -169,7 +177,7 @@ async fn checks(places: &Places, settings: &Settings) -> Finding {
 fn tools(places: &Places, settings: &Settings) -> Toolbox {
     let ground = Ground::new(places.clone(), settings.clone(), OwnerMode::Records);
     let tools = ground.and_then(|ground| ground.tools(None, &std::env::current_dir()?));
-    tools.unwrap_or_else(|_| launch::tools_anywhere())
+    tools.map_or_else(|_| launch::tools_anywhere(), |(tools, _)| tools)
 }
 
 fn daily(places: &Places, settings: &Settings) -> Finding {
@@ -362,8 +370,14 @@ fn guard() -> Finding {
     }
 }
 
-fn sandbox() -> Finding {
-    finding("sandbox", Standing::Partial, "none in this version: a command that you allow has your full rights")
+fn sandbox(places: &Places, settings: &Settings) -> Finding {
+    let Ok(program) = std::env::current_exe() else {
+        return finding("sandbox", Standing::Missing, "our own program can't be found; try again");
+    };
+    match boxes::told(settings, &places.state, &program) {
+        (Level::Full, text) => finding("sandbox", Standing::Ok, text),
+        (Level::Partial | Level::None, text) => finding("sandbox", Standing::Partial, text),
+    }
 }
 
 fn terminal() -> Finding {

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::boxes;
 use crate::config::ConfigError;
 use crate::config::Places;
 use crate::config::Settings;
@@ -40,6 +41,7 @@ use crate::domain::model::ModelRequest;
 use crate::domain::model::ModelSpec;
 use crate::domain::model::Received;
 use crate::domain::run::Run;
+use crate::domain::sandbox::Level;
 use crate::domain::summary::Summary;
 use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
@@ -78,6 +80,7 @@ use crate::telling;
 use crate::tools::Scene;
 use crate::tools::Toolbox;
 use crate::tools::web_fetch::WebFetch;
+use crate::tools::sandbox::Sandbox;
 use crate::tui::past::Past;
 use crate::tui::past::Reading;
 
@@ -112,6 +115,8 @@ pub struct Seat {
     pub id: RunId,
     /// What was not as it was left when it was taken, in sentences. The operator is told once.
     pub notes: Vec<String>,
+    /// How much the boxes of its commands hold back.
+    pub level: Level,
     driven: Driven<SledJournal>,
     summaries: JoinHandle<()>,
     sink: Option<Telling>,
@@ -154,7 +159,7 @@ impl Ground {
         let workspace = workspace_at(workspace.unwrap_or(Path::new(".")), &self.places)?;
         let spec = self.spec(priceless)?;
         let checks = self.settings.checks();
-        let tools = self.tools(None, &workspace)?;
+        let (tools, _) = self.tools(None, &workspace)?;
         if let Some(why) = preflight::pointless(&tools, &checks).await {
             let problem = self.redactor(spec.key_variable.as_deref())?.cleaned(&why).into_owned();
             return Err(ConfigError { origin: self.settings.origin(&["run", "checks"]), problem }.into());
@@ -254,7 +259,7 @@ impl Ground {
         }
         let model =
             model::open(&run.terms.model).unwrap_or_else(|_| Arc::new(Unready { spec: run.terms.model.clone() }));
-        let tools = self.tools(Some(&id), &workspace)?;
+        let (tools, level) = self.tools(Some(&id), &workspace)?;
         let redactor = self.redactor(run.terms.model.key_variable.as_deref())?;
         let rules = self.rulebook();
         let noticed = rules.notices();
@@ -278,10 +283,11 @@ impl Ground {
         let (sink, retold) = telling::sink(self, &run, &world.redactor)?;
         let held = secrets::held_back(&self.settings);
         let held = (!held.is_empty()).then(|| secrets::way_to_pass(&held));
-        let notes = ledger.into_iter().chain(retold).chain(held).chain(noticed).collect();
+        let box_note = boxes::notice(&self.settings, level);
+        let notes = ledger.into_iter().chain(retold).chain(held).chain(noticed).chain(box_note).collect();
         let driven = driver::start(run, journal, world, owner(OwnerMode::Drives));
         let sink = sink.map(|sink| sinks::start(sink, &driven.handle));
-        Ok(Seat { id, notes, driven, summaries, sink })
+        Ok(Seat { id, notes, level, driven, summaries, sink })
     }
 
     /// The last words about a run that nobody drives, as it can go on here.
@@ -353,13 +359,15 @@ impl Ground {
         own.is_ok_and(|own| workspace.canonicalize().is_ok_and(|real| real == own))
     }
 
-    /// The tools of a run, with those that the operator switched on.
-    pub fn tools(&self, id: Option<&RunId>, workspace: &Path) -> anyhow::Result<Toolbox> {
-        let mut tools = Toolbox::new(self.scene(id, workspace)?);
+    /// The tools of a run, with those that the operator switched on, and how far a box confines its commands.
+    pub fn tools(&self, id: Option<&RunId>, workspace: &Path) -> anyhow::Result<(Toolbox, Level)> {
+        let scene = self.scene(id, workspace)?;
+        let level = scene.sandbox.level;
+        let mut tools = Toolbox::new(scene);
         if self.settings.web_fetch() {
             tools.add(Arc::new(WebFetch::new(self.settings.fetch_loopback())));
         }
-        Ok(tools)
+        Ok((tools, level))
     }
 
     /// Where the calls of a run act, and where its files are put back. Nothing may touch what tiller itself keeps.
@@ -383,14 +391,16 @@ impl Ground {
         };
         // The configuration may be a link to a file elsewhere, as those who keep their settings under version control do.
         off_limits.extend(self.places.config.canonicalize());
+        let program = std::env::current_exe().map_err(|error| {
+            let why = format!("our own program can't be found ({error}), so no call could be guarded; try again");
+            Obstacle::Stopped(why)
+        })?;
         Ok(Scene {
             workspace: workspace.to_path_buf(),
+            sandbox: boxes::sandbox(&self.settings, &state, &program, &off_limits)?,
             off_limits,
             pre_images: id.map(|id| state.join("runs").join(id.as_str()).join(PRE_IMAGES)),
-            program: std::env::current_exe().map_err(|error| {
-                let why = format!("our own program can't be found ({error}), so no call could be guarded; try again");
-                Obstacle::Stopped(why)
-            })?,
+            program,
             passed_variables: secrets::passed(&self.settings),
         })
     }
@@ -434,7 +444,7 @@ impl Seat {
     /// Lets go of the run: what is under way is ended and recorded, and the store is free for others when this
     /// returns. Gives the run as it was left.
     pub async fn leave(self) -> anyhow::Result<Run> {
-        let Seat { id: _, notes: _, driven, summaries, sink } = self;
+        let Seat { driven, summaries, sink, .. } = self;
         let Driven { handle, task } = driven;
         let run = handle.run();
         drop(handle);
@@ -527,6 +537,7 @@ pub fn tools_anywhere() -> Toolbox {
         pre_images: None,
         program: PathBuf::new(),
         passed_variables: Vec::new(),
+        sandbox: Sandbox::default(),
     };
     Toolbox::new(nowhere)
 }

@@ -12,7 +12,7 @@
 //! | 4 | `engine` | tasks, time and order |
 //! | 5 | `protocol` | how a room talks to a run |
 //! | 6 | `tui`, `headless`, `sinks` | the rooms, and what is told elsewhere |
-//! | 7 | `cli`, `config`, `logging`, `launch`, `rehearsal`, `repository`, `order`, `held`, `archive`, `branch`, `keeping`, `doctor`, `rooms`, `program` | the roof |
+//! | 7 | `cli`, `config`, `logging`, `launch`, `rehearsal`, `repository`, `order`, `held`, `archive`, `boxes`, `branch`, `keeping`, `doctor`, `rooms`, `program` | the roof |
 
 pub mod domain;
 pub mod policy;
@@ -26,6 +26,7 @@ pub mod tui;
 pub mod headless;
 pub mod sinks;
 pub mod archive;
+pub mod boxes;
 pub mod branch;
 pub mod cli;
 pub mod config;

@@ -78,6 +78,9 @@ pub fn recorded(run: &Run, order: &Order) -> String {
         Order::Decide { call, decision: Decision::Deny(_), .. } => {
             format!("{call} is denied, and every call like it byte for byte, until the run ends")
         }
+        Order::Decide { call, decision: Decision::AllowUnboxed, .. } => {
+            format!("{call} is allowed once, outside of the box, with your full rights")
+        }
         Order::Decide { decision: Decision::AllowOnce | Decision::AllowRule(_) | Decision::Edit(_), .. }
         | Order::Edit { .. }
         | Order::AllowAll(_)

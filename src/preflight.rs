@@ -141,6 +141,7 @@ mod tests {
             pre_images: None,
             program: program.into(),
             passed_variables: Vec::new(),
+            sandbox: crate::tools::sandbox::Sandbox::default(),
         };
         problems(&run, &home, &Toolbox::new(scene))
             .iter()

@@ -60,6 +60,14 @@ use crate::tui::terminal;
 use anyhow::Context;
 use tokio::task::JoinError;
 
+/// What a command starts can't look into this process, which may hold a key; nor is it written down when it breaks.
+fn hide_memory() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = nix::sys::prctl::set_dumpable(false) {
+        tracing::warn!("other programs of yours can read the memory of this one: {error}");
+    }
+}
+
 /// Does what the words of the command line ask for; the exit status of the process (docs/ENGINE.md §16.3). Called once.
 pub fn run() -> ExitCode {
     if let Err(why) = secrets::shut() {
@@ -71,6 +79,7 @@ pub fn run() -> ExitCode {
         return guard::main(words);
     }
     terminal::hook_panics();
+    hide_memory();
     orphans::adopt();
     match cli::parse(std::env::args_os()) {
         Err(Stop::Shown(text)) => {

@@ -196,6 +196,7 @@ impl<'a> Rooms<'a> {
             palette: palette(),
             draft: home.read_draft(&id),
             alerts: self.ground.settings.alerts(),
+            level: seat.level,
             doubt: self.doubt.take(),
             again: self.again.take(),
             focus: self.focus,

@@ -227,8 +227,7 @@ fn words(facts: &Facts) -> String {
 
 /// The level of the box that the line would run in.
 fn level(facts: &Facts) -> String {
-    let bound = facts.binding.iter().find_map(|bound| bound.strip_prefix("level="));
-    bound.unwrap_or(if facts.unconfined { "none" } else { "full" }).to_string()
+    facts.level.unwrap_or_default().to_string()
 }
 
 fn line_call(line: &str, run: &Run) -> ToolCall {
@@ -242,6 +241,7 @@ fn line_call(line: &str, run: &Run) -> ToolCall {
         facts: None,
         allowed: None,
         edited: None,
+        is_unboxed: false,
         error: None,
         attempts: 0,
         since: run.at,
@@ -256,6 +256,7 @@ fn imagined(ground: &Ground, workspace: &str) -> anyhow::Result<Run> {
         limits: Limits::default(),
         checks: Vec::new(),
         wrap_up: false,
+        guide: None,
         model: ModelSpec {
             name: String::new(),
             dialect: Dialect::Scripted,

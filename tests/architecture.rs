@@ -38,6 +38,7 @@ const ROOF: &[&str] = &[
     "archive",
     "keeping",
     "telling",
+    "boxes",
     "branch",
     "doctor",
     "rooms",
@@ -78,6 +79,8 @@ const CRATES_OF_A_FOLDER: &[(&str, &[&str])] = &[
     ("crossterm", &["tui"]),
     ("tui_textarea", &["tui"]),
     ("reqwest", &["model", "tools", "doctor"]),
+    ("landlock", &["tools"]),
+    ("seccompiler", &["tools"]),
     ("idna", &["tools"]),
     ("encoding_rs", &["tools"]),
 ];

@@ -57,7 +57,7 @@ MODE:
   ask           it reads inside the workspace; you are asked about everything else
   auto_edit     it also changes files of the workspace
   full_trust    you are asked only about sensitive names, what other programs run, places outside the
-                workspace, and shell lines, because there is no sandbox
+                workspace, and shell lines, where no full sandbox holds them
 What waits for you already goes on waiting. A tighter mode takes back what was allowed and not used.
 Full trust ends when another process goes on with the run, unless run.keep_full_trust is set.";
 
@@ -95,16 +95,16 @@ pub(crate) struct ApproveWords {
     #[arg(value_name = "CALL DIGEST | CALL:DIGEST", required = true)]
     calls: Vec<String>,
     /// Allow it with these arguments in the place of the model's: JSON, or a file that holds it
-    #[arg(long, value_name = "FILE_OR_JSON", conflicts_with_all = ["for_run", "tool", "rule"])]
+    #[arg(long, value_name = "FILE_OR_JSON", conflicts_with_all = ["for_run", "tool", "rule", "unboxed"])]
     edit: Option<String>,
     /// Allow it, and every later call with the same arguments and the same binding, until the run ends
-    #[arg(long, conflicts_with_all = ["tool", "rule"])]
+    #[arg(long, conflicts_with_all = ["tool", "rule", "unboxed"])]
     for_run: bool,
     /// Allow it, and every later call of the same tool, until the run ends; what is always asked about is still asked
-    #[arg(long, conflicts_with = "rule")]
+    #[arg(long, conflicts_with_all = ["rule", "unboxed"])]
     tool: bool,
     /// Allow it, and make a standing rule of its exact words in this folder
-    #[arg(long)]
+    #[arg(long, conflicts_with = "unboxed")]
     rule: bool,
     /// The rule takes any last word, but no option
     #[arg(long, requires = "rule")]
@@ -112,6 +112,9 @@ pub(crate) struct ApproveWords {
     /// The rule holds in every folder
     #[arg(long, requires = "rule")]
     everywhere: bool,
+    /// Allow it to run outside of the box, with your full rights, this once
+    #[arg(long)]
+    unboxed: bool,
 }
 
 impl ApproveWords {
@@ -125,15 +128,18 @@ impl ApproveWords {
                 Order::Rule { call: *call, digest: digest.clone(), open: self.open, everywhere: self.everywhere }
             }
             ([(call, digest)], None) => {
-                let decision = match (self.for_run, self.tool) {
-                    (true, _) => Decision::AllowRun,
-                    (false, true) => Decision::AllowTool,
-                    (false, false) => Decision::AllowOnce,
-                };
+                let wider = [
+                    (self.for_run, Decision::AllowRun),
+                    (self.tool, Decision::AllowTool),
+                    (self.unboxed, Decision::AllowUnboxed),
+                ];
+                let chosen = wider.into_iter().find(|(is_chosen, _)| *is_chosen);
+                let decision = chosen.map_or(Decision::AllowOnce, |(_, decision)| decision);
                 Order::Decide { call: *call, digest: digest.clone(), decision }
             }
-            (_, _) if self.edit.is_some() || self.for_run || self.tool || self.rule => {
-                return Err("--edit, --for-run, --rule and --tool are about one call; nothing was decided".to_string());
+            (_, _) if self.edit.is_some() || self.for_run || self.tool || self.rule || self.unboxed => {
+                let several = "--edit, --for-run, --rule, --tool and --unboxed are about one call; nothing was decided";
+                return Err(several.to_string());
             }
             (pairs, _) => Order::AllowAll(pairs.to_vec()),
         };

@@ -42,6 +42,10 @@ pub enum Holds {
     Resume,
     /// A trust mode.
     Trust,
+    /// `auto` or `none`.
+    Sandbox,
+    /// A list of folders.
+    Folders,
     /// `true` or `false`.
     Switch,
     /// A limit on an axis.
@@ -72,6 +76,8 @@ impl Holds {
             Holds::Words => "a list of a program and its arguments, [\"/usr/local/bin/tell-me\"]",
             Holds::Resume => "\"ask\" or \"auto\"",
             Holds::Trust => "\"plan\", \"ask\", \"auto_edit\" or \"full_trust\"",
+            Holds::Sandbox => "\"auto\" or \"none\"",
+            Holds::Folders => "a list of folders from / or ~/ on, [\"~/.cargo\"]",
             Holds::Switch => "true or false",
             Holds::Limit(Axis::Cost) | Holds::Daily => "dollars in quotes, \"5.00\", or \"unlimited\"",
             Holds::Limit(Axis::Active) => "a time in quotes, \"2h\" or \"30m\", or \"unlimited\"",
@@ -163,6 +169,24 @@ pub const KEYS: &[Key] = &[
         "Ports of this machine that web_fetch may reach, each as it stands in the URL. No other is.",
     ),
     key(
+        &["sandbox", "use"],
+        Holds::Sandbox,
+        "\"auto\"",
+        "Whether commands run in a box, as far as this machine has one. With \"none\" they have your full rights.",
+    ),
+    key(
+        &["sandbox", "readable"],
+        Holds::Folders,
+        "[]",
+        "Folders that can be read in the box besides the workspace and the programs of the system.",
+    ),
+    key(
+        &["sandbox", "writable"],
+        Holds::Folders,
+        "[]",
+        "Folders that can be written in the box besides the workspace.",
+    ),
+    key(
         &["notify", "bell"],
         Holds::Switch,
         "false",
@@ -222,6 +246,7 @@ pub const VARIABLES: &[(&str, &[&str])] = &[
     ("TILLER_BUDGET", &["budget", "cost"]),
     ("TILLER_DAILY_BUDGET", &["budget", "daily"]),
     ("TILLER_MAX_ITERATIONS", &["budget", "iterations"]),
+    ("TILLER_SANDBOX", &["sandbox", "use"]),
 ];
 
 /// What stands at a path.

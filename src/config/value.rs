@@ -62,7 +62,12 @@ pub(crate) fn from_toml(holds: Holds, value: &Spanned<DeValue<'_>>) -> Result<Va
             let texts: Option<Vec<&str>> = items.iter().map(|item| item.get_ref().as_str()).collect();
             texts.map_or_else(|| expected("a list with something else in it"), |texts| ports(&texts))
         }
-        (Holds::Checks | Holds::Variables | Holds::Ports | Holds::Words, other) => expected(kind(other)),
+        (Holds::Folders, DeValue::Array(items)) => {
+            let texts: Option<Vec<String>> =
+                items.iter().map(|item| item.get_ref().as_str().map(ToString::to_string)).collect();
+            texts.map_or_else(|| expected("a list with something else in it"), folders)
+        }
+        (Holds::Checks | Holds::Variables | Holds::Ports | Holds::Words | Holds::Folders, other) => expected(kind(other)),
         (Holds::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
         (Holds::Switch, other) => expected(kind(other)),
         (_, DeValue::String(text)) => from_text(holds, text),
@@ -120,6 +125,12 @@ pub(crate) fn from_text(holds: Holds, text: &str) -> Result<Value, String> {
             _ => Err(expected()),
         },
         Holds::Trust => Trust::parse(text).map(Value::Trust).map_err(|_| expected()),
+        Holds::Sandbox => match text {
+            "auto" => Ok(Value::Switch(true)),
+            "none" => Ok(Value::Switch(false)),
+            _ => Err(expected()),
+        },
+        Holds::Folders => folders(vec![text.to_string()]),
         Holds::Switch => text.parse().map(Value::Switch).map_err(|_| expected()),
         Holds::Limit(axis) => axis.parse_limit(text).map(|limit| Value::Axis(axis, limit)),
         Holds::Deadline => match Deadline::parse(text)? {
@@ -157,6 +168,20 @@ fn words(words: Vec<String>) -> Result<Value, String> {
 
 fn ports(texts: &[&str]) -> Result<Value, String> {
     texts.iter().map(|text| opened(text)).collect::<Result<_, _>>().map(Value::List)
+}
+
+
+/// What each of them would open is judged where the box is made.
+fn folders(folders: Vec<String>) -> Result<Value, String> {
+    let fits = |folder: &String| {
+        (folder.starts_with('/') || folder.starts_with("~/"))
+            && folder.len() <= limits::PATH_MAX_BYTES
+            && !folder.contains('\0')
+    };
+    match folders.iter().all(fits) {
+        true => Ok(Value::List(folders)),
+        false => Err(format!("expected {}", Holds::Folders.form())),
+    }
 }
 
 fn variables(names: Vec<String>) -> Result<Value, String> {

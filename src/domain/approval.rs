@@ -28,6 +28,8 @@ pub enum Decision {
     AllowTool,
     /// This call, and from now on every one that this standing rule covers. The rule is kept before the decision counts.
     AllowRule(RuleDraft),
+    /// This call may run, outside of the box, with the operator's full rights; no later one.
+    AllowUnboxed,
     /// This call with these arguments in the place of the model's. It is looked at and judged anew.
     Edit(String),
     /// It may not; the text, possibly empty, reaches the model.

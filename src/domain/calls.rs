@@ -44,6 +44,7 @@ impl Run {
             facts: None,
             allowed: None,
             edited: None,
+            is_unboxed: false,
             error: None,
             attempts: 0,
             since: record.at,
@@ -55,6 +56,10 @@ impl Run {
         let one = self.touch(call)?;
         match decision {
             Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool | Decision::AllowRule(_) => one.allow(by),
+            Decision::AllowUnboxed => {
+                one.allow(by);
+                one.is_unboxed = true;
+            }
             Decision::Edit(arguments) => one.edit(arguments, by)?,
             Decision::Deny(text) => one.state = CallState::Denied { by: by.clone(), text: text.clone() },
         }
@@ -65,8 +70,10 @@ impl Run {
             }
             return Ok(());
         };
+        // Whoever decides has been told of them: they are why it was asked.
+        self.progress.watched.clear();
         match decision {
-            Decision::AllowOnce | Decision::AllowRule(_) | Decision::Edit(_) => self.progress.denials = 0,
+            Decision::AllowOnce | Decision::AllowRule(_) | Decision::AllowUnboxed | Decision::Edit(_) => self.progress.denials = 0,
             Decision::AllowTool => {
                 self.progress.denials = 0;
                 self.granted_tools.insert(tool);
@@ -107,6 +114,8 @@ impl Run {
             bytes: outcome.bytes,
             took: outcome.took,
         };
+        self.progress.watched.extend(outcome.watched.iter().cloned());
+        let one = self.touch(call)?;
         let broke = (outcome.class == Some(ErrorClass::Fault)).then(|| one.tool.clone());
         if let Some(tool) = broke {
             *self.progress.faults.entry(tool).or_default() += 1;

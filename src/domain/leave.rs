@@ -45,6 +45,7 @@ impl ToolCall {
         self.state = CallState::Proposed;
         self.facts = None;
         self.allowed = None;
+        self.is_unboxed = false;
         self.use_up_edit();
     }
 

@@ -246,6 +246,21 @@ pub const PLAIN_SEGMENTS: usize = 8;
 pub const TOUCHES: usize = 256;
 /// Names below a folder that are looked at before it is read unasked as a whole: 20 to 50 ms.
 pub const NAMES_BELOW: usize = 50_000;
+/// Longest file that a program in a box can write, in bytes.
+pub const BOX_FILE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+/// Room for temporary files in a box, and in its home, in bytes: they lie in memory.
+pub const BOX_FOLDER_BYTES: u64 = 1024 * 1024 * 1024;
+/// Processes and threads of a box at once: builds need some, and a flood of them must end.
+pub const BOX_PROCESSES: u64 = 256;
+/// Entries of a workspace that are gone through for files that other programs run by themselves: a box must not take
+/// seconds to make.
+pub const WATCHED_ENTRIES: usize = 20_000;
+/// Such files that are compared by content, each up to so many bytes, ...
+pub const WATCHED_BYTES: u64 = 256 * 1024;
+/// ... and at most so many of them; so many can be kept from being written, too.
+pub const WATCHED_FILES: usize = 200;
+/// Changed ones that are named.
+pub const WATCHED_NAMED: usize = 10;
 /// Programs of the workspace that a shell line names are hashed up to so many bytes in all; beyond it, size and time
 /// of change stand for the content.
 pub const SCRIPTS_HASHED_BYTES: u64 = 32 * 1024 * 1024;

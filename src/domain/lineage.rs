@@ -239,6 +239,7 @@ impl Run {
                 recoveries: now.progress.recoveries,
                 // Only the operator's grant takes this count back (docs/ENGINE.md §7.5).
                 replans: now.progress.replans,
+                watched: now.progress.watched,
                 granted: past.progress.granted.intersection(&now.progress.granted).cloned().collect(),
                 ..past.progress
             },
@@ -282,6 +283,7 @@ impl Run {
             seen: self.progress.seen.clone(),
             written: self.progress.written.clone(),
             passed: std::mem::take(&mut self.progress.passed),
+            watched: std::mem::take(&mut self.progress.watched),
             ..Progress::default()
         };
         self.trust = terms.trust;

@@ -39,6 +39,7 @@ pub mod progress;
 pub mod restoring;
 pub mod rule;
 pub mod run;
+pub mod sandbox;
 pub mod snapshot;
 pub mod standing;
 pub mod status;

@@ -114,6 +114,9 @@ pub struct Progress {
     pub asks: Vec<Timestamp>,
     /// Calls allowed until the run ends, each with what its decision was bound to.
     pub granted: BTreeSet<String>,
+    /// Files that other programs run by themselves, and that a command changed since the operator last decided.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watched: Vec<String>,
     /// Malformed or unknown calls in a row.
     pub malformed: u32,
     /// Calls with wrong arguments in a row.

@@ -11,6 +11,7 @@ use crate::domain::id::ClientId;
 use crate::domain::line::Line;
 use crate::domain::line::Touch;
 use crate::domain::rule::RuleHit;
+use crate::domain::sandbox::Level;
 use crate::domain::text::one_line;
 use crate::domain::text::sha256_hex;
 use crate::domain::text::short_hash;
@@ -82,9 +83,15 @@ pub struct Facts {
     pub reach: String,
     /// Whether all it touches lies inside the workspace and is not a sensitive name.
     pub inside: bool,
-    /// Whether it runs a program that nothing confines.
+    /// Whether it runs a program that is not wholly cut off: by no box, by half a box, or with the network open.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unconfined: bool,
+    /// The box that it runs in, for a call that runs a program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<Level>,
+    /// Whether it has the network.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub network: bool,
     /// The whole call as the operator is shown it: a diff, a command line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub preview: String,
@@ -224,13 +231,16 @@ pub struct ToolOutcome {
     /// What the system said, where it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<ErrorClass>,
+    /// Files that other programs run or obey by themselves, and that changed meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watched: Vec<String>,
 }
 
 impl ToolOutcome {
     /// An outcome of a call that nothing ran for.
     pub fn not_run(kind: OutcomeKind, text: impl Into<String>) -> Self {
         let text = text.into();
-        ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(0), class: None }
+        ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(0), class: None, watched: Vec::new() }
     }
 
     /// The same outcome, of this class.
@@ -310,6 +320,9 @@ pub struct ToolCall {
     pub edited: Option<Edited>,
     /// What the system said of its error, once it has ended.
     pub error: Option<ErrorClass>,
+    /// Whether the operator allowed it to run outside of the box.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unboxed: bool,
     /// How often it was started.
     pub attempts: u32,
     /// When its state last changed.

@@ -59,7 +59,7 @@ impl Trust {
             }
             Trust::FullTrust => {
                 "you are asked only about sensitive names, what other programs run, places outside the workspace, and \
-                 shell lines, because there is no sandbox"
+                 shell lines, where no full sandbox holds them"
             }
         }
     }

@@ -136,7 +136,7 @@ impl Redactor {
             Command::Decide { decision: Decision::Edit(arguments), .. } => *arguments = self.arguments(arguments),
             // The words of a rule are those of the call, which was cleaned before.
             Command::Decide {
-                decision: Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool | Decision::AllowRule(_),
+                decision: Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool | Decision::AllowRule(_) | Decision::AllowUnboxed,
                 ..
             }
             | Command::Resolve {

@@ -230,6 +230,7 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
                 Decision::AllowRun => ("allow for the run", None),
                 Decision::AllowTool => ("allow the tool for the run", None),
                 Decision::AllowRule(draft) => ("allow by a new rule", told(&format!("{}: {draft}", draft.id()))),
+                Decision::AllowUnboxed => ("allow once outside of the box", None),
                 Decision::Edit(arguments) => ("allow as changed", told(arguments)),
                 Decision::Deny(text) => ("deny", told(text)),
             };
@@ -248,6 +249,7 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
                 | Decision::AllowRun
                 | Decision::AllowTool
                 | Decision::AllowRule(_)
+                | Decision::AllowUnboxed
                 | Decision::Deny(_) => line,
             }
         }

@@ -199,7 +199,14 @@ impl Desk {
             }
             Effect::RunTool(permit) => {
                 let text = "made\n".to_string();
-                let outcome = ToolOutcome { kind: OutcomeKind::Done, bytes: 5, text, took: Span(1_500), class: None };
+                let outcome = ToolOutcome {
+                    kind: OutcomeKind::Done,
+                    bytes: 5,
+                    text,
+                    took: Span(1_500),
+                    class: None,
+                    watched: Vec::new(),
+                };
                 Some(Outcome::Tool { call: permit.call().id, outcome })
             }
             Effect::RunCheck { index, .. } => Some(Outcome::Check { index, passed: true, detail: String::new() }),

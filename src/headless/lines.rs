@@ -334,6 +334,7 @@ fn decided(call: CallId, decision: &Decision, by: &By) -> String {
             let rule = title(&draft.to_string());
             format!("[call {call}] allowed by {by}, who made rule {}: {rule}\n", draft.id())
         }
+        Decision::AllowUnboxed => format!("[call {call}] allowed once, outside of the box, by {by}\n"),
         Decision::Edit(arguments) => format!("[call {call}] changed and allowed by {by}\n{}", block(arguments)),
         Decision::Deny(text) => format!("[call {call}] denied by {by}\n{}", block(text)),
     }

@@ -65,7 +65,7 @@ pub fn of(run: &Run, records: &[Record]) -> Remembered {
                     denied.insert(signed, told(words));
                 }
                 Decision::Edit(arguments) => remark.arguments.clone_from(arguments),
-                Decision::AllowOnce | Decision::AllowTool | Decision::AllowRule(_) => {}
+                Decision::AllowOnce | Decision::AllowTool | Decision::AllowRule(_) | Decision::AllowUnboxed => {}
             }
         }
     }

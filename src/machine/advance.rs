@@ -82,6 +82,9 @@ pub fn advance(run: &Run, now: Now) -> Vec<Event> {
         return group;
     }
     let is_over = deadline::is_over(run, now.at);
+    if let Some(group) = startable(run).and_then(|call| warn(run, call)) {
+        return group;
+    }
     if let Some(call) = startable(run).filter(|_| !is_over) {
         return vec![Event::ToolCallStarted { call: call.id, attempt: call.attempts + 1 }];
     }
@@ -203,6 +206,14 @@ pub(crate) fn unfinished(call: &ToolCall, unknown: &str, not_run: &str) -> Event
         | CallState::Closed(_) => (OutcomeKind::Cancelled, not_run),
     };
     Event::ToolCallFinished { call: call.id, outcome: ToolOutcome::not_run(kind, text) }
+}
+
+/// A call that was allowed before a command changed what other programs run by themselves is asked about again: the
+/// operator is told of that before anything else runs.
+fn warn(run: &Run, call: &ToolCall) -> Option<Vec<Event>> {
+    let is_void = call.state == CallState::Approved && permission::warning(run, call).is_some();
+    let why = "a command changed what other programs run by themselves".to_string();
+    is_void.then(|| vec![Event::ApprovalInvalidated { call: call.id, why }])
 }
 
 /// The judgement on every prepared call, as one group.

@@ -40,6 +40,10 @@ pub fn decide(
             rules::fits(draft, call, facts, &run.terms.workspace).map_err(Refusal::BadRule)?;
             decision.clone()
         }
+        Decision::AllowUnboxed => {
+            permission::can_leave_box(call).map_err(|why| Refusal::TooWide(id, why))?;
+            Decision::AllowUnboxed
+        }
         Decision::Edit(arguments) => {
             editing::fit(run, call, arguments).map_err(Refusal::BadEdit)?;
             decision.clone()
@@ -97,7 +101,7 @@ fn covered(run: &Run, call: &ToolCall, decision: &Decision) -> Vec<Event> {
         Decision::AllowTool => (permission::GRANTED_TOOL, &|other| {
             other.tool == call.tool && permission::widest(run, other).0 == Scope::Tool
         }),
-        Decision::AllowOnce | Decision::AllowRule(_) | Decision::Edit(_) | Decision::Deny(_) => return Vec::new(),
+        Decision::AllowOnce | Decision::AllowRule(_) | Decision::AllowUnboxed | Decision::Edit(_) | Decision::Deny(_) => return Vec::new(),
     };
     run.ordered_calls()
         .filter(|other| other.id != call.id && matches!(other.state, CallState::Awaiting { .. }) && is_covered(other))

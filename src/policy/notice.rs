@@ -135,6 +135,7 @@ fn word(decision: &Decision) -> &'static str {
         Decision::AllowRun => "allowed for the run",
         Decision::AllowTool => "allowed for the run, with every call of its tool,",
         Decision::AllowRule(_) => "allowed, with a rule from now on,",
+        Decision::AllowUnboxed => "allowed once, outside of the box,",
         Decision::Edit(_) => "changed and allowed",
         Decision::Deny(_) => "denied",
     }

@@ -9,6 +9,8 @@ use crate::domain::limits;
 use crate::domain::rule::RuleEffect;
 use crate::domain::rule::RuleHit;
 use crate::domain::run::Run;
+use crate::domain::sandbox::Level;
+use crate::domain::sandbox::READING_RULE;
 use crate::domain::text::one_line;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
@@ -56,7 +58,7 @@ pub enum Scope {
 /// The rule that lets reads happen.
 pub const READS: &str = "reads inside the workspace";
 /// The rule that lets lines happen that only read.
-pub const READS_LINE: &str = "read-only line";
+pub const READS_LINE: &str = READING_RULE;
 /// The rule that remembers what the operator allowed for the run.
 pub const GRANTED: &str = "allowed for this run";
 /// The rule that remembers which tools the operator allowed for the run.
@@ -179,6 +181,9 @@ fn rule_allows(case: &Case<'_>) -> Option<Judgement> {
 
 /// Places outside, sensitive names and what other programs run: no grant and no mode covers them.
 fn always_asked(case: &Case<'_>) -> Option<Judgement> {
+    if let Some(text) = warning(case.run, case.call) {
+        return Some(Judgement::Ask(text));
+    }
     let text = match (case.call.effect, case.facts.inside) {
         (EffectClass::Read, false) => format!("it reads what is not plainly yours to show: {}", case.facts.reach),
         (EffectClass::WriteFile, false) => format!("it changes a file: {}", case.facts.reach),
@@ -186,6 +191,23 @@ fn always_asked(case: &Case<'_>) -> Option<Judgement> {
         | (EffectClass::Idempotent | EffectClass::External | EffectClass::Control, _) => return None,
     };
     Some(Judgement::Ask(text))
+}
+
+/// What the operator must know before anything that does more than read: files that other programs run by themselves,
+/// and that a command changed.
+pub fn warning(run: &Run, call: &ToolCall) -> Option<String> {
+    let changed = &run.progress.watched;
+    let is_told = call.effect == EffectClass::Read || changed.is_empty();
+    (!is_told).then(|| format!("a command changed what other programs run by themselves: {}", changed.join(", ")))
+}
+
+/// Whether the operator can let a call run outside of the box; errors with why not.
+pub fn can_leave_box(call: &ToolCall) -> Result<(), &'static str> {
+    match call.facts.as_ref().and_then(|facts| facts.level) {
+        Some(Level::Full | Level::Partial) => Ok(()),
+        Some(Level::None) => Err("there is no box that it could run outside of"),
+        None => Err("it starts no program, so there is no box around it"),
+    }
 }
 
 /// What changes again each time it is about to run is not prepared and started for ever.
@@ -251,10 +273,7 @@ pub fn widest(run: &Run, call: &ToolCall) -> (Scope, &'static str) {
         return (Scope::Once, "places outside, sensitive names and what other programs run are asked about each time");
     }
     if facts.unconfined {
-        return (
-            Scope::Exact,
-            "there is no sandbox, so lines for the shell are allowed exactly as they are or not at all",
-        );
+        return (Scope::Exact, "it is not wholly cut off by a box, so it is allowed exactly as it is or not at all");
     }
     if facts.host.is_some() {
         return (

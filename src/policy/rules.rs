@@ -41,7 +41,8 @@ struct Asked<'a> {
     /// Whether that request is too short to carry away what was read.
     says_little: bool,
     network: bool,
-    unconfined: bool,
+    /// Whether it runs in a full box.
+    is_boxed: bool,
 }
 
 /// What the rules say of a call in a workspace, first of all those that deny, then those that ask. Of several it is the
@@ -206,7 +207,7 @@ pub fn draft(call: &ToolCall, facts: &Facts, workspace: &str, open: bool) -> Res
         }
         (None, None, None) => return Err("no rule can cover such a call".to_string()),
     };
-    let profile = if facts.unconfined { Profile::None } else { Profile::Rw };
+    let profile = if asked.is_boxed { Profile::Rw } else { Profile::None };
     let workspace_of = Some(workspace.to_string());
     let network = asked.network;
     let draft = RuleDraft { effect: RuleEffect::Allow, what, workspace: workspace_of, network, profile };
@@ -261,14 +262,13 @@ impl Rule {
 
 impl<'a> Asked<'a> {
     fn of(call: &ToolCall, facts: &'a Facts, workspace: &str) -> Asked<'a> {
-        let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
         Asked {
             line: facts.line.as_ref(),
             path: file(call, facts, workspace),
             host: facts.host.as_deref(),
             says_little: facts.query_bytes.is_some_and(|bytes| bytes <= QUERY_MAX_BYTES),
-            network: arguments.get("network").and_then(Value::as_bool).unwrap_or(false),
-            unconfined: facts.unconfined,
+            network: facts.network,
+            is_boxed: facts.level == Some(Level::Full),
         }
     }
 
@@ -287,7 +287,9 @@ impl<'a> Asked<'a> {
                             && (1..argv.len()).any(|place| argv.get(place..).is_some_and(within)))
                 })
             }),
-            What::Path(_) | What::Host(_) => self.is_named(&rule.draft.what),
+            // Also without https, or at another port.
+            What::Host(host) => self.host.is_some_and(|asked| asked.split(':').next() == Some(host)),
+            What::Path(_) => self.is_named(&rule.draft.what),
         }
     }
 
@@ -312,7 +314,7 @@ impl<'a> Asked<'a> {
 
     fn is_allowed(&self, rule: &Rule, argv: &[String]) -> bool {
         let What::Argv(tokens) = &rule.draft.what else { return false };
-        let is_boxed = !self.unconfined || rule.draft.profile == Profile::None;
+        let is_boxed = self.is_boxed || rule.draft.profile == Profile::None;
         let is_offline = !self.network || rule.draft.network;
         is_boxed && is_offline && too_open(&rule.draft).is_none() && covers(RuleEffect::Allow, tokens, argv)
     }

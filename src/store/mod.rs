@@ -23,7 +23,7 @@ mod before;
 mod cadence;
 mod codec;
 mod database;
-mod files;
+pub(crate) mod files;
 mod owner;
 mod snaps;
 mod sums;

@@ -43,6 +43,10 @@ use crate::domain::time::Span;
 #[cfg(target_os = "linux")]
 use crate::tools::family;
 use crate::tools::pipeline;
+#[cfg(target_os = "linux")]
+use crate::tools::sandbox::stage;
+#[cfg(target_os = "linux")]
+use crate::tools::sandbox::trial;
 
 /// The first word of the command line that makes our program a guard.
 pub const WORD: &str = "guard";
@@ -89,6 +93,13 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Some(BECOME) => become_command(&command),
         Some(pipeline::LINE) => pipeline::main(command.first().and_then(|json| json.to_str())),
+        #[cfg(target_os = "linux")]
+        Some(trial::WORD) => match trial::run(&command) {
+            Ok(()) => 0,
+            Err(why) => complain(BROKEN_STATUS, &why),
+        },
+        #[cfg(target_os = "linux")]
+        Some(word @ (stage::ENTER | stage::CLOSE)) => complain(BROKEN_STATUS, &stage::run(word, &command)),
         Some(_) | None => complain(BROKEN_STATUS, "it is started by tiller itself, as: tiller guard -- PROGRAM …"),
     };
     ExitCode::from(status)

@@ -23,6 +23,7 @@ mod preimage;
 mod process;
 mod read_file;
 pub mod restore;
+pub mod sandbox;
 mod scripts;
 mod search_files;
 mod shell;
@@ -52,6 +53,7 @@ use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::domain::mark::holds_mark;
 use crate::domain::model::Delta;
+use crate::domain::sandbox::Manner;
 use crate::domain::terms::Check;
 use crate::domain::text::excerpt;
 use crate::domain::text::one_line;
@@ -69,6 +71,7 @@ use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
 use crate::domain::tool::ToolSpec;
+use crate::tools::sandbox::Sandbox;
 
 /// Longest title of a call, in characters.
 pub(crate) const TITLE_MAX_CHARS: usize = 120;
@@ -90,6 +93,8 @@ pub struct Scene {
     pub program: PathBuf,
     /// Names of environment variables that the operator lets through to children.
     pub passed_variables: Vec<String>,
+    /// The boxes that commands run in.
+    pub sandbox: Sandbox,
 }
 
 /// What a running call may use: a way to show output as it comes, and the sign to end.
@@ -123,6 +128,9 @@ pub struct Prepared {
 pub trait Action: Send {
     /// Does it. Dropping the future ends whatever it started.
     async fn run(self: Box<Self>, call: CallId, reins: Reins) -> Executed;
+
+    /// In which manner it uses the box, where it starts a program; said before it runs, if at all.
+    fn use_box(&mut self, _manner: Manner) {}
 }
 
 /// What became of an attempt to run a call.
@@ -240,13 +248,14 @@ impl Toolbox {
         if reins.cancel.is_cancelled() {
             return Executed::ended(OutcomeKind::Cancelled, "Cancelled before it began. Nothing was done.");
         }
-        let prepared = match self.prepared(&call.tool, &call.arguments).await {
+        let mut prepared = match self.prepared(&call.tool, &call.arguments).await {
             Ok(prepared) => prepared,
             Err(problem) => return Executed::Drifted(format!("It can no longer be run. {}", problem.text)),
         };
         if Digest::of(call, &prepared.facts) != *permit.digest() {
             return Executed::Drifted(drift(call.facts.as_ref(), &prepared.facts));
         }
+        prepared.action.use_box(Manner::of(call));
         let run = AssertUnwindSafe(prepared.action.run(call.id, reins)).catch_unwind().await;
         match run.unwrap_or_else(|_| Executed::broken()) {
             Executed::Drifted(text) => Executed::Drifted(text),

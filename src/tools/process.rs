@@ -4,6 +4,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::iter;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -20,11 +21,16 @@ use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::limits;
+use crate::domain::line::Plain;
 use crate::domain::time::Span;
 use crate::tools::Scene;
 use crate::tools::guard;
 use crate::tools::orphans;
 use crate::tools::output::Output;
+use crate::tools::pipeline;
+use crate::tools::pipeline::Search;
+use crate::tools::sandbox::Room;
+use crate::tools::sandbox::threshold::Threshold;
 use crate::tools::wait;
 
 /// What is read at once, in bytes.
@@ -34,14 +40,38 @@ const READ_BYTES: usize = 8 * 1024;
 pub(crate) struct Line<'call> {
     /// Where.
     pub(crate) scene: &'call Scene,
-    /// By which shell.
-    pub(crate) shell: &'call Interpreter,
+    /// By what.
+    pub(crate) means: Means<'call>,
     /// With which variables, and no others.
     pub(crate) variables: Vec<(OsString, OsString)>,
-    /// The exact text.
-    pub(crate) text: &'call str,
     /// For how long.
     pub(crate) time_limit: Span,
+    /// In which box, if in any.
+    pub(crate) room: Option<Room>,
+}
+
+/// What runs a line.
+pub(crate) enum Means<'call> {
+    /// A shell, from the exact text.
+    Shell(&'call Interpreter, &'call str),
+    /// Our own program, from the words that were read.
+    Words(&'call Plain, Search),
+}
+
+impl Means<'_> {
+    /// The program and its arguments, for a command in this box.
+    fn words(&self, scene: &Scene, room: Option<&Room>) -> Vec<OsString> {
+        match self {
+            Means::Shell(shell, text) => {
+                let options = shell.options.iter().copied().chain(["-c", *text]);
+                iter::once(shell.program.clone().into_os_string()).chain(options.map(OsString::from)).collect()
+            }
+            Means::Words(plain, search) => {
+                let own = room.map_or(scene.program.as_path(), Room::own_program);
+                iter::once(own.as_os_str().to_os_string()).chain(pipeline::words(plain, *search)).collect()
+            }
+        }
+    }
 }
 
 /// A shell and how it is kept from running anything but the line.
@@ -112,11 +142,15 @@ pub(crate) struct Running<'call> {
 /// Runs a line and gives how it ended. Finished text goes to `show` at once, and all of it into `output`. Dropping
 /// the future ends the line.
 pub(crate) async fn run(
-    line: Line<'_>,
+    mut line: Line<'_>,
     cancel: &CancellationToken,
     output: &mut Output,
     mut show: impl FnMut(&str) + Send,
 ) -> Ending {
+    if let Some(room) = &line.room {
+        room.dress(&mut line.variables);
+    }
+    let mut threshold = Threshold::of(line.room.as_ref());
     let mut child = match start(&line) {
         Ok(child) => child,
         Err(error) => return Ending::NotStarted(error.to_string()),
@@ -134,7 +168,7 @@ pub(crate) async fn run(
             read = pipe.read(&mut buffer), if open => match read {
                 Ok(count) if count > 0 => {
                     if output.received <= limits::OUTPUT_MAX_BYTES {
-                        show(&output.feed(buffer.get(..count).unwrap_or_default()));
+                        show(&output.feed(threshold.pass(buffer.get(..count).unwrap_or_default())));
                     } else {
                         running.end(Ending::Flooded);
                     }
@@ -150,7 +184,7 @@ pub(crate) async fn run(
             && !open
         {
             show(&output.finish());
-            return ending.clone();
+            return threshold.judge(ending.clone());
         }
     }
 }
@@ -220,10 +254,8 @@ fn start(line: &Line<'_>) -> io::Result<Child> {
     command
         .arg(guard::WORD)
         .arg("--")
-        .arg(&line.shell.program)
-        .args(line.shell.options)
-        .arg("-c")
-        .arg(line.text)
+        .args(line.room.iter().flat_map(Room::words))
+        .args(line.means.words(line.scene, line.room.as_ref()))
         .current_dir(&line.scene.workspace)
         .env_clear()
         .envs(line.variables.iter().map(|(name, value)| (name, value)))

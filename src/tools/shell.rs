@@ -6,12 +6,15 @@ use std::os::unix::fs::MetadataExt;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
+use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::domain::model::Delta;
 use crate::domain::model::DeltaSource;
+use crate::domain::sandbox::Level;
+use crate::domain::sandbox::Manner;
 use crate::domain::text::head;
 use crate::domain::text::one_line;
 use crate::domain::time::Span;
@@ -36,11 +39,15 @@ use crate::tools::arguments;
 use crate::tools::environment;
 use crate::tools::line;
 use crate::tools::output::Output;
+use crate::tools::pipeline::Search;
 use crate::tools::process;
 use crate::tools::process::Ending;
 use crate::tools::process::Interpreter;
 use crate::tools::process::Left;
 use crate::tools::process::Line;
+use crate::tools::process::Means;
+use crate::tools::sandbox::Room;
+use crate::tools::sandbox::watch::Watched;
 use crate::tools::scripts;
 use crate::tools::touches;
 
@@ -56,6 +63,8 @@ struct Arguments {
     command: String,
     #[serde(default)]
     timeout_seconds: Option<u64>,
+    #[serde(default)]
+    network: bool,
 }
 
 /// A line that was judged, with all that it runs with.
@@ -64,7 +73,10 @@ struct Run {
     shell: Interpreter,
     variables: Vec<(std::ffi::OsString, std::ffi::OsString)>,
     command: String,
+    read: crate::domain::line::Line,
     time_limit: Span,
+    network: bool,
+    manner: Manner,
 }
 
 impl Tool for Shell {
@@ -90,6 +102,10 @@ impl Tool for Shell {
                         "type": "integer", "minimum": 1, "maximum": limits::TOOL_TIMEOUT_MAX.0 / 1_000,
                         "description": "After how long it is ended.",
                     },
+                    "network": {
+                        "type": "boolean",
+                        "description": "Whether it needs the network, which is off otherwise; the operator is asked.",
+                    },
                 },
                 "required": ["command"],
                 "additionalProperties": false,
@@ -100,7 +116,7 @@ impl Tool for Shell {
     }
 
     fn prepare(&self, scene: &Scene, arguments: &str) -> Result<Prepared, Problem> {
-        let Arguments { command, timeout_seconds } = arguments::read(arguments)?;
+        let Arguments { command, timeout_seconds, network } = arguments::read(arguments)?;
         if command.trim().is_empty() {
             return Err(arguments::problem(ProblemKind::InvalidArguments, "The command is empty. Nothing was done."));
         }
@@ -121,17 +137,22 @@ impl Tool for Shell {
             scene: scene.clone(),
             shell: Interpreter::find(),
             variables: environment::for_child(scene),
+            read: line::read(&command),
             command,
             time_limit,
+            network,
+            manner: Manner::default(),
         };
-        let line = line::read(&run.command);
+        let level = scene.sandbox.level;
         let facts = Facts {
-            touches: touches::find(scene, &line),
-            line: Some(line),
+            touches: touches::find(scene, &run.read),
+            line: Some(run.read.clone()),
             title: one_line(&run.command, TITLE_MAX_CHARS),
-            reach: "runs a program with your rights".to_string(),
+            reach: scene.sandbox.reach(network),
             inside: false,
-            unconfined: true,
+            unconfined: level != Level::Full || network,
+            level: Some(level),
+            network,
             preview: run.command.clone(),
             binding: run.binding()?,
             ..Facts::default()
@@ -154,6 +175,7 @@ impl Run {
             format!("workspace={} {}:{}", workspace.display(), folder.dev(), folder.ino()),
             environment::binding(&self.variables),
             format!("time limit={}", human(self.time_limit)),
+            self.scene.sandbox.binding(self.network),
         ];
         lines.extend(scripts::bindings(&self.scene, &self.command));
         Ok(lines)
@@ -165,10 +187,26 @@ impl Action for Run {
     async fn run(self: Box<Self>, call: CallId, reins: Reins) -> Executed {
         let mut output = Output::default();
         let time_limit = self.time_limit;
-        let line =
-            Line { scene: &self.scene, shell: &self.shell, variables: self.variables, text: &self.command, time_limit };
+        let before = watched(&self.scene).await;
+        let room = match Room::of(&self.scene, self.manner, self.network, &before) {
+            Ok(room) => room,
+            Err(why) => return Executed::failed(format!("not run: its box could not be made: {why}\n"), None),
+        };
+        let means = match (self.manner, &self.read.plain) {
+            (Manner::Usual | Manner::Unboxed, _) => Means::Shell(&self.shell, &self.command),
+            (Manner::Reading, Ok(plain)) => Means::Words(plain, Search::System),
+            (Manner::Ruled, Ok(plain)) => Means::Words(plain, Search::Own),
+            (Manner::Reading | Manner::Ruled, Err(why)) => {
+                return Executed::Drifted(format!("It can no longer be run from its words: {why}."));
+            }
+        };
+        let line = Line { scene: &self.scene, means, variables: self.variables.clone(), time_limit, room };
         let show = |text: &str| stream(&reins, call, text);
         let ending = process::run(line, &reins.cancel, &mut output, show).await;
+        let changed = match self.manner {
+            Manner::Reading => Vec::new(),
+            Manner::Usual | Manner::Ruled | Manner::Unboxed => watched(&self.scene).await.changes_since(&before),
+        };
         let kind = match ending {
             Ending::Exited(0) => OutcomeKind::Done,
             Ending::Exited(_) | Ending::Flooded | Ending::NotStarted(_) | Ending::Lost(_) => OutcomeKind::Failed,
@@ -187,7 +225,25 @@ impl Action for Run {
             | Ending::Lost(_) => None,
         };
         let bytes = output.received;
-        Executed::Ended(ToolOutcome { kind, text: result(&ending, &output, time_limit), bytes, took: Span(0), class })
+        let text = result(&ending, &output, time_limit) + &told(&changed);
+        Executed::Ended(ToolOutcome { kind, text, bytes, took: Span(0), class, watched: changed })
+    }
+
+    fn use_box(&mut self, manner: Manner) {
+        self.manner = manner;
+    }
+}
+
+/// What other programs run by themselves, as it stands now.
+async fn watched(scene: &Scene) -> Watched {
+    let workspace = scene.workspace.clone();
+    spawn_blocking(move || Watched::of(&workspace)).await.unwrap_or_default()
+}
+
+fn told(changed: &[String]) -> String {
+    match changed {
+        [] => String::new(),
+        changed => format!("changed what other programs run by themselves: {}\n", changed.join(", ")),
     }
 }
 
@@ -197,12 +253,16 @@ pub(crate) async fn check(scene: &Scene, command: &str, reins: Reins) -> (bool, 
         return (false, "not run: a command has no NUL and less than 128 KiB\n".to_string());
     }
     let mut output = Output::default();
+    let room = match Room::of(scene, Manner::Usual, false, &watched(scene).await) {
+        Ok(room) => room,
+        Err(why) => return (false, format!("not run: its box could not be made: {why}\n")),
+    };
     let line = Line {
         scene,
-        shell: &Interpreter::find(),
+        means: Means::Shell(&Interpreter::find(), command),
         variables: environment::for_child(scene),
-        text: command,
         time_limit: limits::TOOL_TIMEOUT,
+        room,
     };
     let ending = process::run(line, &reins.cancel, &mut output, |_| {}).await;
     (ending == Ending::Exited(0), result(&ending, &output, limits::TOOL_TIMEOUT))
@@ -214,10 +274,10 @@ pub(crate) async fn unreadable(scene: &Scene, command: &str) -> Option<String> {
     let mut output = Output::default();
     let line = Line {
         scene,
-        shell: &Interpreter::reading(),
+        means: Means::Shell(&Interpreter::reading(), command),
         variables: environment::for_child(scene),
-        text: command,
         time_limit: limits::SYNTAX_TIMEOUT,
+        room: None,
     };
     let ending = process::run(line, &CancellationToken::new(), &mut output, |_| {}).await;
     if !matches!(ending, Ending::Exited(1 | 2)) {
@@ -298,7 +358,7 @@ mod tests {
         assert_eq!((facts.reach.as_str(), facts.inside), ("runs a program with your rights", false));
         let names: Vec<&str> = facts.binding.iter().filter_map(|line| line.split('=').next()).collect();
         let names = names.iter().map(|name| stage.neutral(name)).collect::<Vec<_>>();
-        assert_eq!(names, ["shell", "workspace", "environment", "time limit", "script ROOT/ws/x.sh"]);
+        assert_eq!(names, ["shell", "workspace", "environment", "time limit", "box", "script ROOT/ws/x.sh"]);
     }
 
     #[tokio::test]

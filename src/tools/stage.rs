@@ -22,6 +22,7 @@ use crate::tools::Executed;
 use crate::tools::Reins;
 use crate::tools::Scene;
 use crate::tools::Toolbox;
+use crate::tools::sandbox::Sandbox;
 
 pub(crate) struct Stage {
     pub(crate) scene: Scene,
@@ -41,6 +42,7 @@ impl Stage {
             pre_images: Some(root.join("pre-images")),
             program: PathBuf::from("/no/such/program"),
             passed_variables: Vec::new(),
+            sandbox: Sandbox::default(),
         };
         Stage { scene, root, _folder: folder }
     }
@@ -82,6 +84,7 @@ impl Stage {
             facts: None,
             allowed: Some(By::Operator(ClientId("test".to_string()))),
             edited: None,
+            is_unboxed: false,
             error: None,
             attempts: 1,
             since: Timestamp(0),

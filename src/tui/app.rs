@@ -19,6 +19,7 @@ use crate::domain::model::Delta;
 use crate::domain::outline::Outline;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
+use crate::domain::sandbox::Level;
 use crate::domain::time::Timestamp;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
@@ -66,6 +67,8 @@ pub struct Options {
     pub again: Option<Step>,
     /// What is said at first.
     pub said: Option<String>,
+    /// How much the boxes of the run's commands hold back.
+    pub level: Level,
     /// What has the keys.
     pub focus: Focus,
 }
@@ -263,6 +266,8 @@ pub struct App {
     pub reread: Reread,
     /// When the agent is told what is being written.
     pub policy: Policy,
+    /// How much the boxes of its commands hold back.
+    pub level: Level,
     /// Commands on their way.
     pub sent: Vec<Sent>,
     /// The one that the dialog on top waits for.
@@ -305,6 +310,7 @@ impl App {
             chronicle: Chronicle::begin(&run),
             reread: Reread::default(),
             policy: Policy::Next,
+            level: options.level,
             sent: Vec::new(),
             asking: None,
             notice: None,

@@ -42,6 +42,8 @@ pub struct Item {
     pub title: String,
     /// What it reaches.
     pub reach: String,
+    /// Whether it would have the network.
+    pub network: bool,
     /// Why it waits, as sentences.
     pub why: String,
     /// What to beware of; possibly empty.
@@ -193,6 +195,7 @@ fn item(call: &ToolCall, waits: Waits, before: &[Item]) -> Item {
             Waits::Answer => title(&question(call), limits::TODO_TITLE_MAX_CHARS),
         },
         reach: call.facts.as_ref().map(|facts| title(&facts.reach, 200)).unwrap_or_default(),
+        network: call.facts.as_ref().is_some_and(|facts| facts.network),
         why: why(call, waits),
         warning: foreign(call),
         since: call.since,

@@ -82,8 +82,14 @@ impl Steady {
         let lines: Vec<String> =
             (0..RESULT_LINES).map(|line| noise(u64::from(self.run.iteration.n) + line, 60)).collect();
         let text = format!("Wrote notes.txt, {CONTENT_BYTES} bytes.\n{}", lines.join("\n"));
-        let outcome =
-            ToolOutcome { kind: OutcomeKind::Done, bytes: text.len() as u64, text, took: Span(3), class: None };
+        let outcome = ToolOutcome {
+            kind: OutcomeKind::Done,
+            bytes: text.len() as u64,
+            text,
+            took: Span(3),
+            class: None,
+            watched: Vec::new(),
+        };
         self.take(Input::Outcome(Outcome::Tool { call, outcome }));
         while self.asked.as_ref().is_some_and(|request| request.purpose == Purpose::Summary) {
             self.answer(SUMMARY, json!([]), "end");

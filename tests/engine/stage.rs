@@ -246,6 +246,7 @@ pub fn world(model: Lines, manner: Manner) -> (World, Arc<AtomicU32>) {
         off_limits: vec![],
         program: nowhere,
         passed_variables: vec![],
+        sandbox: tiller::tools::sandbox::Sandbox::default(),
         pre_images: None,
     };
     let mut tools = Toolbox::new(scene);

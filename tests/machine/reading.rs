@@ -7,8 +7,8 @@
 //!   `usage=IN/OUT`, `usage=none`, `bytes=N`, `opaque=JSON`. A usage of 1000/100 is reported unless said otherwise.
 //! - `fail CLASS [accepted] [usage=IN/OUT] [bytes=N] [retry=SECONDS]`: it does not.
 //!   `summary FACT` is a summary with all its sections; `#` in any input is the number of the iteration.
-//! - `prepared [cN=outside|impossible|changed|refused|invalid|secret]`: what the calls would touch.
-//! - `done|failed|timedout|cancelled cN [class=CLASS] TEXT` (`last` for the last call that runs, `{N WORD}` for N bytes of
+//! - `prepared [cN=outside|boxed|impossible|changed|refused|invalid|secret]`: what the calls would touch.
+//! - `done|failed|timedout|cancelled cN [class=CLASS|watched=FILE] TEXT` (`last` for the last call that runs, `{N WORD}` for N bytes of
 //!   text), `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `back [lost]`: the text that was put away and is being read back.
 //! - `unready PROBLEM`: a resume that something stands against.
@@ -43,6 +43,7 @@ use tiller::domain::money::MicroUsd;
 use tiller::domain::money::Price;
 use tiller::domain::money::Usage;
 use tiller::domain::pricing;
+use tiller::domain::sandbox::Level;
 use tiller::domain::status::Lack;
 use tiller::domain::status::ParkReason;
 use tiller::domain::terms::Check;
@@ -214,8 +215,13 @@ pub fn input(stage: &Stage, line: &str) -> Input {
                 Some((class, text)) => (Some(serde_json::from_value::<ErrorClass>(json!(class)).unwrap()), text),
                 None => (None, text),
             };
+            let (watched, text) =
+                match text.strip_prefix("watched=").map(|rest| rest.split_once(' ').unwrap_or((rest, ""))) {
+                    Some((file, text)) => (vec![file.to_string()], text),
+                    None => (Vec::new(), text),
+                };
             let text = if text.is_empty() { "ok".to_string() } else { long(text) };
-            let outcome = ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(5), class };
+            let outcome = ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(5), class, watched };
             Input::Outcome(Outcome::Tool { call, outcome })
         }
         "drifted" => {
@@ -277,6 +283,7 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
         ("allow" | "stale", _) => decide(&|_| Decision::AllowOnce),
         ("allow-run", _) => decide(&|_| Decision::AllowRun),
         ("allow-tool", _) => decide(&|_| Decision::AllowTool),
+        ("allow-unboxed", _) => decide(&|_| Decision::AllowUnboxed),
         ("edit", _) => decide(&|words| Decision::Edit(edited(words))),
         ("allow-all", _) => {
             let seen = |id: &str| {
@@ -488,7 +495,9 @@ fn facts(call: &ToolCall, how: &str) -> Facts {
         title,
         reach: if how == "outside" { "outside the workspace" } else { "the workspace" }.to_string(),
         inside: how != "outside",
-        unconfined: call.tool == "shell",
+        unconfined: call.tool == "shell" && how != "boxed",
+        level: (call.tool == "shell").then_some(if how == "boxed" { Level::Full } else { Level::None }),
+        network: false,
         preview: String::new(),
         binding: vec![format!("{write:?}")],
         write,

@@ -167,6 +167,7 @@ fn decided(decision: &Decision, by: &By) -> String {
         Decision::AllowRun => format!("allow for the run {by}"),
         Decision::AllowTool => format!("allow the tool {by}"),
         Decision::AllowRule(draft) => format!("allow by a new rule, {draft}, {by}"),
+        Decision::AllowUnboxed => format!("allow unboxed {by}"),
         Decision::Edit(arguments) => format!("edit to {arguments} {by}"),
         Decision::Deny(words) => format!("deny {words:?} {by}"),
     }

@@ -97,6 +97,15 @@ fn nothing_is_needed() {
         let read = merge(&format!("notify.command = {wrong}"), &[], &[]);
         assert!(read.is_err(), "{wrong}");
     }
+    let folders =
+        |text: &str| merge(text, &[], &[]).map(|all| (all.has_sandbox(), format!("{:?}", all.opened_folders())));
+    assert_eq!(folders("").unwrap(), (true, "([], [])".to_string()));
+    let written = folders("[sandbox]\nuse = 'none'\nreadable = ['~/.cargo']\nwritable = ['/opt']").unwrap();
+    assert_eq!(written, (false, r#"(["~/.cargo"], ["/opt"])"#.to_string()));
+    assert!(!merge("", &[("TILLER_SANDBOX", "none")], &[]).unwrap().has_sandbox());
+    for wrong in ["use = 'full'", "use = false", "readable = ['x']", "writable = '/opt'", "readable = [1]"] {
+        assert!(folders(&format!("sandbox.{wrong}")).is_err(), "{wrong}");
+    }
     assert_eq!((settings.checks(), settings.resume(), settings.instructions()), (vec![], Resume::Ask, ""));
     assert_eq!(
         settings.required_model().unwrap_err().to_string(),

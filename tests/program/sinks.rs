@@ -307,6 +307,7 @@ async fn a_command_is_tried_again_and_given_up() {
             pre_images: None,
             program: PathBuf::from(env!("CARGO_BIN_EXE_tiller")),
             passed_variables: Vec::new(),
+            sandbox: tiller::tools::sandbox::Sandbox::default(),
         };
         let sink = Sink {
             hook: Hook::new(words.map(ToString::to_string).to_vec(), scene, limits::SINK_TIMEOUT),

@@ -281,8 +281,14 @@ impl Story {
 
     pub fn finish(&mut self, call: CallId, kind: OutcomeKind, text: &str, took_ms: u64) {
         self.wait(took_ms);
-        let outcome =
-            ToolOutcome { kind, text: text.to_string(), bytes: text.len() as u64, took: Span(took_ms), class: None };
+        let outcome = ToolOutcome {
+            kind,
+            text: text.to_string(),
+            bytes: text.len() as u64,
+            took: Span(took_ms),
+            class: None,
+            watched: Vec::new(),
+        };
         self.event(Event::ToolCallFinished { call, outcome });
     }
 

@@ -112,7 +112,7 @@ impl World {
         let class = is_forbidden.then_some(ErrorClass::Permission);
         Outcome::Tool {
             call: call.id,
-            outcome: ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(5), class },
+            outcome: ToolOutcome { kind, bytes: text.len() as u64, text, took: Span(5), class, watched: Vec::new() },
         }
     }
 

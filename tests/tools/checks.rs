@@ -40,6 +40,7 @@ async fn each_kind_holds_or_says_why_not() {
         pre_images: None,
         program: PathBuf::from(env!("CARGO_BIN_EXE_tiller")),
         passed_variables: Vec::new(),
+        sandbox: tiller::tools::sandbox::Sandbox::default(),
     });
     let rows = [
         (exists("notes.txt"), true, "notes.txt is a file of 22 bytes"),

@@ -19,6 +19,7 @@ pub fn call(tool: &str, arguments: &serde_json::Value, effect: EffectClass) -> T
         facts: None,
         allowed: Some(By::Operator(ClientId("test".to_string()))),
         edited: None,
+        is_unboxed: false,
         error: None,
         attempts: 1,
         since: Timestamp(0),

@@ -66,6 +66,7 @@ impl Bench {
             pre_images: None,
             program: PathBuf::from(env!("CARGO_BIN_EXE_tiller")),
             passed_variables: Vec::new(),
+            sandbox: tiller::tools::sandbox::Sandbox::default(),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::domain::command::Control;
 use crate::domain::command::Pause;
 use crate::domain::limits;
 use crate::domain::run::Run;
+use crate::domain::sandbox::Level;
 use crate::domain::status::Finish;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
@@ -82,7 +83,8 @@ fn labels(app: &App, width: usize) -> Vec<Piece<'static>> {
     let role = if trust > Trust::Ask { Role::Label } else { Role::Dim };
     labels.push(piece(format!(" trust {trust} "), role, app.palette));
     if width >= 60 {
-        labels.push(piece("  sandbox none ", Role::Dim, app.palette));
+        let role = if app.level == Level::Partial { Role::Warning } else { Role::Dim };
+        labels.push(piece(format!("  sandbox {} ", app.level), role, app.palette));
     }
     labels
 }

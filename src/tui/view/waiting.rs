@@ -184,7 +184,8 @@ fn why_rows(app: &App, item: &Item, width: usize, most: usize) -> Vec<Line<'stat
     let warning = if item.warning.is_empty() { Vec::new() } else { wrap_at_most(&item.warning, room, most) };
     let rows = wrap_at_most(&text, room, most);
     let warnings = warning.into_iter().map(|row| line(row, Role::Warning));
-    warnings.chain(rows.into_iter().map(|row| line(row, Role::Dim))).collect()
+    let network = item.network.then(|| line("it would have the network".to_string(), Role::Bad));
+    network.into_iter().chain(warnings).chain(rows.into_iter().map(|row| line(row, Role::Dim))).collect()
 }
 
 fn draw_body(frame: &mut Frame<'_>, area: Rect, app: &App, item: &Item, seen: &mut Seen) -> bool {
@@ -330,6 +331,7 @@ fn sent(app: &App, item: &Item) -> &'static str {
         Some(OnCall::Decided(Decision::AllowRun)) => "allow for this run",
         Some(OnCall::Decided(Decision::AllowTool)) => "allow the tool for this run",
         Some(OnCall::Decided(Decision::AllowRule(_))) => "allow by a rule",
+        Some(OnCall::Decided(Decision::AllowUnboxed)) => "allow once, outside of the box",
         Some(OnCall::Decided(Decision::Edit(_))) => "allow as you changed it",
         Some(OnCall::Decided(Decision::Deny(_))) => "deny",
         Some(OnCall::Listed) => "allow all of the list",

@@ -15,6 +15,9 @@ const CALLS: &str = "openat,open,creat,write,writev,pwrite64,pwritev,pwritev2,ls
 
 /// Why a program can't be watched here, if it can't.
 pub fn unavailable() -> Option<String> {
+    if !nix::unistd::Uid::effective().is_root() {
+        return Some("tiller hides its memory, so only root can watch it".to_string());
+    }
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("log");
     let told = Command::new("strace")

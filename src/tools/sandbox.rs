@@ -1,0 +1,321 @@
+//! The box that commands run in (docs/SAFETY.md §7): what this machine has of it, and one box for one command.
+//!
+//! Full: bubblewrap gives namespaces, and inside of them our own program closes files with Landlock and calls to the
+//! system with a filter. Partial: the last two only. Which of them holds is not believed but tried (`probe.rs`). A box
+//! that can't be made is a call that fails; nothing here ever runs a command without the box that was asked for.
+
+#[cfg(target_os = "linux")]
+mod cell;
+#[cfg(target_os = "linux")]
+mod fence;
+#[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
+pub mod probe;
+#[cfg(target_os = "linux")]
+pub(crate) mod stage;
+pub(crate) mod threshold;
+#[cfg(target_os = "linux")]
+pub(crate) mod trial;
+pub(crate) mod watch;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+
+use serde::Deserialize;
+use serde::Serialize;
+use tempfile::TempDir;
+
+use crate::domain::limits;
+use crate::domain::sandbox::Level;
+use crate::domain::sandbox::Manner;
+use crate::domain::sandbox::READING_RULE;
+use crate::tools::Scene;
+use crate::tools::guard;
+use crate::tools::names;
+#[cfg(target_os = "linux")]
+use crate::tools::sandbox::cell::Cell;
+use crate::tools::sandbox::watch::Watched;
+
+/// Where bubblewrap may be. It is looked for nowhere else: a search path or a workspace could hold another one.
+pub(crate) const BWRAP: [&str; 2] = ["/usr/bin/bwrap", "/bin/bwrap"];
+/// Where groups of processes are counted.
+const GROUPS: [&str; 2] = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"];
+/// Numbers of the groups of this process.
+static GROUP: AtomicU64 = AtomicU64::new(0);
+
+/// What a scene has of boxes. The usual one has none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sandbox {
+    /// How much they hold back.
+    pub level: Level,
+    /// How a full one is made.
+    pub maker: Option<Maker>,
+    /// Folders that can be read besides the workspace.
+    pub readable: Vec<PathBuf>,
+    /// Folders that can be written as well.
+    pub writable: Vec<PathBuf>,
+    /// The operator's home.
+    pub home: Option<PathBuf>,
+}
+
+/// The program that makes full boxes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Maker {
+    /// Where it is.
+    pub bwrap: PathBuf,
+    /// Whether it can forbid boxes inside of boxes.
+    pub forbids_nesting: bool,
+}
+
+impl Maker {
+    /// Bubblewrap, where it belongs to the system.
+    pub fn find() -> Option<Maker> {
+        let path = BWRAP.map(PathBuf::from).into_iter().find(|path| is_of_the_system(path))?;
+        Some(Maker { bwrap: path, forbids_nesting: true })
+    }
+}
+
+/// Whether a program is there, belongs to root, and nobody else can change it.
+fn is_of_the_system(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let owned = |one: &Path| one.metadata().is_ok_and(|seen| seen.uid() == 0 && seen.mode() & 0o022 == 0);
+    path.is_file() && owned(path) && path.parent().is_some_and(owned)
+}
+
+impl Sandbox {
+    /// What a call is told to reach, in words.
+    pub(crate) fn reach(&self, network: bool) -> String {
+        let network = if network { "THE NETWORK IS OPEN" } else { "no network" };
+        match self.level {
+            Level::Full => format!("runs in the box: writes only in the workspace, {network}"),
+            Level::Partial => {
+                format!("runs in half a box: writes only in the workspace, {network}; it sees other processes")
+            }
+            Level::None => "runs a program with your rights".to_string(),
+        }
+    }
+
+    /// What a decision is bound to.
+    pub(crate) fn binding(&self, network: bool) -> String {
+        let network = if network { "network" } else { "no network" };
+        let more = |word: &str, folders: &[PathBuf]| {
+            folders.iter().map(|folder| format!(", {word} {}", folder.display())).collect::<String>()
+        };
+        let folders = more("reads", &self.readable) + &more("writes", &self.writable);
+        match self.level {
+            Level::None => "box=none".to_string(),
+            level => format!("box={level}, {network}{folders}; read-only where it is allowed by the {READING_RULE}"),
+        }
+    }
+}
+
+/// A further folder of the boxes, as the operator wrote it. Errors with a sentence when it would open too much.
+pub fn folder(written: &str, home: Option<&Path>, off_limits: &[PathBuf]) -> Result<PathBuf, String> {
+    let refuse = |why: &str| Err(format!("the folder {written} can't be opened to the box: {why}"));
+    let path = match (written.strip_prefix("~/"), home) {
+        (Some(below), Some(home)) => home.join(below),
+        (Some(_), None) => return refuse("there is no home folder"),
+        (None, _) => PathBuf::from(written),
+    };
+    if !path.is_absolute() {
+        return refuse("write it from / or ~/ on");
+    }
+    let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+    let holds = |inner: &Path| [&path, &real].iter().any(|outer| inner.starts_with(outer));
+    if home.is_some_and(|home| holds(home) || home.canonicalize().is_ok_and(|home| holds(&home)))
+        || holds(Path::new("/usr"))
+    {
+        return refuse("it holds your whole home, or the system");
+    }
+    let is_ours = |own: &PathBuf| holds(own) || path.starts_with(own) || real.starts_with(own);
+    if off_limits.iter().any(is_ours) {
+        return refuse("it is, or holds, what tiller itself keeps");
+    }
+    let counted = |one: &Path| home.and_then(|home| one.strip_prefix(home).ok()).unwrap_or(one).to_path_buf();
+    if let Some(reason) = names::sensitive(&counted(&path)).or_else(|| names::sensitive(&counted(&real))) {
+        return refuse(reason);
+    }
+    match ["/proc", "/sys", "/dev", "/run", "/var/run"].iter().any(|system| real.starts_with(system)) {
+        true => refuse("it belongs to the system"),
+        false => Ok(real),
+    }
+}
+
+/// One box for one command. What it needed is taken away with it.
+pub(crate) struct Room {
+    words: Vec<OsString>,
+    own: PathBuf,
+    home: PathBuf,
+    temporary: PathBuf,
+    _folder: Option<TempDir>,
+    _group: Option<Group>,
+}
+
+impl Room {
+    /// Makes ready a box for a command; nothing where the scene has none, or the call was let out of it. `watched` is
+    /// what must stay as it is. Errors with a sentence.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn of(scene: &Scene, manner: Manner, network: bool, watched: &Watched) -> Result<Option<Room>, String> {
+        let sandbox = &scene.sandbox;
+        if sandbox.level == Level::None || manner == Manner::Unboxed {
+            return Ok(None);
+        }
+        if scene.workspace == Path::new("/") {
+            return Err("the workspace is all that there is; work in a folder".to_string());
+        }
+        let is_writable = manner != Manner::Reading;
+        let folder = match sandbox.level {
+            Level::Full => None,
+            Level::Partial | Level::None => {
+                Some(tempfile::tempdir().map_err(|error| format!("it has no folder of its own ({error})"))?)
+            }
+        };
+        let hidden = hidden(scene, is_writable);
+        if let (Level::Partial, Some(place)) = (sandbox.level, hidden.first()) {
+            let place = place.display();
+            return Err(format!("half a box can't leave out {place}, which is tiller's own; work in another folder"));
+        }
+        let group = Group::new();
+        let maker = match (&sandbox.maker, sandbox.level) {
+            (Some(maker), _) => maker.clone(),
+            (None, Level::Partial) => Maker { bwrap: PathBuf::new(), forbids_nesting: false },
+            (None, _) => return Err("bubblewrap is not there any more".to_string()),
+        };
+        let private = folder.as_ref().map_or(PathBuf::from(cell::HOME), |folder| folder.path().to_path_buf());
+        let temporary = if folder.is_some() { private.clone() } else { PathBuf::from(cell::TEMPORARY) };
+        let cell = Cell {
+            level: sandbox.level,
+            bwrap: maker.bwrap,
+            forbids_nesting: maker.forbids_nesting,
+            program: scene.program.clone(),
+            workspace: scene.workspace.clone(),
+            is_writable,
+            has_network: network,
+            readable: sandbox.readable.clone(),
+            writable: sandbox.writable.clone(),
+            kept: kept(scene, watched),
+            hidden,
+            home: sandbox.home.clone(),
+            private: private.clone(),
+            group: group.as_ref().map(|group| group.0.clone()),
+        };
+        let text = serde_json::to_string(&cell).map_err(|error| error.to_string())?;
+        let word = if sandbox.level == Level::Full { stage::ENTER } else { stage::CLOSE };
+        let program = scene.program.clone().into_os_string();
+        let words = vec![program, guard::WORD.into(), word.into(), text.into(), "--".into()];
+        let own = if sandbox.level == Level::Full { PathBuf::from(cell::PROGRAM) } else { scene.program.clone() };
+        Ok(Some(Room { words, own, home: private, temporary, _folder: folder, _group: group }))
+    }
+
+    /// Elsewhere there are no boxes.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn of(_: &Scene, _: Manner, _: bool, _: &Watched) -> Result<Option<Room>, String> {
+        Ok(None)
+    }
+
+    /// The words that stand before the program of the command.
+    pub(crate) fn words(&self) -> &[OsString] {
+        &self.words
+    }
+
+    /// Where a command in the box finds our own program.
+    pub(crate) fn own_program(&self) -> &Path {
+        &self.own
+    }
+
+    /// The variables of a command, with the folders of the box in the place of the operator's.
+    pub(crate) fn dress(&self, variables: &mut Vec<(OsString, OsString)>) {
+        let own = [("HOME", &self.home), ("TMPDIR", &self.temporary)];
+        variables.retain(|(name, _)| own.iter().all(|(own, _)| name != own));
+        variables.extend(own.map(|(name, path)| (name.into(), path.clone().into_os_string())));
+    }
+}
+
+/// What nothing in a box may change, besides what is watched: our own program, should the run be about it.
+#[cfg(target_os = "linux")]
+fn kept(scene: &Scene, watched: &Watched) -> Vec<PathBuf> {
+    let program = Some(scene.program.clone()).filter(|program| program.starts_with(&scene.workspace));
+    watched.roots().into_iter().chain(program).collect()
+}
+
+/// Tiller's own places, as far as the box would show them. What is not there yet must not be made either.
+#[cfg(target_os = "linux")]
+fn hidden(scene: &Scene, is_writable: bool) -> Vec<PathBuf> {
+    let sandbox = &scene.sandbox;
+    let shown = |place: &PathBuf| {
+        let written = sandbox.writable.iter().chain([&scene.workspace]).any(|folder| place.starts_with(folder));
+        let read = sandbox.readable.iter().any(|folder| place.starts_with(folder));
+        (written && (is_writable || place.exists())) || (read && place.exists())
+    };
+    scene.off_limits.iter().filter(|place| shown(place)).cloned().collect()
+}
+
+/// A group of processes that is counted. Only root can make one; everybody else is bounded in another way.
+struct Group(PathBuf);
+
+impl Group {
+    fn new() -> Option<Group> {
+        if !nix::unistd::Uid::effective().is_root() {
+            return None;
+        }
+        let number = GROUP.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tiller-{}-{number}", std::process::id());
+        GROUPS.iter().find_map(|folder| Group::at(Path::new(folder).join(&name)))
+    }
+
+    fn at(path: PathBuf) -> Option<Group> {
+        // One of this name was left by a process that had our number before.
+        let _ = std::fs::remove_dir(&path);
+        std::fs::create_dir(&path).ok()?;
+        let group = Group(path);
+        std::fs::write(group.0.join("pids.max"), limits::BOX_PROCESSES.to_string()).ok()?;
+        Some(group)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // It is empty: the guard has left, and nothing of the command with it.
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+
+    #[test]
+    fn folders_that_would_open_too_much_are_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().canonicalize().unwrap().join("op");
+        let state = home.join(".local/state/tiller");
+        for below in [".cargo", ".ssh", ".local/state/tiller"] {
+            std::fs::create_dir_all(home.join(below)).unwrap();
+        }
+        std::os::unix::fs::symlink(home.join(".ssh"), home.join("innocent")).unwrap();
+        for (written, wanted) in [
+            ("~/.cargo", "HOME/.cargo"),
+            ("/opt", "/opt"),
+            ("/", "it holds your whole home, or the system"),
+            ("~/", "it holds your whole home, or the system"),
+            ("~/..", "it holds your whole home, or the system"),
+            ("relative", "write it from / or ~/ on"),
+            ("~/.ssh", "keys of ssh"),
+            ("~/innocent", "keys of ssh"),
+            ("~/.local", "it is, or holds, what tiller itself keeps"),
+            ("~/.local/state/tiller/runs", "it is, or holds, what tiller itself keeps"),
+            ("/proc/self", "it belongs to the system"),
+        ] {
+            let found = match folder(written, Some(&home), std::slice::from_ref(&state)) {
+                Ok(path) => path.display().to_string().replace(home.to_str().unwrap(), "HOME"),
+                Err(why) => why.split_once(": ").unwrap().1.to_string(),
+            };
+            assert_eq!(found, wanted, "{written}");
+        }
+    }
+}

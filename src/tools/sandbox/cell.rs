@@ -1,0 +1,163 @@
+//! What one box is made of, and the command line of bubblewrap that makes it. It starts nothing.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::domain::limits;
+use crate::domain::sandbox::Level;
+
+/// Where our own program stands in a full box.
+pub(crate) const PROGRAM: &str = "/.tiller";
+/// The home of a full box: empty, and thrown away with it.
+pub(crate) const HOME: &str = "/box";
+/// Its folder for temporary files.
+pub(crate) const TEMPORARY: &str = "/tmp";
+/// Folders at the top of the file system that lead into `/usr` where they are links, and are shown where they are not.
+pub(crate) const TOP: [&str; 7] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr"];
+/// What of `/etc` can be read: how programs are found, linked and started, and what time it is.
+pub(crate) const SETTINGS: [&str; 8] = [
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/alternatives",
+    "/etc/localtime",
+    "/etc/timezone",
+    "/etc/mime.types",
+    "/etc/magic",
+];
+/// What of `/etc` can be read as well where the network is open.
+pub(crate) const NETWORK_SETTINGS: [&str; 6] = [
+    "/etc/resolv.conf",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/ca-certificates.conf",
+    "/etc/pki",
+    "/etc/services",
+];
+
+/// One box. It is handed from the owner to the stages that make it, as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Cell {
+    /// Full or partial.
+    pub(crate) level: Level,
+    /// Bubblewrap, for a full box.
+    pub(crate) bwrap: PathBuf,
+    /// Whether it can forbid further boxes inside.
+    pub(crate) forbids_nesting: bool,
+    /// Our own program, which closes the box from within.
+    pub(crate) program: PathBuf,
+    /// The folder of the run.
+    pub(crate) workspace: PathBuf,
+    /// Whether it can be written.
+    pub(crate) is_writable: bool,
+    /// Whether the network is open.
+    pub(crate) has_network: bool,
+    /// Further folders that can be read.
+    pub(crate) readable: Vec<PathBuf>,
+    /// Further folders that can be written.
+    pub(crate) writable: Vec<PathBuf>,
+    /// What other programs run or obey by themselves: it stays as it is.
+    pub(crate) kept: Vec<PathBuf>,
+    /// Tiller's own places: they are not there.
+    pub(crate) hidden: Vec<PathBuf>,
+    /// The operator's home: folders below it that can be used are found from the home of the box.
+    pub(crate) home: Option<PathBuf>,
+    /// The home of the box.
+    pub(crate) private: PathBuf,
+    /// The group of processes that counts them, where there is one.
+    pub(crate) group: Option<PathBuf>,
+}
+
+impl Cell {
+    /// The arguments of bubblewrap up to the program. `made` are files that only the box has: number and path.
+    pub(crate) fn words(&self, made: &[(i32, &str)]) -> Vec<OsString> {
+        let mut words = Words::default();
+        words.plain(&["--unshare-all", "--unshare-user", "--new-session", "--die-with-parent", "--cap-drop", "ALL"]);
+        words.plain(if self.forbids_nesting { &["--disable-userns"] } else { &[] });
+        words.plain(if self.has_network { &["--share-net"] } else { &[] });
+        words.plain(&["--hostname", "box", "--proc", "/proc", "--dev", "/dev"]);
+        for top in TOP.map(Path::new) {
+            match std::fs::read_link(top) {
+                Ok(target) => words.two("--symlink", &target, top),
+                Err(_) => words.two("--ro-bind-try", top, top),
+            }
+        }
+        let network: &[&str] = if self.has_network { &NETWORK_SETTINGS } else { &[] };
+        for path in SETTINGS.iter().chain(network).map(Path::new) {
+            words.two("--ro-bind-try", path, path);
+        }
+        for (number, path) in made {
+            words.plain(&["--ro-bind-data", &number.to_string(), path]);
+        }
+        for folder in [TEMPORARY, HOME] {
+            words.plain(&["--size", &limits::BOX_FOLDER_BYTES.to_string(), "--tmpfs", folder]);
+        }
+        for path in &self.readable {
+            words.two("--ro-bind-try", path, path);
+        }
+        for path in &self.writable {
+            words.two(if self.is_writable { "--bind-try" } else { "--ro-bind-try" }, path, path);
+        }
+        words.two(if self.is_writable { "--bind" } else { "--ro-bind" }, &self.workspace, &self.workspace);
+        self.keep(&mut words);
+        for path in &self.hidden {
+            match path.is_dir() {
+                true => words.one("--tmpfs", path),
+                false => words.two("--ro-bind", Path::new("/dev/null"), path),
+            }
+        }
+        self.link_home(&mut words);
+        words.two("--ro-bind", &self.program, Path::new(PROGRAM));
+        words.plain(&["--remount-ro", "/"]);
+        words.one("--chdir", &self.workspace);
+        words.plain(&["--"]);
+        words.0
+    }
+
+    /// What must stay as it is, and the folder that it lies in: that can't be moved away and made anew.
+    fn keep(&self, words: &mut Words) {
+        if !self.is_writable {
+            return;
+        }
+        let mut held: Vec<&Path> = self.kept.iter().filter_map(|path| path.parent()).collect();
+        held.retain(|folder| {
+            folder.starts_with(&self.workspace) && (folder.ends_with(".git") || folder.ends_with(".github"))
+        });
+        held.dedup();
+        held.iter().for_each(|folder| words.two("--bind", folder, folder));
+        self.kept.iter().for_each(|path| words.two("--ro-bind", path, path));
+    }
+
+    /// Programs look for their folders below the home, as `~/.cargo`.
+    fn link_home(&self, words: &mut Words) {
+        let all: Vec<&PathBuf> = self.readable.iter().chain(&self.writable).collect();
+        let is_outermost = |path: &&&PathBuf| all.iter().all(|other| other == *path || !path.starts_with(other));
+        for path in all.iter().filter(is_outermost) {
+            if let Some(below) = self.home.as_ref().and_then(|home| path.strip_prefix(home).ok()) {
+                words.two("--symlink", path, &Path::new(HOME).join(below));
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Words(Vec<OsString>);
+
+impl Words {
+    fn plain(&mut self, words: &[&str]) {
+        self.0.extend(words.iter().map(OsString::from));
+    }
+
+    fn one(&mut self, option: &str, path: &Path) {
+        self.0.extend([OsString::from(option), path.as_os_str().to_owned()]);
+    }
+
+    fn two(&mut self, option: &str, from: &Path, to: &Path) {
+        self.one(option, from);
+        self.0.push(to.as_os_str().to_owned());
+    }
+}
