@@ -8,8 +8,9 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
     /// Every command in it, as words, about in the order of the line; those inside of substitutions come before the
-    /// command that they stand in, those in a line for another shell later. As good as it can be told: a word that a shell would expand is
-    /// there as it was written. Of a plain line these are the words of its segments. Never a reason to allow anything.
+    /// command that they stand in, those in a line for another shell behind all others. As good as it can be told: a word
+    /// that a shell would expand is there as it was written. Of a plain line, the words of its segments come first.
+    /// Never a reason to allow anything.
     pub commands: Vec<Vec<String>>,
     /// What there is to run, if it needs no shell; else why it needs one.
     pub plain: Result<Plain, String>,

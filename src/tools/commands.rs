@@ -14,14 +14,16 @@ const BEFORE_A_COMMAND: [&str; 10] = ["if", "then", "else", "elif", "while", "un
 
 /// The commands in a line.
 pub(crate) fn find(text: &str) -> Vec<Vec<String>> {
-    let mut found = Vec::new();
-    let mut lines = vec![(text.to_string(), 0)];
-    while let Some((line, depth)) = lines.pop() {
-        let commands = Scanner::new(&line).scan();
-        if depth < DEPTH {
-            lines.extend(commands.iter().flat_map(|argv| inner(argv)).map(|line| (line, depth + 1)));
-        }
-        found.extend(commands);
+    with_inner(Scanner::new(text).scan())
+}
+
+/// Commands, and behind them those in lines that they give to another shell.
+pub(crate) fn with_inner(mut found: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    let mut new = 0;
+    for _ in 0..DEPTH {
+        let lines: Vec<String> = found.iter().skip(new).flat_map(|argv| inner(argv)).collect();
+        new = found.len();
+        found.extend(lines.iter().flat_map(|line| Scanner::new(line).scan()));
     }
     found
 }

@@ -34,7 +34,7 @@ const NULL: &str = "/dev/null";
 pub fn read(text: &str) -> Line {
     let plain = plain(text);
     let commands = match &plain {
-        Ok(plain) => plain.segments.iter().map(|segment| segment.argv.clone()).collect(),
+        Ok(plain) => commands::with_inner(plain.segments.iter().map(|segment| segment.argv.clone()).collect()),
         Err(_) => commands::find(text),
     };
     Line { commands, plain }
