@@ -46,7 +46,7 @@ enum Operands {
     Files(usize),
     /// A pattern, unless it is given by an option, then files; and folders, if all below them is read.
     Pattern,
-    /// Revisions and paths of git.
+    /// Revisions and paths of git, which are judged with all of its words.
     Revisions,
     /// As `Revisions`, where the option `--list` says that they are patterns; else none.
     Listed,
@@ -151,7 +151,7 @@ impl Entry {
                 None => Ok(()),
                 Some(word) => Err(format!("{} with {word} may do more than read", self.name)),
             },
-            Operands::Text => Ok(()),
+            Operands::Text | Operands::Revisions => Ok(()),
             Operands::Places => operands.iter().try_for_each(|word| words.place(word)),
             Operands::Files(most) => {
                 if operands.len() > most {
@@ -171,8 +171,7 @@ impl Entry {
                     false => words.place(word),
                 })
             }
-            Operands::Revisions => git::revisions(words, &operands),
-            Operands::Listed if operands.is_empty() || has("--list") => git::revisions(words, &operands),
+            Operands::Listed if operands.is_empty() || has("--list") => Ok(()),
             Operands::Listed => Err(format!("{} with a name may make one", self.name)),
         }
     }

@@ -2,7 +2,9 @@
 //! a fixed search path and nowhere else; git is told by its environment to run nothing that a repository names. It
 //! judges nothing, and it ends nothing: it is started under a guard, which ends all that descends from it.
 
+use std::borrow::Cow;
 use std::env;
+use std::ffi::OsStr;
 use std::ffi::OsString;
 use std::io;
 use std::io::PipeReader;
@@ -11,12 +13,14 @@ use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::path::PathBuf;
 use std::process::Child;
 use std::process::Command;
 use std::process::ExitStatus;
 use std::process::Stdio;
+
+use serde::Deserialize;
+use serde::Serialize;
 
 use crate::domain::line::CD;
 use crate::domain::line::Joint;
@@ -27,8 +31,8 @@ use crate::tools::guard;
 
 /// The word that makes a guard's child run a plain line.
 pub(crate) const LINE: &str = "--line";
-/// Where programs are looked for.
-const SEARCH_PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
+/// Where the programs of the system are.
+const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Status of a line that could not be read, of a program that may not be run, and of one that is not there.
 const UNREADABLE: u8 = 125;
 const NOT_RUNNABLE: u8 = 126;
@@ -63,20 +67,36 @@ const GIT_SETTINGS: [(&str, &str); 11] = [
     ("diff.ignoreSubmodules", "dirty"),
 ];
 
+/// Where programs are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Search {
+    /// In folders of the system only: what the read-only table names.
+    System,
+    /// Where the operator's own search path leads, without folders of the workspace: what a rule of the operator's names.
+    Own,
+}
+
+/// What is to be run, as it goes from one start of our program to the next.
+#[derive(Serialize, Deserialize)]
+struct Order<'a> {
+    plain: Cow<'a, Plain>,
+    search: Search,
+}
+
 /// The words after our own program's name that make it run this line. They go behind the guard, or behind a box.
-pub fn words(plain: &Plain) -> Vec<OsString> {
+pub fn words(plain: &Plain, search: Search) -> Vec<OsString> {
     // Text and enums can always be written.
-    let json = serde_json::to_string(plain).unwrap_or_default();
+    let json = serde_json::to_string(&Order { plain: Cow::Borrowed(plain), search }).unwrap_or_default();
     vec![guard::WORD.into(), LINE.into(), json.into()]
 }
 
 /// Runs a line that is given as JSON, and gives its status.
 pub(crate) fn main(json: Option<&str>) -> u8 {
-    let Some(plain) = json.and_then(|json| serde_json::from_str::<Plain>(json).ok()) else {
+    let Some(order) = json.and_then(|json| serde_json::from_str::<Order<'_>>(json).ok()) else {
         complain("the line can't be read; nothing was run");
         return UNREADABLE;
     };
-    run(&plain)
+    run(&order.plain, &search_path(order.search))
 }
 
 fn complain(why: &str) {
@@ -84,7 +104,7 @@ fn complain(why: &str) {
     let _ = writeln!(io::stderr(), "tiller: {why}");
 }
 
-fn run(plain: &Plain) -> u8 {
+fn run(plain: &Plain, path: &OsStr) -> u8 {
     let mut status = 0;
     let mut rest = plain.segments.as_slice();
     while let Some((first, others)) = rest.split_first() {
@@ -99,7 +119,7 @@ fn run(plain: &Plain) -> u8 {
         if is_next {
             status = match pipeline {
                 [only] if only.argv.first().is_some_and(|name| name == CD) => go_to(plain.folder()),
-                _ => run_pipeline(pipeline),
+                _ => run_pipeline(pipeline, path),
             };
         }
     }
@@ -132,7 +152,7 @@ fn go_to(folder: Option<&str>) -> u8 {
 }
 
 /// Runs commands side by side, each reading what the one before prints. The status is that of the last.
-fn run_pipeline(segments: &[Segment]) -> u8 {
+fn run_pipeline(segments: &[Segment], path: &OsStr) -> u8 {
     let mut started = Vec::new();
     let mut input: Option<PipeReader> = None;
     for (at, segment) in segments.iter().enumerate() {
@@ -144,7 +164,7 @@ fn run_pipeline(segments: &[Segment]) -> u8 {
                 return NOT_RUNNABLE;
             }
         };
-        started.push(start(segment, input.take(), output));
+        started.push(start(segment, path, input.take(), output));
         input = next;
     }
     let mut status = NOT_FOUND;
@@ -173,10 +193,10 @@ enum Sink {
 }
 
 /// Starts one command. Errors with the status of one that can't be started.
-fn start(segment: &Segment, input: Option<PipeReader>, output: Option<PipeWriter>) -> Result<Child, u8> {
+fn start(segment: &Segment, path: &OsStr, input: Option<PipeReader>, output: Option<PipeWriter>) -> Result<Child, u8> {
     let (name, arguments) = segment.argv.split_first().ok_or(UNREADABLE)?;
-    let program = search(name).ok_or_else(|| {
-        complain(&format!("{name}: no such program; looked for in {}", SEARCH_PATH.join(", ")));
+    let program = program(name, path).ok_or_else(|| {
+        complain(&format!("{name}: no such program; looked for in {}", path.display()));
         NOT_FOUND
     })?;
     let (mut out, mut errors) = (Sink::Output, Sink::Errors);
@@ -198,7 +218,7 @@ fn start(segment: &Segment, input: Option<PipeReader>, output: Option<PipeWriter
         command
             .arg0(name)
             .args(arguments)
-            .env("PATH", SEARCH_PATH.join(":"))
+            .env("PATH", path)
             .envs(GIT_VARIABLES)
             .env("GIT_CONFIG_COUNT", GIT_SETTINGS.len().to_string())
             .stdin(input.map_or_else(Stdio::null, Stdio::from))
@@ -215,12 +235,23 @@ fn start(segment: &Segment, input: Option<PipeReader>, output: Option<PipeWriter
     })
 }
 
-/// The program of a bare name. A name with a folder is none: it would not be the one of the table.
-fn search(name: &str) -> Option<PathBuf> {
-    if name.contains('/') {
-        return None;
+/// The folders that programs are looked for in. None lies in the workspace, which is where we are when we start.
+fn search_path(search: Search) -> OsString {
+    let own = match search {
+        Search::System => SYSTEM_PATH.into(),
+        Search::Own => env::var_os("PATH").unwrap_or_default(),
+    };
+    let Ok(workspace) = env::current_dir() else { return OsString::new() };
+    let is_safe = |folder: &PathBuf| {
+        folder.is_absolute() && !folder.canonicalize().is_ok_and(|real| real.starts_with(&workspace))
+    };
+    env::join_paths(env::split_paths(&own).filter(is_safe)).unwrap_or_default()
+}
+
+/// The program of a name. One with a folder in it is another program than that of the bare name, which the table knows.
+fn program(name: &str, path: &OsStr) -> Option<PathBuf> {
+    match name.contains('/') {
+        true => None,
+        false => env::split_paths(path).map(|folder| folder.join(name)).find(|path| path.is_file()),
     }
-    let workspace = env::current_dir().ok()?;
-    let folders = SEARCH_PATH.iter().map(Path::new).filter(|folder| !folder.starts_with(&workspace));
-    folders.map(|folder| folder.join(name)).find(|path| path.is_file())
 }

@@ -1,6 +1,7 @@
 //! Hostile and tricky lines with their right answers, one by one; what may run unasked is run, and changes nothing.
 
 use serde_json::Value;
+use tiller::policy::catastrophe::catastrophe;
 
 use crate::lines::stage::Stage;
 
@@ -107,6 +108,8 @@ fn words_are_judged_by_where_they_lead() {
         ("cd src && git status", "ok"),
         ("git show HEAD:.env", ".env has a sensitive name (environment files hold keys)"),
         ("git diff /etc/passwd be.sh", "/etc/passwd lies outside the workspace"),
+        ("git diff -U /etc/passwd be.sh", "/etc/passwd lies outside the workspace"),
+        ("git log --format /etc/passwd", "/etc/passwd lies outside the workspace"),
         ("git log ':(icase)sub/.ENV'", ":(icase)sub/.ENV is a pattern of git's own"),
         ("git log '--format=%G?'", "git runs another program to check signatures"),
         ("cd bare && git status", "git would find no ordinary repository in the workspace"),
@@ -118,5 +121,47 @@ fn words_are_judged_by_where_they_lead() {
     for config in ["[core]\n\tworktree = /\n", "[include]\n\tpath = /x\n"] {
         stage.write(".git/config", config);
         assert!(stage.judged("git status").is_err(), "{config}");
+    }
+}
+
+#[test]
+fn what_nobody_means_to_lose_is_found_wherever_it_stands() {
+    let stage = Stage::new();
+    let workspace = stage.workspace.display().to_string();
+    let ruined = |line: &str| {
+        let facts = stage.facts(&line.replace("WS", &workspace));
+        catastrophe(facts.line.as_ref().unwrap(), &facts.touches).is_some()
+    };
+    for line in [
+        "rm -rf /",
+        "rm -rf /*",
+        "rm -rf ~",
+        "rm -rf ~/*",
+        "rm -rf \"$HOME\"",
+        "rm -rf ${HOME}/",
+        "rm -fr .",
+        "rm -rf *",
+        "rm -rf ./*",
+        "rm -r ..",
+        "rm -rf WS",
+        "rm -rf src/..",
+        "rm -rf -- /",
+        "sudo rm -rf /",
+        "bash -c 'rm -rf ~'",
+        "bash -c \"sh -c 'rm -rf /'\"",
+        "echo $(rm -rf /)",
+        "find . | xargs rm -rf /",
+        "if true; then rm -rf /; fi",
+        "chmod -R 777 /",
+        "chown --recursive x ~",
+        "mkfs.ext4 /dev/sda1",
+        "dd if=/dev/zero of=/dev/sda",
+    ] {
+        assert!(ruined(line), "{line}");
+    }
+    for line in
+        ["rm -rf target", "rm -rf src", "rm -rf ./target/*", "rm x", "echo 'rm -rf /'", "chmod +x be.sh", "ls -R /"]
+    {
+        assert!(!ruined(line), "{line}");
     }
 }

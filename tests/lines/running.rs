@@ -8,6 +8,7 @@ use std::process::Stdio;
 
 use tiller::tools::line;
 use tiller::tools::pipeline;
+use tiller::tools::pipeline::Search;
 
 use crate::lines::stage::Stage;
 
@@ -61,8 +62,10 @@ fn no_folder_of_the_workspace_is_searched_for_programs() {
         let mut command = Command::new(program);
         command.args(words).env("PATH", &path).current_dir(&stage.workspace).stdin(Stdio::null()).output().unwrap();
     };
-    run(env!("CARGO_BIN_EXE_tiller"), pipeline::words(&line::read("ls").plain.unwrap()));
+    run(env!("CARGO_BIN_EXE_tiller"), pipeline::words(&line::read("ls").plain.unwrap(), Search::System));
     assert!(!mark.exists());
+    run(env!("CARGO_BIN_EXE_tiller"), pipeline::words(&line::read("ls").plain.unwrap(), Search::Own));
+    assert!(!mark.exists(), "nor by the operator's own search path");
     assert_eq!(stage.run("bin/ls").status.code(), Some(127));
     assert!(!mark.exists());
     run("/bin/bash", vec!["-c".into(), "ls".into()]);

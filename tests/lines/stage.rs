@@ -23,6 +23,7 @@ use tiller::tools::Scene;
 use tiller::tools::Toolbox;
 use tiller::tools::line;
 use tiller::tools::pipeline;
+use tiller::tools::pipeline::Search;
 
 pub struct Stage {
     pub workspace: PathBuf,
@@ -96,7 +97,7 @@ impl Stage {
     pub fn run(&self, text: &str) -> Output {
         let plain = line::read(text).plain.unwrap();
         Command::new(env!("CARGO_BIN_EXE_tiller"))
-            .args(pipeline::words(&plain))
+            .args(pipeline::words(&plain, Search::System))
             .current_dir(&self.workspace)
             .env("LC_ALL", "C")
             .stdin(Stdio::null())

@@ -169,7 +169,6 @@ pub(super) const ENTRIES: &[Entry] = &[
         long_maybe: &["--color", "--colour"],
         has_digits: true,
         operands: Operands::Pattern,
-        ..PLAIN
     },
     Entry {
         name: "rg",

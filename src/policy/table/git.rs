@@ -71,7 +71,7 @@ const SHOWN: Entry = Entry {
         "--function-context",
         "--pickaxe-regex",
     ],
-    long_valued: &[
+    long_maybe: &[
         "--format",
         "--since",
         "--until",
@@ -85,8 +85,6 @@ const SHOWN: Entry = Entry {
         "--date",
         "--diff-filter",
         "--unified",
-    ],
-    long_maybe: &[
         "--stat",
         "--decorate",
         "--color",
@@ -174,7 +172,7 @@ const SUBCOMMANDS: &[Entry] = &[
         flags: "lwsetnpcfbMC",
         valued: "L",
         long: &["--porcelain", "--line-porcelain"],
-        long_valued: &["--date", "--since"],
+        long_maybe: &["--date", "--since"],
         ..GIT
     },
 ];
@@ -192,17 +190,20 @@ pub(super) fn judge(words: &Words<'_>) -> Result<(), String> {
     if !is_repository("git") {
         return Err("git would find no ordinary repository in the workspace".to_string());
     }
-    entry.judge(&Words { name, arguments, command: words.command, touches: words.touches })
+    let words = Words { name, arguments, command: words.command, touches: words.touches };
+    revisions(&words)?;
+    entry.judge(&words)
 }
 
-/// Whether revisions and paths lead to nothing special, on the disk or by the name that they have in a revision.
-pub(super) fn revisions(words: &Words<'_>, operands: &[&str]) -> Result<(), String> {
-    for word in operands {
+/// Whether revisions and paths lead to nothing special, on the disk or by the name that they have in a revision. Values
+/// of options are looked at as if they were operands: which options of git take the next word is not for us to know.
+fn revisions(words: &Words<'_>) -> Result<(), String> {
+    for word in words.arguments.iter().filter(|word| !word.starts_with('-')) {
         if word.starts_with(':') {
             return Err(format!("{word} is a pattern of git's own"));
         }
         let path = word.split_once(':').map(|(_, path)| path).filter(|path| !path.is_empty());
-        [Some(*word), path].into_iter().flatten().try_for_each(|part| words.place(part))?;
+        [Some(word.as_str()), path].into_iter().flatten().try_for_each(|part| words.place(part))?;
     }
     Ok(())
 }
