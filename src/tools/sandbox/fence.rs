@@ -8,7 +8,6 @@ use landlock::ABI;
 use landlock::Access;
 use landlock::AccessFs;
 use landlock::AccessNet;
-use landlock::BitFlags;
 use landlock::Ruleset;
 use landlock::RulesetAttr;
 use landlock::RulesetCreatedAttr;
@@ -39,7 +38,7 @@ fn restrict(cell: &Cell) -> Result<RulesetStatus, RulesetError> {
     let reading = AccessFs::from_read(NEWEST);
     // No device, and no socket of somebody else.
     let never = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev | AccessFs::ResolveUnix;
-    let writing = AccessFs::from_all(NEWEST) & !BitFlags::from(never);
+    let writing = AccessFs::from_all(NEWEST) & !never;
     let mut rules = Ruleset::default().handle_access(AccessFs::from_all(NEWEST))?.scope(Scope::from_all(NEWEST))?;
     // The network of a full box leads nowhere, and what is tested in it may talk to itself.
     if cell.level != Level::Full && !cell.has_network {
