@@ -11,7 +11,6 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use clap::Subcommand;
-use clap::ValueEnum;
 use clap::error::ContextKind;
 use clap::error::ContextValue;
 use clap::error::ErrorKind;
@@ -20,6 +19,7 @@ use crate::cli::archive::Archive;
 use crate::cli::closing::ConfirmWords;
 use crate::cli::closing::Grant;
 use crate::cli::deciding::ApproveWords;
+use crate::cli::deciding::Known;
 use crate::cli::deciding::DecisionWords;
 use crate::cli::deciding::EditText;
 use crate::cli::lineage::Branch;
@@ -188,6 +188,8 @@ pub enum Order {
         /// The arguments.
         arguments: EditText,
     },
+    /// Leave for a grave call, with the code that was typed.
+    Coded(String, Box<Order>),
     /// Allow a list of calls, each with its digest as it was shown.
     AllowAll(Vec<(CallId, String)>),
     /// Say how much it does unasked.
@@ -439,6 +441,9 @@ enum Word {
         what: Known,
         /// What it gave, for the model; only with `happened`
         text: Option<String>,
+        /// The code of a grave call, as it is shown with it; only with `again`
+        #[arg(long)]
+        code: Option<String>,
     },
     /// Say whether the claim of being finished is right, where a check asks you
     #[command(after_help = closing::CONFIRM_HELP)]
@@ -524,18 +529,6 @@ enum Word {
     },
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Known {
-    /// It happened
-    Happened,
-    /// It did not happen
-    Not,
-    /// Run it again, which allows it anew
-    Again,
-    /// Go on without knowing
-    Skip,
-}
-
 impl Word {
     fn ask(self) -> Result<Ask, String> {
         let order = |run: String, order: Order| Ask::Order { run, order };
@@ -556,8 +549,9 @@ impl Word {
             Word::Trust { run, mode } => order(run, Order::Trust(mode)),
             Word::Deny { target, text } => target.ask(Decision::Deny(text)),
             Word::Answer { run, text } => order(run, Order::Answer(text)),
-            Word::Resolve { run, call, what, text } => {
-                order(run, Order::Resolve { call, resolution: resolution(what, text)? })
+            Word::Resolve { run, call, what, text, code } => {
+                let told = Order::Resolve { call, resolution: deciding::resolution(what, text)? };
+                order(run, deciding::coded(told, code))
             }
             Word::Confirm(words) => words.ask(),
             Word::Accept { run } => order(run, Order::Accept),
@@ -577,17 +571,5 @@ impl Word {
             Word::Correct { run, call, amount } => order(run, Order::Correct { id: call, amount }),
             Word::Cancel { run } => order(run, Order::Cancel),
         })
-    }
-}
-
-fn resolution(what: Known, text: Option<String>) -> Result<Resolution, String> {
-    match (what, text) {
-        (Known::Happened, text) => Ok(Resolution::Happened(text.unwrap_or_default())),
-        (Known::Not, None) => Ok(Resolution::NotHappened),
-        (Known::Again, None) => Ok(Resolution::RunAgain),
-        (Known::Skip, None) => Ok(Resolution::Skip),
-        (Known::Not | Known::Again | Known::Skip, Some(_)) => {
-            Err("only `happened` takes a text; nothing was sent; leave the text out, or use `tiller say`".to_string())
-        }
     }
 }

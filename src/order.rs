@@ -1,8 +1,14 @@
 //! Orders to a run that no process holds: it is opened, the command is recorded, and it is left as it was otherwise.
 
+use std::io::BufRead;
+use std::io::IsTerminal;
+use std::io::Read;
+use std::io::Write;
+
 use crate::cli::Order;
 use crate::cli::deciding::EditText;
 use crate::domain::approval::Decision;
+use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::command::Cancel;
 use crate::domain::command::Command;
@@ -25,6 +31,10 @@ use crate::launch::Ground;
 use crate::launch::owner;
 use crate::machine::Input;
 use crate::machine::turn;
+use crate::policy::grave;
+
+/// Longest line that is read as a code.
+const CODE_LINE_BYTES: u64 = 256;
 
 /// Records an order. Gives the run as it stands after it. Errors when the run is held, or refuses.
 pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::Result<Run> {
@@ -74,6 +84,7 @@ pub fn recorded(run: &Run, order: &Order) -> String {
         Order::Decide { call, decision: Decision::Deny(_), .. } => {
             format!("{call} is denied, and every call like it byte for byte, until the run ends")
         }
+        Order::Coded(_, order) => return recorded(run, order),
         Order::Decide { decision: Decision::AllowOnce | Decision::Edit(_), .. }
         | Order::Edit { .. }
         | Order::AllowAll(_)
@@ -99,7 +110,7 @@ pub fn naming(error: anyhow::Error, id: &RunId) -> anyhow::Error {
 
 async fn record(ground: &Ground, held: &mut Held<'_>, order: Order) -> anyhow::Result<()> {
     let mut run = held.run().clone();
-    let command = command(&run, order, ground.clock.now())?;
+    let command = with_code(&run, command(&run, order, ground.clock.now())?)?;
     let redactor = ground.redactor(run.terms.model.key_variable.as_deref())?;
     let taken = Input::Recovered { owner: owner(OwnerMode::Records), lacks: Vec::new() };
     let given = Input::Command(command, held::client());
@@ -120,6 +131,7 @@ fn command(run: &Run, order: Order, now: Timestamp) -> anyhow::Result<Command> {
             let text = edit_text(arguments).map_err(anyhow::Error::msg)?;
             fitting(orders::decide(run, call, &digest, Decision::Edit(text)))
         }
+        Order::Coded(code, order) => Ok(orders::coded(command(run, *order, now)?, code)),
         Order::AllowAll(calls) => fitting(orders::allow_all(run, &calls)),
         Order::Trust(trust) => Ok(Command::SetTrust(trust)),
         Order::Answer(text) => fitting(orders::answer(run, text)),
@@ -141,6 +153,26 @@ fn command(run: &Run, order: Order, now: Timestamp) -> anyhow::Result<Command> {
         Order::Correct { id, amount } => Ok(Command::Correct { id, amount }),
         Order::Cancel => Ok(Command::Cancel(Cancel::Now)),
     }
+}
+
+/// Leave for a grave call, with its code: asked for where a person sits at both ends. Elsewhere the run refuses it.
+fn with_code(run: &Run, leave: Command) -> anyhow::Result<Command> {
+    let call = match &leave {
+        Command::Decide { call, decision: Decision::AllowOnce, .. }
+        | Command::Resolve { call, resolution: Resolution::RunAgain } => run.calls.get(call),
+        _ => None,
+    };
+    let asked = call.and_then(|call| Some((call.id, grave::of(call)?, grave::code(call)?)));
+    let Some((call, why, code)) = asked.filter(|_| std::io::stdin().is_terminal() && std::io::stderr().is_terminal())
+    else {
+        return Ok(leave);
+    };
+    let mut out = std::io::stderr();
+    write!(out, "{call} is grave: {why}.\nType {code} to allow it; anything else decides nothing: ")?;
+    out.flush()?;
+    let mut line = String::new();
+    std::io::stdin().lock().take(CODE_LINE_BYTES).read_line(&mut line)?;
+    Ok(orders::coded(leave, line.trim().to_string()))
 }
 
 /// Changed arguments, from where they are.

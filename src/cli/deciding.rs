@@ -4,11 +4,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::ValueEnum;
 
 use crate::cli::Ask;
 use crate::cli::Order;
 use crate::cli::values;
 use crate::domain::approval::Decision;
+use crate::domain::approval::Resolution;
 use crate::domain::id::CallId;
 use crate::domain::trust::Trust;
 
@@ -33,6 +35,8 @@ How far it reaches:
                 same binding, until the run ends; on the screen a
   --tool        every later call of this tool, until the run ends, but never a shell line, nor
                 what is asked about each time; on the screen t
+A grave call (key material, what other programs run by themselves) needs the code that is shown with it:
+  tiller approve k7f c7 1a2b3c4d --code CODE      on a terminal it is asked for
 `tiller show` lists what is allowed for the run.";
 
 /// What is said of `deny` below its words.
@@ -89,6 +93,9 @@ pub(crate) struct ApproveWords {
     /// Allow it, and every later call of the same tool, until the run ends; what is always asked about is still asked
     #[arg(long)]
     tool: bool,
+    /// The code of a grave call, as it is shown with it; on a terminal it is asked for
+    #[arg(long, conflicts_with_all = ["edit", "for_run", "tool"])]
+    code: Option<String>,
 }
 
 impl ApproveWords {
@@ -104,7 +111,10 @@ impl ApproveWords {
                     (false, true) => Decision::AllowTool,
                     (false, false) => Decision::AllowOnce,
                 };
-                Order::Decide { call: *call, digest: digest.clone(), decision }
+                coded(Order::Decide { call: *call, digest: digest.clone(), decision }, self.code.clone())
+            }
+            (_, _) if self.code.is_some() => {
+                return Err("a code is for one call; nothing was decided; allow grave calls one by one".to_string());
             }
             (_, _) if self.edit.is_some() || self.for_run || self.tool => {
                 return Err("--edit, --for-run and --tool are about one call; nothing was decided".to_string());
@@ -139,6 +149,40 @@ fn edit_text(text: &str) -> EditText {
     match text.trim_start().starts_with('{') {
         true => EditText::Typed(text.to_string()),
         false => EditText::File(PathBuf::from(text)),
+    }
+}
+
+/// The order with the code that was typed for it, if one was.
+pub(crate) fn coded(order: Order, code: Option<String>) -> Order {
+    match code {
+        Some(code) => Order::Coded(code, Box::new(order)),
+        None => order,
+    }
+}
+
+/// What is known of a call whose outcome is unknown.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Known {
+    /// It happened
+    Happened,
+    /// It did not happen
+    Not,
+    /// Run it again, which allows it anew
+    Again,
+    /// Go on without knowing
+    Skip,
+}
+
+/// What became of a call, from its words.
+pub(crate) fn resolution(what: Known, text: Option<String>) -> Result<Resolution, String> {
+    match (what, text) {
+        (Known::Happened, text) => Ok(Resolution::Happened(text.unwrap_or_default())),
+        (Known::Not, None) => Ok(Resolution::NotHappened),
+        (Known::Again, None) => Ok(Resolution::RunAgain),
+        (Known::Skip, None) => Ok(Resolution::Skip),
+        (Known::Not | Known::Again | Known::Skip, Some(_)) => {
+            Err("only `happened` takes a text; nothing was sent; leave the text out, or use `tiller say`".to_string())
+        }
     }
 }
 

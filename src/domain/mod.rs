@@ -23,6 +23,7 @@ pub mod id;
 pub mod leave;
 pub mod limits;
 pub mod lineage;
+pub mod lookalike;
 pub mod mark;
 pub mod message;
 pub mod model;

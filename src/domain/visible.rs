@@ -95,10 +95,14 @@ pub fn title(text: &str, max: usize) -> String {
     transcript(&one_line(text, max))
 }
 
-/// Letters outside ASCII, which can look like others: the letter, its line and its column in characters, both
+/// Whether it is a letter outside ASCII, which can look like another.
+pub fn is_foreign(one: char) -> bool {
+    !one.is_ascii() && one.general_category_group() == GeneralCategoryGroup::Letter
+}
+
+/// Letters outside ASCII: the letter, its line and its column in characters, both
 /// from 1. At most `most` are given.
 pub fn foreign_letters(text: &str, most: usize) -> Vec<(char, usize, usize)> {
-    let is_foreign = |one: char| !one.is_ascii() && one.general_category_group() == GeneralCategoryGroup::Letter;
     let places = text
         .lines()
         .enumerate()

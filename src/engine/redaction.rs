@@ -128,6 +128,7 @@ impl Redactor {
                 | PlanEdit::Retitle { title: text, .. }
                 | PlanEdit::Mark { note: text, .. },
             ) => self.clean(text),
+            Command::Coded { leave, .. } => **leave = self.command((**leave).clone()),
             Command::Decide { decision: Decision::Edit(arguments), .. } => *arguments = self.arguments(arguments),
             Command::Decide { decision: Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool, .. }
             | Command::Resolve {

@@ -19,10 +19,12 @@ use crate::domain::text::counted;
 use crate::domain::tool::CallState;
 use crate::domain::tool::Digest;
 use crate::domain::tool::ToolCall;
+use crate::headless::orders;
 use crate::headless::orders::question;
 use crate::headless::text::block;
 use crate::headless::text::exact_block;
 use crate::headless::text::title;
+use crate::policy::grave;
 
 /// Something that a person was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub struct Prompt {
     call: CallId,
     waits: Waits,
     digest: Option<Digest>,
+    /// What is typed to let a grave call run.
+    code: Option<String>,
     /// The whole call, as it is decided about.
     whole: String,
     /// What was not printed yet, in lines.
@@ -64,8 +68,9 @@ impl Prompt {
             let more = counted(unseen, "more line");
             text += &format!("  … {more}; v shows all of it, and only then can it be allowed\n");
         }
-        text += question_line(waits);
-        Some((Prompt { call: call.id, waits, digest, whole, unseen, asked_at: now }, text))
+        let code = grave::code(call);
+        text += &question_line(waits, code.as_ref());
+        Some((Prompt { call: call.id, waits, digest, code, whole, unseen, asked_at: now }, text))
     }
 
     /// Whether this is what the run still waits for first, unchanged.
@@ -84,8 +89,8 @@ impl Prompt {
             Waits::Decision | Waits::Outcome => None,
             Waits::Answer => self.whole.lines().next(),
         };
-        let lines = head.lines().take(1).chain(about);
-        lines.chain([question_line(self.waits).trim_end()]).map(|line| format!("{line}\n")).collect()
+        let (lines, question) = (head.lines().take(1).chain(about), self.question_line());
+        lines.chain([question.trim_end()]).map(|line| format!("{line}\n")).collect()
     }
 
     /// What a line means as an answer. `at` is when it was typed.
@@ -104,7 +109,8 @@ impl Prompt {
     fn read_decision(&mut self, line: &str, now: Instant) -> Meaning {
         let (word, words) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (word, words.trim()) {
-            ("y" | "a", "") if self.unseen > 0 => self.again("look at the whole call first: v; nothing was decided"),
+            ("y" | "a", _) if self.unseen > 0 && self.is_answer(words) => self.again("look at the whole call first: v; nothing was decided"),
+            ("y", words) if self.code.is_some() => self.coded(words, self.decide(Decision::AllowOnce)),
             ("y", "") => self.decide(Decision::AllowOnce),
             ("a", "") => self.decide(Decision::AllowRun),
             ("n", "") => self.decide(Decision::Deny(String::new())),
@@ -122,7 +128,8 @@ impl Prompt {
         match (word, words.trim()) {
             ("h", text) => resolved(Resolution::Happened(text.to_string())),
             ("n", "") => resolved(Resolution::NotHappened),
-            ("r", "") if self.unseen > 0 => self.again("look at the whole call first: v; nothing was decided"),
+            ("r", _) if self.unseen > 0 && self.is_answer(words) => self.again("look at the whole call first: v; nothing was decided"),
+            ("r", words) if self.code.is_some() => self.coded(words, resolved(Resolution::RunAgain)),
             ("r", "") => resolved(Resolution::RunAgain),
             ("s", "") => resolved(Resolution::Skip),
             ("v", "") => self.show(now),
@@ -138,14 +145,34 @@ impl Prompt {
         }
     }
 
+    /// Whether what follows a letter makes an answer of it: nothing, or what may be a code.
+    fn is_answer(&self, words: &str) -> bool {
+        words.trim().is_empty() || self.code.is_some()
+    }
+
+    /// Leave for a grave call, if its code was typed.
+    fn coded(&self, words: &str, leave: Meaning) -> Meaning {
+        match (leave, &self.digest) {
+            (Meaning::Command(leave), Some(digest)) if digest.is_code(words) => {
+                Meaning::Command(orders::coded(leave, words.trim().to_string()))
+            }
+            (Meaning::Command(_), _) => self.again("that is not its code; nothing was decided"),
+            (other, _) => other,
+        }
+    }
+
+    fn question_line(&self) -> String {
+        question_line(self.waits, self.code.as_ref())
+    }
+
     fn show(&mut self, now: Instant) -> Meaning {
         self.unseen = 0;
         self.asked_at = now;
-        Meaning::Reply(format!("{}{}", self.whole, question_line(self.waits)))
+        Meaning::Reply(format!("{}{}", self.whole, self.question_line()))
     }
 
     fn again(&self, why: &str) -> Meaning {
-        Meaning::Reply(format!("{why}\n{}", question_line(self.waits)))
+        Meaning::Reply(format!("{why}\n{}", self.question_line()))
     }
 }
 
@@ -191,14 +218,27 @@ pub fn head(call: &ToolCall, waits: Waits, digest: Option<&Digest>) -> String {
     if let Some(digest) = digest {
         text += &format!("  digest: {}\n", digest.short());
     }
+    if let (Some(why), Some(code)) = (grave::of(call), grave::code(call)) {
+        text += &format!("  grave: {why}; it is allowed by typing its code: {code}\n");
+    }
     text
 }
 
-fn question_line(waits: Waits) -> &'static str {
-    match waits {
-        Waits::Decision => "allow this call? [y once / a for the run / n no / d WORDS no, because / v view]\n",
-        Waits::Outcome => "what became of it? [h happened / n did not / r run it again / s skip / v view]\n",
-        Waits::Answer => "your answer, in one line:\n",
+fn question_line(waits: Waits, code: Option<&String>) -> String {
+    match (waits, code) {
+        (Waits::Decision, Some(code)) => format!(
+            "allow this grave call? type y and its code [y {code} once / n no / d WORDS no, because / v view]\n"
+        ),
+        (Waits::Outcome, Some(code)) => format!(
+            "what became of this grave call? [h happened / n did not / r {code} run it again / s skip / v view]\n"
+        ),
+        (Waits::Decision, None) => {
+            "allow this call? [y once / a for the run / n no / d WORDS no, because / v view]\n".to_string()
+        }
+        (Waits::Outcome, None) => {
+            "what became of it? [h happened / n did not / r run it again / s skip / v view]\n".to_string()
+        }
+        (Waits::Answer, _) => "your answer, in one line:\n".to_string(),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::trust::Trust;
+use crate::policy::grave;
 
 /// What the gate says of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,10 +111,12 @@ fn over_budget(case: &Case<'_>) -> Option<Judgement> {
     })
 }
 
-/// What the operator wrote themselves is not asked about, and outranks what they denied before.
+/// What the operator wrote themselves is not asked about, and outranks what they denied before. Where it became grave by
+/// that, they have not typed its code yet.
 fn edited(case: &Case<'_>) -> Option<Judgement> {
     let edited = case.call.edited.as_ref().filter(|edited| edited.is_leave)?;
-    Some(Judgement::AllowEdited(edited.by.clone()))
+    let allowed = Judgement::AllowEdited(edited.by.clone());
+    Some(grave::grave(case.facts).map_or(allowed, |why| Judgement::Ask(format!("as you changed it, {why}"))))
 }
 
 fn denied_before(case: &Case<'_>) -> Option<Judgement> {
@@ -122,13 +125,14 @@ fn denied_before(case: &Case<'_>) -> Option<Judgement> {
     Some(Judgement::Deny { rule: DENIED, text })
 }
 
-/// Places outside, sensitive names and what other programs run: no grant and no mode covers them.
+/// Places outside, sensitive names, what other programs run, and whatever else is grave: no grant and no mode covers
+/// them.
 fn always_asked(case: &Case<'_>) -> Option<Judgement> {
     let text = match (case.call.effect, case.facts.inside) {
         (EffectClass::Read, false) => format!("it reads what is not plainly yours to show: {}", case.facts.reach),
         (EffectClass::WriteFile, false) => format!("it changes a file: {}", case.facts.reach),
         (EffectClass::Read | EffectClass::WriteFile, true)
-        | (EffectClass::Idempotent | EffectClass::External | EffectClass::Control, _) => return None,
+        | (EffectClass::Idempotent | EffectClass::External | EffectClass::Control, _) => grave::grave(case.facts)?,
     };
     Some(Judgement::Ask(text))
 }
@@ -173,6 +177,9 @@ fn reason(case: &Case<'_>) -> &'static str {
 /// The widest decision that is offered about a call, and why none is wider.
 pub fn widest(run: &Run, call: &ToolCall) -> (Scope, &'static str) {
     let Some(facts) = &call.facts else { return (Scope::Once, "it is not known yet what the call would touch") };
+    if grave::grave(facts).is_some() {
+        return (Scope::Once, "it is grave, and what is grave is asked about each time");
+    }
     if always_asked(&Case { run, call, facts, taken: 0 }).is_some() {
         return (Scope::Once, "places outside, sensitive names and what other programs run are asked about each time");
     }

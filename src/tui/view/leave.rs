@@ -1,4 +1,4 @@
-//! The dialogs that change the arguments of a call, and how much a run does unasked.
+//! The dialogs that let a grave call run, that change the arguments of a call, and how much a run does unasked.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -7,6 +7,7 @@ use crate::domain::text::counted;
 use crate::domain::trust::Trust;
 use crate::domain::visible::title;
 use crate::tui::action::Action;
+use crate::tui::action::Choice;
 use crate::tui::app::App;
 use crate::tui::composer::Composer;
 use crate::tui::keymap;
@@ -34,6 +35,20 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
             FIELD_ROWS,
             "allows it so · Esc: nothing is decided",
         ),
+        Asks::Code(call, digest, choice) => {
+            let item = app.waiting.iter().find(|item| item.call == *call);
+            let why = item.and_then(|item| item.grave.clone()).unwrap_or_default();
+            (
+                format!("{call} {} · type {}", digest.short(), digest.code()),
+                vec![
+                    (format!("This call is grave: {why}."), Role::Warning),
+                    (format!("Type its code, {}, to let it run{}.", digest.code(), once(*choice)), Role::Text),
+                ],
+                "four letters…",
+                1,
+                "lets it run · Esc: nothing is decided",
+            )
+        }
         Asks::Trust
         | Asks::Deny(..)
         | Asks::Happened(_)
@@ -53,6 +68,10 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
     let does = [format!("{} {does}", keymap::key_of(Action::Submit))];
     let dialog = Dialog { title: name, told, all: "audit", prompt: PROMPT, field_rows: rows, hint, does: &does };
     draw_dialog(frame, area, app, line, dialog);
+}
+
+fn once(choice: Choice) -> &'static str {
+    if choice == Choice::RunAgain { " again" } else { ", once" }
 }
 
 /// What each mode means, in plain words; the word is typed as it stands.
