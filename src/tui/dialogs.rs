@@ -190,6 +190,8 @@ impl App {
                 self.guard.disturb(self.now.ms);
                 if choice.opens_dialog() {
                     self.guard.cut_off(Cut::NotOpened, self.now.ms);
+                } else if held == Held::Early {
+                    self.guard.early(choice);
                 }
                 self.hold(held, key);
                 Vec::new()

@@ -120,6 +120,14 @@ impl Guard {
         }
     }
 
+    /// A deciding key came too early and was dropped: the same key decides when it comes again in time; another one may
+    /// belong to a word that is being typed, and asks first.
+    pub fn early(&mut self, choice: Choice) {
+        if self.first == First::Counts {
+            self.first = First::Asked(choice);
+        }
+    }
+
     /// Whether a deciding key counts, as far as dialogs go; where it does not, the same key does when it comes next.
     pub fn confirm(&mut self, choice: Choice) -> Result<(), Held> {
         let is_sure = self.first == First::Counts || self.first == First::Asked(choice);

@@ -235,7 +235,7 @@ fn foreign(call: &ToolCall) -> String {
         .iter()
         .flat_map(|text| foreign_letters(text, FOREIGN_NAMED + 1))
         .take(FOREIGN_NAMED + 1)
-        .map(|(one, line, column)| format!("{} (line {line}, column {column})", letter(one)))
+        .map(|(one, line, column)| letter(one, line, column))
         .collect();
     if found.len() > FOREIGN_NAMED {
         found.truncate(FOREIGN_NAMED);
@@ -255,7 +255,7 @@ fn names(call: &ToolCall) -> bool {
 }
 
 /// What a letter outside ASCII is, and what it looks like.
-fn letter(one: char) -> String {
+fn letter(one: char, line: usize, column: usize) -> String {
     let case = if one.is_lowercase() {
         "small letter"
     } else if one.is_uppercase() {
@@ -264,8 +264,8 @@ fn letter(one: char) -> String {
         "letter"
     };
     let kind = lookalike::script(one).map_or(case.to_string(), |script| format!("{script} {case}"));
-    let alike = lookalike::looks_like(one).map_or(String::new(), |plain| format!(", looks like {plain}"));
-    format!("{one} is U+{:04X} {kind}{alike}", u32::from(one))
+    let alike = lookalike::looks_like(one).map_or(String::new(), |plain| format!(", like {plain}"));
+    format!("{one} at {line}:{column} is U+{:04X} {kind}{alike}", u32::from(one))
 }
 
 /// The text that is decided about.
