@@ -112,7 +112,6 @@ fn no_wider_leave_and_no_list_covers_a_grave_call() {
     }
     assert_eq!(commands(&show), []);
     show.letters("A");
-    show.letters("A");
     let list = Command::AllowAll { calls: vec![(calls[0], digest(&show, calls[0]))] };
     assert_eq!(commands(&show), [list]);
     assert!(show.frame().contains("grave, each with a code of its own, so they wait on: 1"), "{}", show.frame());

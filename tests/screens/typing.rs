@@ -168,14 +168,17 @@ fn allowed(steps: &[Step], guard: Guard) -> usize {
             show.ms += 1_000;
             show.frame_at(show.ms);
             show.frame_at(show.ms);
-        } else if show.app.focus != Focus::Composer && show.ms > before + 500 {
+        } else if show.app.focus == Focus::Waiting && show.ms > before + 500 {
             // The frames that a screen draws while somebody rests.
             show.frame_at(before + 501);
-            show.frame_at(show.ms.max(before + 502) - 1);
-            show.ms = (before + gap).max(before + 502);
+            show.frame_at(before + 502);
+            show.ms = (before + gap).max(before + 503);
         }
         press(&mut show, what);
-        show.frame();
+        // What the composer shows is nothing to the guard.
+        if show.app.focus == Focus::Waiting || !show.app.popups.is_empty() || guard == Guard::Off {
+            show.frame();
+        }
         for out in show.outs.split_off(known) {
             if let Out::Submit(ticket, command) = out {
                 allowed += usize::from(lets_run(&command));
@@ -388,6 +391,19 @@ fn what_is_typed_ahead_decides_nothing() {
             show.letters("y");
         },
         1,
+    );
+    check(
+        "words typed in one pane go on in another",
+        |show| {
+            show.letters("qq");
+            show.press(KeyCode::Esc);
+            show.chord(KeyCode::Char('g'), KeyModifiers::CONTROL);
+            show.letters("p");
+            show.frame_at(1_800);
+            show.frame_at(2_400);
+            show.letters("y");
+        },
+        0,
     );
     check("a day of waiting", |show| drop(show.frame_at(86_400_000)), 0);
 }

@@ -39,7 +39,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
             let item = app.waiting.iter().find(|item| item.call == *call);
             let why = item.and_then(|item| item.grave.clone()).unwrap_or_default();
             (
-                format!("{call} {} · type {}", digest.short(), digest.code()),
+                format!("type {} · {call} {}", digest.code(), digest.short()),
                 vec![
                     (format!("This call is grave: {why}."), Role::Warning),
                     (format!("Type its code, {}, to let it run{}.", digest.code(), once(*choice)), Role::Text),
