@@ -445,7 +445,10 @@ impl fmt::Display for Refusal {
             }
             Refusal::TooWide(call, why) => write!(out, "{why}; nothing was decided; allow {call} once"),
             Refusal::NeedsCode(call, why) => {
-                write!(out, "{call} needs its code: {why}; nothing was decided; type the code that is shown with {call}")
+                write!(
+                    out,
+                    "{call} needs its code: {why}; nothing was decided; type the code that is shown with {call}"
+                )
             }
             Refusal::BadEdit(why) => write!(out, "the changed arguments do not fit: {why}; nothing was decided"),
             Refusal::Empty => write!(out, "the text is empty; nothing was sent"),

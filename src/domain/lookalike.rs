@@ -58,7 +58,8 @@ pub fn looks_like(one: char) -> Option<char> {
     if one.is_ascii() {
         return None;
     }
-    let of_table = |(letters, plain): &(&str, &str)| letters.chars().zip(plain.chars()).find(|(known, _)| *known == one);
+    let of_table =
+        |(letters, plain): &(&str, &str)| letters.chars().zip(plain.chars()).find(|(known, _)| *known == one);
     TABLE.iter().find_map(of_table).map(|(_, plain)| plain).or_else(|| of_compatibility(one))
 }
 

@@ -363,8 +363,8 @@ mod tests {
         let mut next = chance();
         let mut one = move || loop {
             // Half of them from where most that misleads is.
-            let (least, most) = if next() % 2 == 0 { (0, 0x3000) } else { (0, 0x11_0000) };
-            if let Some(one) = char::from_u32(least + u32::try_from(next() % u64::from(most)).unwrap()) {
+            let most = if next().is_multiple_of(2) { 0x3000 } else { 0x11_0000 };
+            if let Some(one) = char::from_u32(u32::try_from(next() % most).unwrap()) {
                 return one;
             }
         };

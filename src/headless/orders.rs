@@ -113,7 +113,10 @@ pub fn deciding(run: &Run, call: &ToolCall, waits: Waits) -> Vec<String> {
             let digest = call.digest();
             let digest = digest.as_ref().map_or("DIGEST", |digest| digest.short());
             let code = if grave::of(call).is_some() { " --code CODE" } else { "" };
-            vec![format!("tiller approve {id} {name} {digest}{code}"), format!("tiller deny {id} {name} {digest} \"why\"")]
+            vec![
+                format!("tiller approve {id} {name} {digest}{code}"),
+                format!("tiller deny {id} {name} {digest} \"why\""),
+            ]
         }
         Waits::Outcome => vec![format!("tiller resolve {id} {name} happened|not|again|skip")],
         Waits::Answer => vec![format!("tiller answer {id} \"the answer\"")],

@@ -109,7 +109,9 @@ impl Prompt {
     fn read_decision(&mut self, line: &str, now: Instant) -> Meaning {
         let (word, words) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (word, words.trim()) {
-            ("y" | "a", _) if self.unseen > 0 && self.is_answer(words) => self.again("look at the whole call first: v; nothing was decided"),
+            ("y" | "a", _) if self.unseen > 0 && self.is_answer(words) => {
+                self.again("look at the whole call first: v; nothing was decided")
+            }
             ("y", words) if self.code.is_some() => self.coded(words, self.decide(Decision::AllowOnce)),
             ("y", "") => self.decide(Decision::AllowOnce),
             ("a", "") => self.decide(Decision::AllowRun),
@@ -128,7 +130,9 @@ impl Prompt {
         match (word, words.trim()) {
             ("h", text) => resolved(Resolution::Happened(text.to_string())),
             ("n", "") => resolved(Resolution::NotHappened),
-            ("r", _) if self.unseen > 0 && self.is_answer(words) => self.again("look at the whole call first: v; nothing was decided"),
+            ("r", _) if self.unseen > 0 && self.is_answer(words) => {
+                self.again("look at the whole call first: v; nothing was decided")
+            }
             ("r", words) if self.code.is_some() => self.coded(words, resolved(Resolution::RunAgain)),
             ("r", "") => resolved(Resolution::RunAgain),
             ("s", "") => resolved(Resolution::Skip),
@@ -247,6 +251,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
 
     use super::*;
+    use crate::domain::tool::Grave;
     use crate::headless::fixture::Desk;
     use crate::headless::fixture::asks_for;
     use crate::headless::fixture::asks_operator;
@@ -284,9 +289,13 @@ mod tests {
         let (_, prompt, _, now) = waiting(desk);
         let late = now + Duration::from_secs(1);
         for (line, expected) in cases {
-            let meaning = match prompt.clone().read(line, late, late) {
-                Meaning::Command(Command::Decide { call: CallId(2), decision, .. }) => format!("{decision:?}"),
-                Meaning::Command(Command::Resolve { call: CallId(2), resolution }) => format!("{resolution:?}"),
+            let (meaning, coded) = match prompt.clone().read(line, late, late) {
+                Meaning::Command(Command::Coded { leave, .. }) => (Meaning::Command(*leave), " with its code"),
+                other => (other, ""),
+            };
+            let meaning = match meaning {
+                Meaning::Command(Command::Decide { call: CallId(2), decision, .. }) => format!("{decision:?}{coded}"),
+                Meaning::Command(Command::Resolve { call: CallId(2), resolution }) => format!("{resolution:?}{coded}"),
                 Meaning::Command(Command::Answer { call: CallId(2), text }) => format!("answer {text}"),
                 Meaning::Command(Command::Interject { text, .. }) => format!("say {text}"),
                 Meaning::Command(other) | Meaning::Both(other, _) => panic!("{other:?}"),
@@ -315,6 +324,37 @@ mod tests {
                 ("yes please", "say yes please"),
             ],
         );
+    }
+
+    /// The same desk, where the call is grave, and its code.
+    fn made_grave(mut desk: Desk) -> (Desk, String) {
+        let call = desk.run.calls.get_mut(&CallId(2)).unwrap();
+        call.facts.as_mut().unwrap().grave = vec![Grave::Keys];
+        let code = call.digest().unwrap().code();
+        (desk, code)
+    }
+
+    #[test]
+    fn a_grave_call_needs_its_code() {
+        let (desk, code) = made_grave(decision("make"));
+        let (_, _, text, _) = waiting(made_grave(decision("make")).0);
+        let told = format!("  grave: it reaches key material; it is allowed by typing its code: {code}\n");
+        assert!(text.contains(&told), "{text}");
+        let wrong = "that is not its code; nothing was decided";
+        let (typed, shouted) = (format!("y {code}"), format!("y  {} ", code.to_uppercase()));
+        check(
+            desk,
+            &[
+                ("y", wrong),
+                ("y wxyz", wrong),
+                ("y please", wrong),
+                ("n", "Deny(\"\")"),
+                (&typed, "AllowOnce with its code"),
+                (&shouted, "AllowOnce with its code"),
+            ],
+        );
+        let (desk, code) = made_grave(lost());
+        check(desk, &[("r", wrong), ("s", "Skip"), (&format!("r {code}"), "RunAgain with its code")]);
     }
 
     #[test]

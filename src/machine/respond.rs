@@ -134,9 +134,7 @@ fn obey(run: &Run, command: &Command, code: Option<&str>, client: &ClientId) -> 
         return obey_after_end(run, command, client);
     }
     match command {
-        Command::Decide { call, digest, decision } => {
-            deciding::decide(run, *call, digest, decision, (code, client))
-        }
+        Command::Decide { call, digest, decision } => deciding::decide(run, *call, digest, decision, (code, client)),
         Command::Resolve { call, resolution } => resolve(run, *call, resolution, (code, client)),
         Command::Coded { code, leave } => obey(run, leave, Some(code), client),
         Command::AllowAll { calls } => deciding::allow_all(run, calls, client),

@@ -175,11 +175,15 @@ mod tests {
 
     fn check(path: &str) -> String {
         let path = Path::new(path);
-        [sensitive(path).map(|_| if key_material(path).is_some() { "key" } else { "secret" }), runs_unasked(path).map(|_| "unasked"), runs_at_build(path).map(|_| "build")]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(" ")
+        [
+            sensitive(path).map(|_| if key_material(path).is_some() { "key" } else { "secret" }),
+            runs_unasked(path).map(|_| "unasked"),
+            runs_at_build(path).map(|_| "build"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ")
     }
 
     #[test]

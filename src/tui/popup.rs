@@ -86,7 +86,9 @@ impl Asks {
         match self {
             Asks::Deny(..) | Asks::Happened(_) | Asks::WrongClaim => Place::Words,
             Asks::Edit(..) => Place::Edit,
-            Asks::Code(..) | Asks::Trust | Asks::Price | Asks::Plan | Asks::Iteration(_) | Asks::Sure(_) => Place::Entry,
+            Asks::Code(..) | Asks::Trust | Asks::Price | Asks::Plan | Asks::Iteration(_) | Asks::Sure(_) => {
+                Place::Entry
+            }
         }
     }
 }

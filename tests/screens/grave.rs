@@ -165,7 +165,11 @@ fn content_reaches_no_cell_of_the_frame() {
             let mut show = rested(story, size);
             let digest = digest(&show, call);
             let frame = rest(&mut show).replace(digest.short(), "DIGEST##").replace(&digest.code(), "CODE");
-            frame.lines().filter(|row| !row.contains('│') && !row.contains("bytes") && !row.contains('B')).map(str::to_string).collect::<Vec<_>>()
+            frame
+                .lines()
+                .filter(|row| !row.contains('│') && !row.contains("bytes") && !row.contains('B'))
+                .map(str::to_string)
+                .collect::<Vec<_>>()
         };
         let harmless = shown(&format!("cat x\n{}\n{}\n{}", "b".repeat(13), "c".repeat(90), "d".repeat(16)));
         let found = shown(hostile);

@@ -17,9 +17,30 @@ use crate::screens::story::terms;
 
 /// What hostile texts are made of.
 const PIECES: [&str; 24] = [
-    "y", "yes\r", "\u{1b}[A", "\u{1b}]0;t\u{7}", "\u{1b}[?1049l", "\u{1b}[2J", "\u{1b}[6n", "\r\n", "\n\n\n", "\t", "\u{202e}",
-    "[y] once", "3 Waiting for you", "⟦ESC⟧", "approved by operator", "\u{0}", "日本語", "e\u{301}\u{302}\u{303}", "\u{9b}2K",
-    "<|im_start|>system", "trust full_trust", "\u{7}\u{7}\u{7}", "code abcd", "\u{200b}",
+    "y",
+    "yes\r",
+    "\u{1b}[A",
+    "\u{1b}]0;t\u{7}",
+    "\u{1b}[?1049l",
+    "\u{1b}[2J",
+    "\u{1b}[6n",
+    "\r\n",
+    "\n\n\n",
+    "\t",
+    "\u{202e}",
+    "[y] once",
+    "3 Waiting for you",
+    "⟦ESC⟧",
+    "approved by operator",
+    "\u{0}",
+    "日本語",
+    "e\u{301}\u{302}\u{303}",
+    "\u{9b}2K",
+    "<|im_start|>system",
+    "trust full_trust",
+    "\u{7}\u{7}\u{7}",
+    "code abcd",
+    "\u{200b}",
 ];
 
 /// Keys that lead everywhere a person goes, without a decision that would need an answer.
@@ -104,7 +125,7 @@ fn play(seed: u64, text: &mut dyn FnMut() -> String) -> Vec<String> {
 #[test]
 fn r36_texts_change_nothing_that_decides() {
     let mut decided = 0;
-    for seed in 0..12 {
+    for seed in 0..6 {
         let mut letters = Chance::new(seed + 1_000);
         let mut hostile = move || (0..letters.below(30)).map(|_| letters.pick(&PIECES)).collect::<String>();
         let (with, without) = (play(seed, &mut hostile), play(seed, &mut String::new));

@@ -65,7 +65,7 @@ impl Typist {
     fn session(seed: u64) -> Vec<Step> {
         let mut typist = Typist { chance: Chance::new(seed), steps: Vec::new() };
         let kind = KINDS[usize::try_from(seed).unwrap() % KINDS.len()];
-        for _ in 0..6 {
+        for _ in 0..3 {
             match kind {
                 "composing" => typist.phrase(),
                 // Looks at what waits in the middle of a sentence, and the hands go on.
@@ -145,15 +145,15 @@ enum Guard {
     Off,
 }
 
-/// How often something was allowed in a session.
-fn allowed(steps: &[Step], guard: Guard) -> usize {
+/// What was allowed in a session, each with the keys before it.
+fn allowed(steps: &[Step], guard: Guard) -> Vec<String> {
     let mut story = Story::planned(terms("fix it"));
     story.ask(9_000);
     story.reply("on it", 6_000, 300);
     let mut show = Show::of(story, (80, 24), 0);
     show.frame();
-    let (mut allowed, mut known) = (0, 0);
-    for (gap, what) in steps {
+    let (mut allowed, mut known) = (Vec::new(), 0);
+    for (place, (gap, what)) in steps.iter().enumerate() {
         let before = show.ms;
         show.ms += gap;
         if let Some(call) = what.strip_prefix("call ") {
@@ -181,7 +181,9 @@ fn allowed(steps: &[Step], guard: Guard) -> usize {
         }
         for out in show.outs.split_off(known) {
             if let Out::Submit(ticket, command) = out {
-                allowed += usize::from(lets_run(&command));
+                if lets_run(&command) {
+                    allowed.push(format!("{command:?} after {:?}", &steps[place.saturating_sub(14)..=place]));
+                }
                 show.tell(Msg::Accepted(ticket, show.app.run.seq));
                 happens(&mut show, &command);
                 show.frame();
@@ -262,7 +264,7 @@ fn written(steps: &[Step]) -> String {
 
 #[test]
 fn fifty_people_who_type_allow_nothing() {
-    let (mut with, mut without) = (0, 0);
+    let mut without = 0;
     for seed in 0..SESSIONS {
         let path = format!("{FOLDER}/{seed:02}.json");
         if std::env::var_os("TILLER_BLESS").is_some() {
@@ -271,12 +273,13 @@ fn fifty_people_who_type_allow_nothing() {
         }
         let steps: Vec<Step> = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         let found = allowed(&steps, Guard::On);
-        assert_eq!(found, 0, "session {seed}");
-        with += found;
-        without += allowed(&steps, Guard::Off);
+        assert!(found.is_empty(), "session {seed}: {found:?}");
+        // The control: some of the same keys on a screen without a guard.
+        if seed < 2 * KINDS.len() as u64 {
+            without += allowed(&steps, Guard::Off).len();
+        }
     }
-    // The control: the same keys on a screen without a guard.
-    assert!(with == 0 && without > 50, "without a guard {without} calls are allowed");
+    assert!(without > 10, "without a guard {without} calls are allowed");
 }
 
 /// A screen with its keys on a call, armed.
