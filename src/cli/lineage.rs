@@ -3,6 +3,7 @@
 
 use clap::Subcommand;
 
+use crate::cli::values::iteration;
 use crate::cli::values::run_prefix;
 use crate::domain::terms::Goal;
 
@@ -28,6 +29,7 @@ pub enum Branch {
         #[arg(value_parser = run_prefix)]
         run: String,
         /// The iteration
+        #[arg(value_parser = iteration)]
         iteration: u32,
         /// Put back the files that calls after it wrote, where they are as those calls left them
         #[arg(long)]
@@ -40,6 +42,7 @@ pub enum Branch {
         #[arg(value_parser = run_prefix)]
         run: String,
         /// The iteration; the last closed one if left out
+        #[arg(value_parser = iteration)]
         iteration: Option<u32>,
         /// What the new run is to reach, if it is something else
         #[arg(long, value_name = "TEXT", value_parser = goal)]

@@ -115,6 +115,11 @@ pub(crate) fn call(text: &str) -> Result<CallId, String> {
     CallId::parse(text).ok_or_else(|| "calls are named c1, c2, …; `tiller show RUN` lists those that wait".to_string())
 }
 
+pub(crate) fn iteration(text: &str) -> Result<u32, String> {
+    let number = text.strip_prefix('#').unwrap_or(text).parse();
+    number.map_err(|_| "iterations are numbered 1, 2, …; `tiller show RUN` lists them".to_string())
+}
+
 pub(crate) fn reservation(text: &str) -> Result<ReservationId, String> {
     ReservationId::parse(text)
         .ok_or_else(|| "a model call is named m1.1, m2.1 …; `tiller show RUN` lists them".to_string())

@@ -57,6 +57,7 @@ fn a_cancelled_run_is_taken_up_again_and_completes() {
 #[test]
 fn a_run_goes_back_and_goes_on_from_there() {
     let (stage, id) = parked();
+    stage.ask(&["rewind", &id, "abc"]).check(2, &["iterations are numbered 1, 2"]);
     stage.ask(&["rewind", &id, "99"]).check(3, &["iteration 99 is not a closed one of this run; nothing changed"]);
     let told = stage.ask(&["rewind", &id, "1"]);
     told.check(0, &["is back at the end of iteration 1", "hidden, not removed", "is parked (paused)"]);
