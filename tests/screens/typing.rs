@@ -65,7 +65,7 @@ impl Typist {
     fn session(seed: u64) -> Vec<Step> {
         let mut typist = Typist { chance: Chance::new(seed), steps: Vec::new() };
         let kind = KINDS[usize::try_from(seed).unwrap() % KINDS.len()];
-        for _ in 0..3 {
+        for _ in 0..2 {
             match kind {
                 "composing" => typist.phrase(),
                 // Looks at what waits in the middle of a sentence, and the hands go on.
@@ -262,24 +262,30 @@ fn written(steps: &[Step]) -> String {
     format!("[\n{}\n]\n", lines.join(",\n"))
 }
 
+fn path(seed: u64) -> String {
+    format!("{FOLDER}/{seed:02}.json")
+}
+
 #[test]
 fn fifty_people_who_type_allow_nothing() {
     let mut without = 0;
     for seed in 0..SESSIONS {
-        let path = format!("{FOLDER}/{seed:02}.json");
         if std::env::var_os("TILLER_BLESS").is_some() {
             std::fs::create_dir_all(FOLDER).unwrap();
-            std::fs::write(&path, written(&Typist::session(seed))).unwrap();
+            std::fs::write(path(seed), written(&Typist::session(seed))).unwrap();
         }
+    }
+    for seed in 0..SESSIONS {
+        let path = path(seed);
         let steps: Vec<Step> = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         let found = allowed(&steps, Guard::On);
         assert!(found.is_empty(), "session {seed}: {found:?}");
         // The control: some of the same keys on a screen without a guard.
-        if seed < 2 * KINDS.len() as u64 {
+        if seed < KINDS.len() as u64 {
             without += allowed(&steps, Guard::Off).len();
         }
     }
-    assert!(without > 10, "without a guard {without} calls are allowed");
+    assert!(without > 3, "without a guard {without} calls are allowed");
 }
 
 /// A screen with its keys on a call, armed.
