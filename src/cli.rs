@@ -214,6 +214,8 @@ pub enum Order {
         /// Whether the rule holds in every folder.
         everywhere: bool,
     },
+    /// Leave for a grave call, with the code that was typed.
+    Coded(String, Box<Order>),
     /// Allow a list of calls, each with its digest as it was shown.
     AllowAll(Vec<(CallId, String)>),
     /// Say how much it does unasked.
@@ -462,6 +464,9 @@ enum Word {
         what: Known,
         /// What it gave, for the model; only with `happened`
         text: Option<String>,
+        /// The code of a grave call, as it is shown with it; only with `again`
+        #[arg(long)]
+        code: Option<String>,
     },
     /// Say whether the claim of being finished is right, where a check asks you
     #[command(after_help = closing::CONFIRM_HELP)]
@@ -569,8 +574,9 @@ impl Word {
             Word::Trust { words } => words.ask()?,
             Word::Deny { target, text } => target.ask(Decision::Deny(text)),
             Word::Answer { run, text } => order(run, Order::Answer(text)),
-            Word::Resolve { run, call, what, text } => {
-                order(run, Order::Resolve { call, resolution: deciding::resolution(what, text)? })
+            Word::Resolve { run, call, what, text, code } => {
+                let told = Order::Resolve { call, resolution: deciding::resolution(what, text)? };
+                order(run, deciding::coded(told, code))
             }
             Word::Confirm(words) => words.ask(),
             Word::Accept { run } => order(run, Order::Accept),

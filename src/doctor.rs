@@ -30,6 +30,7 @@ use crate::headless::lines::limit_phrase;
 use crate::keeping;
 use crate::launch;
 use crate::launch::Ground;
+use crate::launch::hands;
 use crate::machine;
 use crate::model;
 use crate::model::http;
@@ -177,7 +178,7 @@ async fn checks(places: &Places, settings: &Settings) -> Finding {
 fn tools(places: &Places, settings: &Settings) -> Toolbox {
     let ground = Ground::new(places.clone(), settings.clone(), OwnerMode::Records);
     let tools = ground.and_then(|ground| ground.tools(None, &std::env::current_dir()?));
-    tools.map_or_else(|_| launch::tools_anywhere(), |(tools, _)| tools)
+    tools.map_or_else(|_| hands::tools_anywhere(), |(tools, _)| tools)
 }
 
 fn daily(places: &Places, settings: &Settings) -> Finding {

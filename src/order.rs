@@ -1,8 +1,14 @@
 //! Orders to a run that no process holds: it is opened, the command is recorded, and it is left as it was otherwise.
 
+use std::io::BufRead;
+use std::io::IsTerminal;
+use std::io::Read;
+use std::io::Write;
+
 use crate::cli::Order;
 use crate::cli::deciding::EditText;
 use crate::domain::approval::Decision;
+use crate::domain::approval::Resolution;
 use crate::domain::budget::Axis;
 use crate::domain::command::Cancel;
 use crate::domain::command::Command;
@@ -26,6 +32,10 @@ use crate::launch::Ground;
 use crate::launch::owner;
 use crate::machine::Input;
 use crate::machine::turn;
+use crate::policy::grave;
+
+/// Longest line that is read as a code.
+const CODE_LINE_BYTES: u64 = 256;
 
 /// Records an order. Gives the run as it stands after it. Errors when the run is held, or refuses.
 pub async fn carry_out(ground: &Ground, prefix: &str, order: Order) -> anyhow::Result<Run> {
@@ -81,6 +91,7 @@ pub fn recorded(run: &Run, order: &Order) -> String {
         Order::Decide { call, decision: Decision::AllowUnboxed, .. } => {
             format!("{call} is allowed once, outside of the box, with your full rights")
         }
+        Order::Coded(_, order) => return recorded(run, order),
         Order::Decide { decision: Decision::AllowOnce | Decision::AllowRule(_) | Decision::Edit(_), .. }
         | Order::Edit { .. }
         | Order::AllowAll(_)
@@ -106,7 +117,7 @@ pub fn naming(error: anyhow::Error, id: &RunId) -> anyhow::Error {
 
 async fn record(ground: &Ground, held: &mut Held<'_>, order: Order) -> anyhow::Result<()> {
     let mut run = held.run().clone();
-    let command = command(&run, order, ground.clock.now())?;
+    let command = with_code(&run, command(&run, order, ground.clock.now())?)?;
     let redactor = ground.redactor(run.terms.model.key_variable.as_deref())?;
     let taken = Input::Recovered { owner: owner(OwnerMode::Records), lacks: Vec::new() };
     let given = Input::Command(command, held::client());
@@ -130,6 +141,7 @@ fn command(run: &Run, order: Order, now: Timestamp) -> anyhow::Result<Command> {
             fitting(orders::decide(run, call, &digest, Decision::Edit(text)))
         }
         Order::Rule { call, digest, open, everywhere } => fitting(orders::rule(run, call, &digest, open, everywhere)),
+        Order::Coded(code, order) => Ok(orders::coded(command(run, *order, now)?, code)),
         Order::AllowAll(calls) => fitting(orders::allow_all(run, &calls)),
         Order::Trust(trust) => Ok(Command::SetTrust(trust)),
         Order::Answer(text) => fitting(orders::answer(run, text)),
@@ -151,6 +163,28 @@ fn command(run: &Run, order: Order, now: Timestamp) -> anyhow::Result<Command> {
         Order::Correct { id, amount } => Ok(Command::Correct { id, amount }),
         Order::Cancel => Ok(Command::Cancel(Cancel::Now)),
     }
+}
+
+/// Leave for a grave call, with its code: asked for where a person sits at both ends. Elsewhere the run refuses it.
+fn with_code(run: &Run, leave: Command) -> anyhow::Result<Command> {
+    let call = match &leave {
+        Command::Decide { call, decision: Decision::AllowOnce | Decision::AllowUnboxed, .. }
+        | Command::Resolve { call, resolution: Resolution::RunAgain } => run.calls.get(call),
+        _ => None,
+    };
+    let leaves_box = matches!(&leave, Command::Decide { decision: Decision::AllowUnboxed, .. });
+    let unboxed = leaves_box.then(|| grave::UNBOXED.to_string());
+    let asked = call.and_then(|call| Some((call.id, grave::of(call).or(unboxed)?, call.digest()?.code())));
+    let Some((call, why, code)) = asked.filter(|_| std::io::stdin().is_terminal() && std::io::stderr().is_terminal())
+    else {
+        return Ok(leave);
+    };
+    let mut out = std::io::stderr();
+    write!(out, "{call} is grave: {why}.\nType {code} to allow it; anything else decides nothing: ")?;
+    out.flush()?;
+    let mut line = String::new();
+    std::io::stdin().lock().take(CODE_LINE_BYTES).read_line(&mut line)?;
+    Ok(orders::coded(leave, line.trim().to_string()))
 }
 
 /// Changed arguments, from where they are.

@@ -45,6 +45,7 @@ use crate::launch;
 use crate::launch::Ground;
 use crate::launch::Priceless;
 use crate::launch::Seat;
+use crate::launch::hands;
 use crate::logging;
 use crate::order;
 use crate::rehearsal;
@@ -345,7 +346,7 @@ async fn open(ground: &Ground, options: &Options) -> anyhow::Result<u8> {
 async fn rehearse(ground: &Ground, script: Option<&std::path::Path>) -> anyhow::Result<Seat> {
     let id = launch::new_id()?;
     let run_dir = ground.home.run_dir(&id);
-    let terms = rehearsal::terms(&run_dir, script, launch::tool_specs())?;
+    let terms = rehearsal::terms(&run_dir, script, hands::tool_specs())?;
     ground.start(id, terms).await
 }
 

@@ -33,8 +33,8 @@ use crate::engine::rulebook::Consulted;
 use crate::headless::exit::Obstacle;
 use crate::headless::output;
 use crate::headless::text::title;
-use crate::launch;
 use crate::launch::Ground;
+use crate::launch::hands;
 use crate::machine;
 use crate::policy::permission;
 use crate::policy::permission::Judgement;
@@ -268,7 +268,7 @@ fn imagined(ground: &Ground, workspace: &str) -> anyhow::Result<Run> {
             most_output: None,
             price: None,
         },
-        tools: launch::tool_specs(),
+        tools: hands::tool_specs(),
         instructions: String::new(),
         rehearsal: false,
         trust: ground.settings.trust(),

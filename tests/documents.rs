@@ -201,7 +201,7 @@ fn the_page_of_scripts_has_every_tool_with_its_arguments() {
     let rows: Vec<&str> = page.lines().skip_while(|line| *line != "## The tools").collect();
     let rows = rows.iter().take_while(|line| **line != "## Where a script goes").filter(|line| line.starts_with("| `"));
     let written: BTreeSet<String> = rows.map(|row| row.split(" | ").take(2).collect::<Vec<_>>().join(" | ")).collect();
-    let specs = tiller::launch::tools_anywhere().specs().into_iter().chain(control::specs().iter().cloned());
+    let specs = tiller::launch::hands::tools_anywhere().specs().into_iter().chain(control::specs().iter().cloned());
     let told = specs.map(|spec| {
         let required: Vec<&str> =
             spec.schema["required"].as_array().into_iter().flatten().filter_map(|name| name.as_str()).collect();

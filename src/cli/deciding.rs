@@ -37,6 +37,8 @@ How far it reaches:
                 with --open its last word may be another; with --everywhere in every folder
   --tool        every later call of this tool, until the run ends, but never a shell line, nor
                 what is asked about each time; on the screen t
+A grave call (key material, what other programs run by themselves) needs the code that is shown with it:
+  tiller approve k7f c7 1a2b3c4d --code CODE      on a terminal it is asked for
 `tiller show` lists what is allowed for the run.";
 
 /// What is said of `deny` below its words.
@@ -115,6 +117,9 @@ pub(crate) struct ApproveWords {
     /// Allow it to run outside of the box, with your full rights, this once
     #[arg(long)]
     unboxed: bool,
+    /// The code of a grave call, as it is shown with it; on a terminal it is asked for
+    #[arg(long, conflicts_with_all = ["edit", "for_run", "tool", "rule"])]
+    code: Option<String>,
 }
 
 impl ApproveWords {
@@ -135,7 +140,10 @@ impl ApproveWords {
                 ];
                 let chosen = wider.into_iter().find(|(is_chosen, _)| *is_chosen);
                 let decision = chosen.map_or(Decision::AllowOnce, |(_, decision)| decision);
-                Order::Decide { call: *call, digest: digest.clone(), decision }
+                coded(Order::Decide { call: *call, digest: digest.clone(), decision }, self.code.clone())
+            }
+            (_, _) if self.code.is_some() => {
+                return Err("a code is for one call; nothing was decided; allow grave calls one by one".to_string());
             }
             (_, _) if self.edit.is_some() || self.for_run || self.tool || self.rule || self.unboxed => {
                 let several = "--edit, --for-run, --rule, --tool and --unboxed are about one call; nothing was decided";
@@ -174,12 +182,15 @@ fn edit_text(text: &str) -> EditText {
     }
 }
 
-/// A mode by its word.
-pub(crate) fn trust(text: &str) -> Result<Trust, String> {
-    Trust::parse(text)
+/// The order with the code that was typed for it, if one was.
+pub(crate) fn coded(order: Order, code: Option<String>) -> Order {
+    match code {
+        Some(code) => Order::Coded(code, Box::new(order)),
+        None => order,
+    }
 }
 
-/// What an operator knows of a call.
+/// What is known of a call whose outcome is unknown.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Known {
     /// It happened
@@ -192,7 +203,7 @@ pub(crate) enum Known {
     Skip,
 }
 
-/// What became of a call. Errors with a sentence where the words do not fit.
+/// What became of a call, from its words.
 pub(crate) fn resolution(what: Known, text: Option<String>) -> Result<Resolution, String> {
     match (what, text) {
         (Known::Happened, text) => Ok(Resolution::Happened(text.unwrap_or_default())),
@@ -203,4 +214,9 @@ pub(crate) fn resolution(what: Known, text: Option<String>) -> Result<Resolution
             Err("only `happened` takes a text; nothing was sent; leave the text out, or use `tiller say`".to_string())
         }
     }
+}
+
+/// A mode by its word.
+pub(crate) fn trust(text: &str) -> Result<Trust, String> {
+    Trust::parse(text)
 }

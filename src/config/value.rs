@@ -67,7 +67,9 @@ pub(crate) fn from_toml(holds: Holds, value: &Spanned<DeValue<'_>>) -> Result<Va
                 items.iter().map(|item| item.get_ref().as_str().map(ToString::to_string)).collect();
             texts.map_or_else(|| expected("a list with something else in it"), folders)
         }
-        (Holds::Checks | Holds::Variables | Holds::Ports | Holds::Words | Holds::Folders, other) => expected(kind(other)),
+        (Holds::Checks | Holds::Variables | Holds::Ports | Holds::Words | Holds::Folders, other) => {
+            expected(kind(other))
+        }
         (Holds::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
         (Holds::Switch, other) => expected(kind(other)),
         (_, DeValue::String(text)) => from_text(holds, text),
@@ -169,7 +171,6 @@ fn words(words: Vec<String>) -> Result<Value, String> {
 fn ports(texts: &[&str]) -> Result<Value, String> {
     texts.iter().map(|text| opened(text)).collect::<Result<_, _>>().map(Value::List)
 }
-
 
 /// What each of them would open is judged where the box is made.
 fn folders(folders: Vec<String>) -> Result<Value, String> {

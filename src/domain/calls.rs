@@ -73,7 +73,9 @@ impl Run {
         // Whoever decides has been told of them: they are why it was asked.
         self.progress.watched.clear();
         match decision {
-            Decision::AllowOnce | Decision::AllowRule(_) | Decision::AllowUnboxed | Decision::Edit(_) => self.progress.denials = 0,
+            Decision::AllowOnce | Decision::AllowRule(_) | Decision::AllowUnboxed | Decision::Edit(_) => {
+                self.progress.denials = 0
+            }
             Decision::AllowTool => {
                 self.progress.denials = 0;
                 self.granted_tools.insert(tool);

@@ -43,6 +43,13 @@ pub enum Command {
         /// The calls that were listed, and no other.
         calls: Vec<(CallId, Digest)>,
     },
+    /// Leave for one grave call, with the code that was typed for it.
+    Coded {
+        /// The code.
+        code: String,
+        /// The leave: `Decide` or `Resolve`.
+        leave: Box<Command>,
+    },
     /// Say how much the run does unasked.
     SetTrust(Trust),
     /// Say what became of a call whose outcome is unknown.
@@ -135,6 +142,7 @@ impl Command {
             Command::AllowAll { calls } => calls.iter().any(|(call, _)| *call == id).then_some(OnCall::Listed),
             Command::Resolve { call, resolution: _ } => (*call == id).then_some(OnCall::Resolved),
             Command::Answer { call, text: _ } => (*call == id).then_some(OnCall::Answered),
+            Command::Coded { code: _, leave } => leave.about(id),
             Command::SetTrust(_)
             | Command::Interject { .. }
             | Command::Withdraw(_)
@@ -161,6 +169,7 @@ impl Command {
             Command::Cancel(cancel) => Some(Control::Cancel(*cancel)),
             Command::Leave => Some(Control::Leave),
             Command::Decide { .. }
+            | Command::Coded { .. }
             | Command::AllowAll { .. }
             | Command::SetTrust(_)
             | Command::Resolve { .. }
@@ -342,6 +351,8 @@ pub enum Refusal {
     BindingChanged(CallId),
     /// The call is asked about each time, or too wide a grant was asked for; the sentence says why.
     TooWide(CallId, &'static str),
+    /// The call is grave, and its code was not typed, or another one was.
+    NeedsCode(CallId, String),
     /// The changed arguments do not fit the tool.
     BadEdit(String),
     /// No rule can be made of the decision, or it could not be kept.
@@ -436,6 +447,12 @@ impl fmt::Display for Refusal {
             }
             Refusal::TooWide(call, why) => write!(out, "{why}; nothing was decided; allow {call} once"),
             Refusal::BadRule(why) => write!(out, "no rule was made: {why}; nothing was decided"),
+            Refusal::NeedsCode(call, why) => {
+                write!(
+                    out,
+                    "{call} needs its code: {why}; nothing was decided; type the code that is shown with {call}"
+                )
+            }
             Refusal::BadEdit(why) => write!(out, "the changed arguments do not fit: {why}; nothing was decided"),
             Refusal::Empty => write!(out, "the text is empty; nothing was sent"),
             Refusal::TooLong => write!(

@@ -188,6 +188,10 @@ pub const PROVIDER_WAIT: Span = Span::seconds(10 * 60);
 /// How often in a row it does so.
 pub const PROVIDER_WAITS: u32 = 6;
 
+/// Names of a folder that a new file's name is compared with, to find one that looks the same. Only a notice depends on
+/// it, and it is looked for each time such a call is prepared.
+pub const NAMES_COMPARED: usize = 2_000;
+
 /// Checks of a run: more are a script, which is one check.
 pub const CHECKS_MAX: usize = 100;
 /// Calls in one reply; more are a loop, not a plan.

@@ -25,6 +25,7 @@ pub mod leave;
 pub mod limits;
 pub mod line;
 pub mod lineage;
+pub mod lookalike;
 pub mod mark;
 pub mod message;
 pub mod model;

@@ -20,6 +20,11 @@ use crate::domain::time::Timestamp;
 
 /// Longest value of an argument in the line that tells the model what was changed, in characters.
 const VALUE_CHARS: usize = 120;
+/// Letters of a code. Left out is what is taken for another letter: i, l, o, q, u, v.
+const CODE_LETTERS: [char; 20] =
+    ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'j', 'k', 'm', 'n', 'p', 'r', 's', 't', 'w', 'x', 'y', 'z'];
+/// How many letters a code has.
+const CODE_LENGTH: usize = 4;
 /// Changed arguments that are named one by one.
 const NAMED: usize = 8;
 
@@ -92,6 +97,9 @@ pub struct Facts {
     /// Whether it has the network.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub network: bool,
+    /// What makes it so grave that leave for it is typed, not pressed (`policy/grave.rs`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grave: Vec<Grave>,
     /// The whole call as the operator is shown it: a diff, a command line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub preview: String,
@@ -121,6 +129,16 @@ pub struct Facts {
     /// Set when the call can't be run at all; the sentence goes to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
+}
+
+/// What tools find grave about a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grave {
+    /// It reaches what is named like key material.
+    Keys,
+    /// It writes what other programs run or obey by themselves, outside of any run.
+    RunsLater,
 }
 
 /// One file's content before and after a call.
@@ -508,6 +526,23 @@ impl Digest {
         self.0.get(..8).unwrap_or(&self.0)
     }
 
+    /// The code that is typed to allow a grave call: four letters, none of which looks like another.
+    pub fn code(&self) -> String {
+        let hash = sha256_hex(format!("tiller-code-v1\0{}", self.0).as_bytes());
+        let mut rest = hash.get(..8).and_then(|head| usize::from_str_radix(head, 16).ok()).unwrap_or_default();
+        let letter = |_| {
+            let one = CODE_LETTERS.get(rest % CODE_LETTERS.len()).copied().unwrap_or('a');
+            rest /= CODE_LETTERS.len();
+            one
+        };
+        (0..CODE_LENGTH).map(letter).collect()
+    }
+
+    /// Whether `text` is the code, as a person types it.
+    pub fn is_code(&self, text: &str) -> bool {
+        text.trim().to_ascii_lowercase() == self.code()
+    }
+
     /// Whether `text` is this digest or its first 8 or more characters.
     pub fn is_written(&self, text: &str) -> bool {
         text.len() >= 8 && self.0.starts_with(text)
@@ -529,6 +564,17 @@ pub enum Probe {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_code_is_four_letters_that_differ_from_call_to_call() {
+        let codes: std::collections::BTreeSet<String> =
+            (0..500).map(|one| Digest(format!("{one:08x}")).code()).collect();
+        assert!(codes.len() > 490, "{} of 500", codes.len());
+        assert!(codes.iter().all(|code| code.len() == 4 && code.chars().all(|one| CODE_LETTERS.contains(&one))));
+        let digest = Digest("1a2b3c4d".to_string());
+        assert!(digest.is_code(&format!(" {} ", digest.code().to_uppercase())));
+        assert!(!digest.is_code("") && !digest.is_code(&digest.code()[..3]));
+    }
 
     fn check(original: &str, arguments: &str, expected: &str) {
         let line = changes(original, arguments);

@@ -133,10 +133,16 @@ impl Redactor {
                 | PlanEdit::Retitle { title: text, .. }
                 | PlanEdit::Mark { note: text, .. },
             ) => self.clean(text),
+            Command::Coded { leave, .. } => **leave = self.command((**leave).clone()),
             Command::Decide { decision: Decision::Edit(arguments), .. } => *arguments = self.arguments(arguments),
             // The words of a rule are those of the call, which was cleaned before.
             Command::Decide {
-                decision: Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool | Decision::AllowRule(_) | Decision::AllowUnboxed,
+                decision:
+                    Decision::AllowOnce
+                    | Decision::AllowRun
+                    | Decision::AllowTool
+                    | Decision::AllowRule(_)
+                    | Decision::AllowUnboxed,
                 ..
             }
             | Command::Resolve {

@@ -17,6 +17,7 @@ use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::ToolCall;
 use crate::headless::text::title;
 use crate::policy::claim;
+use crate::policy::grave;
 use crate::policy::rules;
 use crate::policy::spending;
 
@@ -124,16 +125,26 @@ pub fn deciding(run: &Run, call: &ToolCall, waits: Waits) -> Vec<String> {
         Waits::Decision => {
             let digest = call.digest();
             let digest = digest.as_ref().map_or("DIGEST", |digest| digest.short());
-            vec![format!("tiller approve {id} {name} {digest}"), format!("tiller deny {id} {name} {digest} \"why\"")]
+            let code = if grave::of(call).is_some() { " --code CODE" } else { "" };
+            vec![
+                format!("tiller approve {id} {name} {digest}{code}"),
+                format!("tiller deny {id} {name} {digest} \"why\""),
+            ]
         }
         Waits::Outcome => vec![format!("tiller resolve {id} {name} happened|not|again|skip")],
         Waits::Answer => vec![format!("tiller answer {id} \"the answer\"")],
     }
 }
 
-/// The line to type that allows all that waits for a decision, where that is more than one call.
+/// Leave with the code that was typed for it.
+pub fn coded(leave: Command, code: String) -> Command {
+    Command::Coded { code, leave: Box::new(leave) }
+}
+
+/// The line to type that allows all that waits for a decision and is not grave, where that is more than one call.
 pub fn all_at_once(run: &Run) -> Option<String> {
-    let waits = run.waiting().into_iter().filter(|(_, waits)| *waits == Waits::Decision);
+    let waits = run.waiting().into_iter();
+    let waits = waits.filter(|(call, waits)| *waits == Waits::Decision && grave::of(call).is_none());
     let pair = |call: &ToolCall| Some(format!("{}:{}", call.id, call.digest()?.short()));
     let pairs: Vec<String> = waits.filter_map(|(call, _)| pair(call)).collect();
     (pairs.len() > 1).then(|| format!("tiller approve {} {}", run.id.short(), pairs.join(" ")))

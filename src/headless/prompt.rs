@@ -20,10 +20,12 @@ use crate::domain::text::counted;
 use crate::domain::tool::CallState;
 use crate::domain::tool::Digest;
 use crate::domain::tool::ToolCall;
+use crate::headless::orders;
 use crate::headless::orders::question;
 use crate::headless::text::block;
 use crate::headless::text::exact_block;
 use crate::headless::text::title;
+use crate::policy::grave;
 use crate::policy::rules;
 
 /// Something that a person was asked.
@@ -32,6 +34,8 @@ pub struct Prompt {
     call: CallId,
     waits: Waits,
     digest: Option<Digest>,
+    /// What is typed to let a grave call run.
+    code: Option<String>,
     /// The whole call, as it is decided about.
     whole: String,
     /// The standing rules that can be made of it: of its exact words, and with the last one open.
@@ -75,8 +79,9 @@ impl Prompt {
             (Waits::Decision | Waits::Outcome | Waits::Answer, _) => [None, None],
         };
         text += &offered(run, &rules);
-        text += question_line(waits);
-        Some((Prompt { call: call.id, waits, digest, whole, rules, unseen, asked_at: now }, text))
+        let code = grave::code(call);
+        text += &question_line(waits, code.as_ref());
+        Some((Prompt { call: call.id, waits, digest, code, whole, rules, unseen, asked_at: now }, text))
     }
 
     /// Whether this is what the run still waits for first, unchanged.
@@ -95,8 +100,8 @@ impl Prompt {
             Waits::Decision | Waits::Outcome => None,
             Waits::Answer => self.whole.lines().next(),
         };
-        let lines = head.lines().take(1).chain(about);
-        lines.chain([question_line(self.waits).trim_end()]).map(|line| format!("{line}\n")).collect()
+        let (lines, question) = (head.lines().take(1).chain(about), self.question_line());
+        lines.chain([question.trim_end()]).map(|line| format!("{line}\n")).collect()
     }
 
     /// What a line means as an answer. `at` is when it was typed.
@@ -115,9 +120,13 @@ impl Prompt {
     fn read_decision(&mut self, line: &str, now: Instant) -> Meaning {
         let (word, words) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (word, words.trim()) {
-            ("y" | "a" | "r", "") | ("r", "open" | "everywhere" | "open everywhere") if self.unseen > 0 => {
+            ("r", "" | "open" | "everywhere" | "open everywhere") if self.unseen > 0 => {
                 self.again("look at the whole call first: v; nothing was decided")
             }
+            ("y" | "a", _) if self.unseen > 0 && self.is_answer(words) => {
+                self.again("look at the whole call first: v; nothing was decided")
+            }
+            ("y", words) if self.code.is_some() => self.coded(words, self.decide(Decision::AllowOnce)),
             ("y", "") => self.decide(Decision::AllowOnce),
             ("a", "") => self.decide(Decision::AllowRun),
             ("r", "") => self.rule(false, false),
@@ -139,7 +148,10 @@ impl Prompt {
         match (word, words.trim()) {
             ("h", text) => resolved(Resolution::Happened(text.to_string())),
             ("n", "") => resolved(Resolution::NotHappened),
-            ("r", "") if self.unseen > 0 => self.again("look at the whole call first: v; nothing was decided"),
+            ("r", _) if self.unseen > 0 && self.is_answer(words) => {
+                self.again("look at the whole call first: v; nothing was decided")
+            }
+            ("r", words) if self.code.is_some() => self.coded(words, resolved(Resolution::RunAgain)),
             ("r", "") => resolved(Resolution::RunAgain),
             ("s", "") => resolved(Resolution::Skip),
             ("v", "") => self.show(now),
@@ -165,14 +177,34 @@ impl Prompt {
         }
     }
 
+    /// Whether what follows a letter makes an answer of it: nothing, or what may be a code.
+    fn is_answer(&self, words: &str) -> bool {
+        words.trim().is_empty() || self.code.is_some()
+    }
+
+    /// Leave for a grave call, if its code was typed.
+    fn coded(&self, words: &str, leave: Meaning) -> Meaning {
+        match (leave, &self.digest) {
+            (Meaning::Command(leave), Some(digest)) if digest.is_code(words) => {
+                Meaning::Command(orders::coded(leave, words.trim().to_string()))
+            }
+            (Meaning::Command(_), _) => self.again("that is not its code; nothing was decided"),
+            (other, _) => other,
+        }
+    }
+
+    fn question_line(&self) -> String {
+        question_line(self.waits, self.code.as_ref())
+    }
+
     fn show(&mut self, now: Instant) -> Meaning {
         self.unseen = 0;
         self.asked_at = now;
-        Meaning::Reply(format!("{}{}", self.whole, question_line(self.waits)))
+        Meaning::Reply(format!("{}{}", self.whole, self.question_line()))
     }
 
     fn again(&self, why: &str) -> Meaning {
-        Meaning::Reply(format!("{why}\n{}", question_line(self.waits)))
+        Meaning::Reply(format!("{why}\n{}", self.question_line()))
     }
 }
 
@@ -218,6 +250,9 @@ pub fn head(call: &ToolCall, waits: Waits, digest: Option<&Digest>) -> String {
     if let Some(digest) = digest {
         text += &format!("  digest: {}\n", digest.short());
     }
+    if let (Some(why), Some(code)) = (grave::of(call), grave::code(call)) {
+        text += &format!("  grave: {why}; it is allowed by typing its code: {code}\n");
+    }
     text
 }
 
@@ -231,11 +266,21 @@ fn offered(run: &Run, rules: &[Option<RuleDraft>; 2]) -> String {
     rows.filter_map(|(key, draft)| draft.as_ref().map(|draft| rule(key, draft))).collect()
 }
 
-fn question_line(waits: Waits) -> &'static str {
-    match waits {
-        Waits::Decision => "allow this call? [y once / a for the run / n no / d WORDS no, because / v view]\n",
-        Waits::Outcome => "what became of it? [h happened / n did not / r run it again / s skip / v view]\n",
-        Waits::Answer => "your answer, in one line:\n",
+fn question_line(waits: Waits, code: Option<&String>) -> String {
+    match (waits, code) {
+        (Waits::Decision, Some(code)) => format!(
+            "allow this grave call? type y and its code [y {code} once / n no / d WORDS no, because / v view]\n"
+        ),
+        (Waits::Outcome, Some(code)) => format!(
+            "what became of this grave call? [h happened / n did not / r {code} run it again / s skip / v view]\n"
+        ),
+        (Waits::Decision, None) => {
+            "allow this call? [y once / a for the run / n no / d WORDS no, because / v view]\n".to_string()
+        }
+        (Waits::Outcome, None) => {
+            "what became of it? [h happened / n did not / r run it again / s skip / v view]\n".to_string()
+        }
+        (Waits::Answer, _) => "your answer, in one line:\n".to_string(),
     }
 }
 
@@ -244,6 +289,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
 
     use super::*;
+    use crate::domain::tool::Grave;
     use crate::headless::fixture::Desk;
     use crate::headless::fixture::asks_for;
     use crate::headless::fixture::asks_operator;
@@ -281,9 +327,13 @@ mod tests {
         let (_, prompt, _, now) = waiting(desk);
         let late = now + Duration::from_secs(1);
         for (line, expected) in cases {
-            let meaning = match prompt.clone().read(line, late, late) {
-                Meaning::Command(Command::Decide { call: CallId(2), decision, .. }) => format!("{decision:?}"),
-                Meaning::Command(Command::Resolve { call: CallId(2), resolution }) => format!("{resolution:?}"),
+            let (meaning, coded) = match prompt.clone().read(line, late, late) {
+                Meaning::Command(Command::Coded { leave, .. }) => (Meaning::Command(*leave), " with its code"),
+                other => (other, ""),
+            };
+            let meaning = match meaning {
+                Meaning::Command(Command::Decide { call: CallId(2), decision, .. }) => format!("{decision:?}{coded}"),
+                Meaning::Command(Command::Resolve { call: CallId(2), resolution }) => format!("{resolution:?}{coded}"),
                 Meaning::Command(Command::Answer { call: CallId(2), text }) => format!("answer {text}"),
                 Meaning::Command(Command::Interject { text, .. }) => format!("say {text}"),
                 Meaning::Command(other) | Meaning::Both(other, _) => panic!("{other:?}"),
@@ -312,6 +362,37 @@ mod tests {
                 ("yes please", "say yes please"),
             ],
         );
+    }
+
+    /// The same desk, where the call is grave, and its code.
+    fn made_grave(mut desk: Desk) -> (Desk, String) {
+        let call = desk.run.calls.get_mut(&CallId(2)).unwrap();
+        call.facts.as_mut().unwrap().grave = vec![Grave::Keys];
+        let code = call.digest().unwrap().code();
+        (desk, code)
+    }
+
+    #[test]
+    fn a_grave_call_needs_its_code() {
+        let (desk, code) = made_grave(decision("make"));
+        let (_, _, text, _) = waiting(made_grave(decision("make")).0);
+        let told = format!("  grave: it reaches key material; it is allowed by typing its code: {code}\n");
+        assert!(text.contains(&told), "{text}");
+        let wrong = "that is not its code; nothing was decided";
+        let (typed, shouted) = (format!("y {code}"), format!("y  {} ", code.to_uppercase()));
+        check(
+            desk,
+            &[
+                ("y", wrong),
+                ("y wxyz", wrong),
+                ("y please", wrong),
+                ("n", "Deny(\"\")"),
+                (&typed, "AllowOnce with its code"),
+                (&shouted, "AllowOnce with its code"),
+            ],
+        );
+        let (desk, code) = made_grave(lost());
+        check(desk, &[("r", wrong), ("s", "Skip"), (&format!("r {code}"), "RunAgain with its code")]);
     }
 
     #[test]

@@ -41,6 +41,7 @@ use crate::headless::remembered;
 use crate::headless::text::block;
 use crate::headless::text::clock;
 use crate::headless::text::title;
+use crate::policy::grave;
 use crate::policy::spending;
 
 /// What stands against going on with a run here.
@@ -368,6 +369,8 @@ fn waiting_json(run: &Run, call: &ToolCall, waits: Waits) -> Value {
         "question": (waits == Waits::Answer).then(|| question(call)),
         "digest": call.digest(),
         "facts": call.facts,
+        "grave": grave::of(call),
+        "code": grave::code(call),
         "commands": deciding(run, call, waits),
     })
 }

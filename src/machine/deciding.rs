@@ -16,9 +16,22 @@ use crate::machine::events::status;
 use crate::machine::respond;
 use crate::machine::respond::Empty;
 use crate::policy::editing;
+use crate::policy::grave;
 use crate::policy::permission;
 use crate::policy::permission::Scope;
 use crate::policy::rules;
+
+/// Whether this is the code of a call, where it needs one. Leave for a grave call passes here whoever sends it, so that no
+/// room can forget to ask.
+pub fn coded(run: &Run, id: CallId, code: Option<&str>) -> Result<(), Refusal> {
+    let call = run.calls.get(&id).ok_or(Refusal::NoSuchCall(id))?;
+    grave::of(call).map_or(Ok(()), |why| typed(call, code, why))
+}
+
+fn typed(call: &ToolCall, code: Option<&str>, why: String) -> Result<(), Refusal> {
+    let fits = |digest: Digest| code.is_some_and(|code| digest.is_code(code));
+    if call.digest().is_some_and(fits) { Ok(()) } else { Err(Refusal::NeedsCode(call.id, why)) }
+}
 
 /// A decision about one call. Refused when the call does not wait, is not what was seen, or the decision does not fit.
 pub fn decide(
@@ -26,7 +39,7 @@ pub fn decide(
     id: CallId,
     digest: &Digest,
     decision: &Decision,
-    client: &ClientId,
+    (code, client): (Option<&str>, &ClientId),
 ) -> Result<Vec<Event>, Refusal> {
     let call = awaiting(run, id, digest)?;
     let (scope, why) = permission::widest(run, call);
@@ -50,6 +63,14 @@ pub fn decide(
         }
         Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool => decision.clone(),
     };
+    match decision {
+        Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool | Decision::AllowRule(_) => {
+            coded(run, id, code)?;
+        }
+        Decision::AllowUnboxed => typed(call, code, grave::UNBOXED.to_string())?,
+        // What was changed is judged anew, and its code is asked for then.
+        Decision::Edit(_) | Decision::Deny(_) => {}
+    }
     let mut group = vec![decided(id, digest, told, client)];
     group.extend(covered(run, call, decision));
     Ok(and_go_on(run, group, client))
@@ -60,6 +81,7 @@ pub fn allow_all(run: &Run, calls: &[(CallId, Digest)], client: &ClientId) -> Re
     let mut group: Vec<Event> = Vec::new();
     for (place, (id, digest)) in calls.iter().enumerate() {
         awaiting(run, *id, digest)?;
+        coded(run, *id, None)?;
         if calls.iter().take(place).all(|(before, _)| before != id) {
             group.push(decided(*id, digest, Decision::AllowOnce, client));
         }
@@ -101,7 +123,11 @@ fn covered(run: &Run, call: &ToolCall, decision: &Decision) -> Vec<Event> {
         Decision::AllowTool => (permission::GRANTED_TOOL, &|other| {
             other.tool == call.tool && permission::widest(run, other).0 == Scope::Tool
         }),
-        Decision::AllowOnce | Decision::AllowRule(_) | Decision::AllowUnboxed | Decision::Edit(_) | Decision::Deny(_) => return Vec::new(),
+        Decision::AllowOnce
+        | Decision::AllowRule(_)
+        | Decision::AllowUnboxed
+        | Decision::Edit(_)
+        | Decision::Deny(_) => return Vec::new(),
     };
     run.ordered_calls()
         .filter(|other| other.id != call.id && matches!(other.state, CallState::Awaiting { .. }) && is_covered(other))

@@ -51,7 +51,7 @@ pub fn respond(run: &Run, input: &Input, now: Now) -> Result<Vec<Event>, Refusal
         Input::Recovered { owner, lacks } => Ok(recovered(run, owner, lacks, now)),
         Input::Command(command, client) => match deadline::refusal(run, command, now.at) {
             Some(refusal) => Err(refusal),
-            None => obey(run, command, client),
+            None => obey(run, command, None, client),
         },
         Input::Outcome(outcome) => outcome::record(run, outcome),
         Input::Unready { lacks, by } => unready(run, lacks, by.as_ref()),
@@ -129,15 +129,16 @@ fn obey_after_end(run: &Run, command: &Command, client: &ClientId) -> Result<Vec
     Err(refusal(run.status.clone()))
 }
 
-fn obey(run: &Run, command: &Command, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+fn obey(run: &Run, command: &Command, code: Option<&str>, client: &ClientId) -> Result<Vec<Event>, Refusal> {
     if run.is_ended() {
         return obey_after_end(run, command, client);
     }
     match command {
-        Command::Decide { call, digest, decision } => deciding::decide(run, *call, digest, decision, client),
+        Command::Decide { call, digest, decision } => deciding::decide(run, *call, digest, decision, (code, client)),
+        Command::Resolve { call, resolution } => resolve(run, *call, resolution, (code, client)),
+        Command::Coded { code, leave } => obey(run, leave, Some(code), client),
         Command::AllowAll { calls } => deciding::allow_all(run, calls, client),
         Command::SetTrust(trust) => Ok(trusting::set(run, *trust, client)),
-        Command::Resolve { call, resolution } => resolve(run, *call, resolution, client),
         Command::Answer { call, text } => answer(run, *call, text, client),
         Command::Interject { text, policy } => interject(run, text, *policy, client),
         Command::Withdraw(id) => withdraw(run, *id, client),
@@ -167,9 +168,17 @@ fn request(run: &Run, control: Control, client: &ClientId) -> Vec<Event> {
     vec![Event::ControlRequested { control, by: client.clone() }]
 }
 
-fn resolve(run: &Run, id: CallId, resolution: &Resolution, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+fn resolve(
+    run: &Run,
+    id: CallId,
+    resolution: &Resolution,
+    (code, client): (Option<&str>, &ClientId),
+) -> Result<Vec<Event>, Refusal> {
     let call =
         run.calls.get(&id).filter(|call| run.waits(call) == Some(Waits::Outcome)).ok_or(Refusal::NoSuchCall(id))?;
+    if *resolution == Resolution::RunAgain {
+        deciding::coded(run, id, code)?;
+    }
     let mut group = vec![Event::ToolOutcomeResolved { call: id, resolution: resolution.clone(), by: client.clone() }];
     let result = match resolution {
         Resolution::Happened(text) => {

@@ -11,6 +11,7 @@ pub mod context;
 pub mod deadline;
 pub mod editing;
 pub mod ending;
+pub mod grave;
 pub mod judge;
 pub mod keeping;
 pub mod noise;

@@ -19,7 +19,7 @@ use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::trust::Trust;
-use crate::policy::catastrophe;
+use crate::policy::grave;
 use crate::policy::table;
 
 /// What the gate says of a call.
@@ -136,10 +136,12 @@ fn over_budget(case: &Case<'_>) -> Option<Judgement> {
     })
 }
 
-/// What the operator wrote themselves is not asked about, and outranks what they denied before.
+/// What the operator wrote themselves is not asked about, and outranks what they denied before. Where it became grave by
+/// that, they have not typed its code yet.
 fn edited(case: &Case<'_>) -> Option<Judgement> {
     let edited = case.call.edited.as_ref().filter(|edited| edited.is_leave)?;
-    Some(Judgement::AllowEdited(edited.by.clone()))
+    let allowed = Judgement::AllowEdited(edited.by.clone());
+    Some(grave::grave(case.facts).map_or(allowed, |why| Judgement::Ask(format!("as you changed it, {why}"))))
 }
 
 fn denied_before(case: &Case<'_>) -> Option<Judgement> {
@@ -176,10 +178,13 @@ fn rule_asks(case: &Case<'_>) -> Option<Judgement> {
 
 /// What a rule allows, but what nobody means to lose is asked about.
 fn rule_allows(case: &Case<'_>) -> Option<Judgement> {
-    said(case, RuleEffect::Allow).filter(|_| ruins(case.facts).is_none()).map(|hit| Judgement::AllowByRule(hit.name()))
+    said(case, RuleEffect::Allow)
+        .filter(|_| grave::grave(case.facts).is_none())
+        .map(|hit| Judgement::AllowByRule(hit.name()))
 }
 
-/// Places outside, sensitive names and what other programs run: no grant and no mode covers them.
+/// Places outside, sensitive names, what other programs run, and whatever else is grave: no grant and no mode covers
+/// them.
 fn always_asked(case: &Case<'_>) -> Option<Judgement> {
     if let Some(text) = warning(case.run, case.call) {
         return Some(Judgement::Ask(text));
@@ -188,7 +193,7 @@ fn always_asked(case: &Case<'_>) -> Option<Judgement> {
         (EffectClass::Read, false) => format!("it reads what is not plainly yours to show: {}", case.facts.reach),
         (EffectClass::WriteFile, false) => format!("it changes a file: {}", case.facts.reach),
         (EffectClass::Read | EffectClass::WriteFile, true)
-        | (EffectClass::Idempotent | EffectClass::External | EffectClass::Control, _) => return None,
+        | (EffectClass::Idempotent | EffectClass::External | EffectClass::Control, _) => grave::grave(case.facts)?,
     };
     Some(Judgement::Ask(text))
 }
@@ -250,15 +255,13 @@ fn reason(case: &Case<'_>) -> String {
     match (case.call.effect, line.map(|line| table::reads(line, &case.facts.touches))) {
         (EffectClass::WriteFile, _) => "it changes a file of the workspace".to_string(),
         (EffectClass::External, _) if case.facts.host.is_some() => "it sends a request to a host".to_string(),
-        (_, Some(Ok(()))) => "it seems to only read, but nothing confines it".to_string(),
+        (_, Some(Ok(()))) => "it seems to only read, but no full box confines it".to_string(),
+        (_, Some(Err(why))) if !case.facts.unconfined => {
+            format!("it can change the workspace: {}", one_line(&why, REASON_CHARS))
+        }
         (_, Some(Err(why))) => format!("it can change anything that you can: {}", one_line(&why, REASON_CHARS)),
         (_, None) => "it can change anything that you can".to_string(),
     }
-}
-
-/// What a call would ruin, as a sentence, if it is a line that would: no standing rule covers that.
-pub(crate) fn ruins(facts: &Facts) -> Option<String> {
-    catastrophe::catastrophe(facts.line.as_ref()?, &facts.touches)
 }
 
 /// Whether a rule of this name is a grant of the run: the operator answered just that, so no rule that asks outranks it.
@@ -269,6 +272,9 @@ pub fn is_grant(rule: &str) -> bool {
 /// The widest decision that is offered about a call, and why none is wider.
 pub fn widest(run: &Run, call: &ToolCall) -> (Scope, &'static str) {
     let Some(facts) = &call.facts else { return (Scope::Once, "it is not known yet what the call would touch") };
+    if grave::grave(facts).is_some() {
+        return (Scope::Once, "it is grave, and what is grave is asked about each time");
+    }
     if always_asked(&Case { run, call, facts, taken: 0 }).is_some() {
         return (Scope::Once, "places outside, sensitive names and what other programs run are asked about each time");
     }

@@ -6,8 +6,6 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use crate::domain::approval::By;
 use crate::domain::line::Line;
 use crate::domain::message::Message;
@@ -21,10 +19,12 @@ use crate::domain::rule::Token;
 use crate::domain::rule::What;
 use crate::domain::rule::is_standing;
 use crate::domain::run::Run;
+use crate::domain::sandbox::Level;
 use crate::domain::time::Timestamp;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::ToolCall;
+use crate::policy::grave;
 use crate::policy::permission;
 use crate::policy::runners;
 
@@ -130,7 +130,7 @@ pub fn fits(draft: &RuleDraft, call: &ToolCall, facts: &Facts, workspace: &str) 
     if let Some(why) = malformed(draft).or_else(|| too_open(draft)) {
         return Err(why);
     }
-    if let Some(why) = permission::ruins(facts) {
+    if let Some(why) = grave::grave(facts) {
         return Err(format!("such a line is asked about each time: {why}"));
     }
     if draft.effect != RuleEffect::Allow {

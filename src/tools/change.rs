@@ -27,11 +27,13 @@ use nix::unistd::linkat;
 use nix::unistd::unlinkat;
 
 use crate::domain::limits;
+use crate::domain::lookalike;
 use crate::domain::text::one_line;
 use crate::domain::text::sha256_hex;
 use crate::domain::tool::ErrorClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::FileWrite;
+use crate::domain::tool::Grave;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
@@ -178,6 +180,9 @@ fn facts(place: &Place, plan: &Plan, change: Shown) -> Facts {
     if let Some(why) = runs.or_else(|| place.named(names::runs_at_build)) {
         reach.push_str(&format!("; runs later: {why}"));
     }
+    if let Some(other) = plan.lookalike() {
+        reach.push_str(&format!("; its name looks like that of another file, {}", names::shown(&other)));
+    }
     let links = plan.before.as_ref().map_or(1, |(_, before)| before.stat.st_nlink);
     if links > 1 {
         reach.push_str(&format!("; the file has {links} names, and only this one gets the new content"));
@@ -203,6 +208,7 @@ fn facts(place: &Place, plan: &Plan, change: Shown) -> Facts {
         title: one_line(&format!("{}{new} +{} −{}", place.shown, change.added, change.removed), TITLE_MAX_CHARS),
         reach,
         inside: place.inside() && runs.is_none(),
+        grave: place.grave().into_iter().chain(runs.map(|_| Grave::RunsLater)).collect(),
         preview,
         binding: vec![
             place.binding(),
@@ -244,6 +250,14 @@ fn make(plan: &Plan) -> Executed {
 }
 
 impl Plan {
+    /// Another file of the folder whose name looks the same as that of a new one.
+    fn lookalike(&self) -> Option<OsString> {
+        let name = self.name.to_str().filter(|_| self.before.is_none() && self.missing.is_empty())?;
+        let entries = std::fs::read_dir(&self.folder).ok()?.take(limits::NAMES_COMPARED).flatten();
+        let mut names = entries.map(|entry| entry.file_name());
+        names.find(|other| other.to_str().is_some_and(|other| lookalike::are_alike(name, other)))
+    }
+
     fn new(
         scene: &Scene,
         place: &Place,

@@ -123,6 +123,7 @@ fn mismatch(place: &Place, asked: &Arguments, text: &str, matches: usize) -> Res
         title: format!("{} (can't be applied)", place.shown),
         reach: place.reach("reads, to say why the edit can't be applied;"),
         inside: false,
+        grave: place.grave(),
         preview: format!(
             "file {}\nold_text is not there exactly once; allowed, the model is told how it is\n",
             place.text()

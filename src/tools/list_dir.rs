@@ -85,6 +85,7 @@ impl Tool for ListDir {
             title: format!("{}{levels}", place.shown),
             reach: place.reach("lists"),
             inside: place.inside(),
+            grave: place.grave(),
             preview: format!("list {}{levels}", place.text()),
             binding: vec![place.binding()],
             ..Facts::default()

@@ -20,9 +20,8 @@ enum Name {
     Below(&'static str, &'static str),
 }
 
-/// What may hold a secret, with the reason that the operator is shown.
-const SENSITIVE: &[(Name, &str)] = &[
-    (Name::Starts(".env"), "environment files hold keys"),
+/// What opens doors by itself: key material and stores of passwords. Sensitive as well, and grave.
+const KEYS: &[(Name, &str)] = &[
     (Name::Ends(".pem"), "key material"),
     (Name::Ends(".key"), "key material"),
     (Name::Ends(".p12"), "key material"),
@@ -38,6 +37,11 @@ const SENSITIVE: &[(Name, &str)] = &[
     (Name::Is(".ssh"), "keys of ssh"),
     (Name::Is(".gnupg"), "keys of gpg"),
     (Name::Is(".password-store"), "a password store"),
+];
+
+/// What else may hold a secret, with the reason that the operator is shown.
+const SENSITIVE: &[(Name, &str)] = &[
+    (Name::Starts(".env"), "environment files hold keys"),
     (Name::Is(".aws"), "cloud credentials"),
     (Name::Is(".azure"), "cloud credentials"),
     (Name::Is("gcloud"), "cloud credentials"),
@@ -118,7 +122,12 @@ const RUNS_AT_BUILD: &[(Name, &str)] = &[
 
 /// Why a path of this name may hold a secret.
 pub(crate) fn sensitive(path: &Path) -> Option<&'static str> {
-    find(SENSITIVE, path)
+    key_material(path).or_else(|| find(SENSITIVE, path))
+}
+
+/// Why a path of this name may be key material.
+pub(crate) fn key_material(path: &Path) -> Option<&'static str> {
+    find(KEYS, path)
 }
 
 /// Why something runs or obeys a path of this name without another question.
@@ -166,11 +175,15 @@ mod tests {
 
     fn check(path: &str) -> String {
         let path = Path::new(path);
-        [sensitive(path).map(|_| "secret"), runs_unasked(path).map(|_| "unasked"), runs_at_build(path).map(|_| "build")]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(" ")
+        [
+            sensitive(path).map(|_| if key_material(path).is_some() { "key" } else { "secret" }),
+            runs_unasked(path).map(|_| "unasked"),
+            runs_at_build(path).map(|_| "build"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ")
     }
 
     #[test]
@@ -180,9 +193,9 @@ mod tests {
             ("environment.rs", ""),
             ("a/.env", "secret"),
             ("a/.ENV.local/x", "secret"),
-            ("keys/Server.PEM", "secret"),
-            ("home/.ssh/known_hosts", "secret"),
-            ("id_ed25519.pub", "secret"),
+            ("keys/Server.PEM", "key"),
+            ("home/.ssh/known_hosts", "key"),
+            ("id_ed25519.pub", "key"),
             ("credentials.rs", ""),
             (".aws/credentials", "secret"),
             ("vendor/x/.git/config", "secret unasked"),

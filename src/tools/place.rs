@@ -25,6 +25,7 @@ use nix::sys::stat::fstat;
 use crate::domain::limits;
 use crate::domain::text::one_line;
 use crate::domain::tool::ErrorClass;
+use crate::domain::tool::Grave;
 use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
 use crate::tools::Scene;
@@ -118,6 +119,11 @@ impl Place {
     /// Whether no question is needed for where it is and how it is called.
     pub(crate) fn inside(&self) -> bool {
         self.within && self.sensitive.is_none()
+    }
+
+    /// What is grave about a call that touches it.
+    pub(crate) fn grave(&self) -> Vec<Grave> {
+        self.named(names::key_material).map(|_| Grave::Keys).into_iter().collect()
     }
 
     /// What a call that does `verb` (`reads`, `writes`) reaches, in words.

@@ -96,6 +96,7 @@ impl Tool for ReadFile {
             title: format!("{}{lines}", place.shown),
             reach: place.reach("reads"),
             inside: place.inside(),
+            grave: place.grave(),
             preview: format!("read {}{lines}", place.text()),
             binding: vec![place.binding()],
             ..Facts::default()

@@ -129,6 +129,7 @@ impl Tool for SearchFiles {
             title: one_line(&format!("{what} in {}", place.shown), TITLE_MAX_CHARS),
             reach: place.reach("searches"),
             inside: place.inside(),
+            grave: place.grave(),
             preview: format!("search {}\nfor {what}", place.text()),
             binding: vec![place.binding()],
             ..Facts::default()

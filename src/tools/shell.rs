@@ -2,6 +2,7 @@
 //! The line that was shown is the line that runs, byte for byte.
 
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -11,6 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::line::Named;
+use crate::domain::line::Touch;
 use crate::domain::model::Delta;
 use crate::domain::model::DeltaSource;
 use crate::domain::sandbox::Level;
@@ -22,6 +25,7 @@ use crate::domain::time::human;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::ErrorClass;
 use crate::domain::tool::Facts;
+use crate::domain::tool::Grave;
 use crate::domain::tool::Noise;
 use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::Problem;
@@ -38,6 +42,7 @@ use crate::tools::Tool;
 use crate::tools::arguments;
 use crate::tools::environment;
 use crate::tools::line;
+use crate::tools::names;
 use crate::tools::output::Output;
 use crate::tools::pipeline::Search;
 use crate::tools::process;
@@ -144,8 +149,13 @@ impl Tool for Shell {
             manner: Manner::default(),
         };
         let level = scene.sandbox.level;
+        let touches = touches::find(scene, &run.read);
+        let is_key = |touch: &Touch| {
+            matches!(touch.named, Named::Sensitive(_)) && names::key_material(Path::new(&touch.word)).is_some()
+        };
         let facts = Facts {
-            touches: touches::find(scene, &run.read),
+            grave: if touches.iter().any(is_key) { vec![Grave::Keys] } else { Vec::new() },
+            touches,
             line: Some(run.read.clone()),
             title: one_line(&run.command, TITLE_MAX_CHARS),
             reach: scene.sandbox.reach(network),

@@ -213,7 +213,14 @@ impl Fetch {
             404 | 410 => (OutcomeKind::Failed, Some(ErrorClass::NotFound)),
             _ => (OutcomeKind::Failed, None),
         };
-        Executed::Ended(ToolOutcome { kind, text: said, bytes: text.len() as u64, took: Span(0), class, watched: Vec::new() })
+        Executed::Ended(ToolOutcome {
+            kind,
+            text: said,
+            bytes: text.len() as u64,
+            took: Span(0),
+            class,
+            watched: Vec::new(),
+        })
     }
 }
 

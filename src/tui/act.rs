@@ -74,7 +74,8 @@ impl App {
         }
         self.forget_explained();
         if let Some(cut) = self.guard.cut().filter(|_| self.is_letter_for_a_pane(&key)) {
-            self.guard.disturb(self.now.ms);
+            // Doubted anew: the operator may have gone to another pane meanwhile, and types words there as well.
+            self.guard.cut_off(cut, self.now.ms);
             self.explain(self.dropped(cut, &key), Lasts::UntilKey);
             return Vec::new();
         }

@@ -126,6 +126,8 @@ pub enum Choice {
     AllowList,
     /// Allow, and make a standing rule of it.
     AllowRule,
+    /// Allow once, outside of the box.
+    AllowUnboxed,
     /// Change the arguments and allow.
     Edit,
     /// Deny.
@@ -208,7 +210,7 @@ impl Choice {
     /// Whether it opens a dialog first, and decides nothing by itself.
     pub fn opens_dialog(self) -> bool {
         match self {
-            Choice::AllowRule | Choice::Edit | Choice::DenyWithWords | Choice::Happened => true,
+            Choice::AllowRule | Choice::AllowUnboxed | Choice::Edit | Choice::DenyWithWords | Choice::Happened => true,
             Choice::AllowOnce
             | Choice::AllowRun
             | Choice::AllowTool
@@ -227,6 +229,7 @@ impl Choice {
             | Choice::AllowRun
             | Choice::AllowTool
             | Choice::AllowRule
+            | Choice::AllowUnboxed
             | Choice::AllowList
             | Choice::RunAgain => true,
             Choice::Edit

@@ -96,6 +96,7 @@ impl App {
         let command = match asks {
             Asks::Plan => Command::EditPlan(plan_edit::read(&text).map_err(warned)?),
             Asks::Edit(call, digest) => self.changed(*call, digest, text)?,
+            Asks::Code(call, digest, choice) => self.coded(*call, digest, *choice, &text)?,
             Asks::Trust => trusted(&text)?,
             Asks::Rule(call, digest) => self.ruled(*call, digest, &text)?,
             Asks::Iteration(kind) => return self.step_to(*kind, &text).map(Requested::Step).map_err(warned),
@@ -190,6 +191,8 @@ impl App {
                 self.guard.disturb(self.now.ms);
                 if choice.opens_dialog() {
                     self.guard.cut_off(Cut::NotOpened, self.now.ms);
+                } else if held == Held::Early {
+                    self.guard.early(choice);
                 }
                 self.hold(held, key);
                 Vec::new()
@@ -218,10 +221,15 @@ impl App {
     pub(crate) fn settle(&mut self, choice: Choice, call: CallId, digest: Digest) -> Vec<Out> {
         self.guard.decided(self.now.ms);
         let ask = |asks| Popup::Words { asks, line: Composer::default() };
+        if self.needs_code(call, choice) {
+            self.popups.push(ask(Asks::Code(call, digest, choice)));
+            return Vec::new();
+        }
         let command = match choice {
             Choice::AllowOnce => Command::Decide { call, digest, decision: Decision::AllowOnce },
             Choice::AllowRun => Command::Decide { call, digest, decision: Decision::AllowRun },
             Choice::AllowTool => Command::Decide { call, digest, decision: Decision::AllowTool },
+            Choice::AllowUnboxed => Command::Decide { call, digest, decision: Decision::AllowUnboxed },
             Choice::AllowList => return self.allow_list(),
             Choice::Edit => {
                 self.ask_edit(call, digest);

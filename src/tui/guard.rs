@@ -61,6 +61,8 @@ enum First {
     Doubtful,
     /// This one was pressed once.
     Asked(Choice),
+    /// This one came too early: whatever else lets a call run asks first.
+    Early(Choice),
 }
 
 /// The state of the guard.
@@ -120,9 +122,22 @@ impl Guard {
         }
     }
 
+    /// A deciding key came too early and was dropped: the same key decides when it comes again in time; another one may
+    /// belong to a word that is being typed, and asks first.
+    pub fn early(&mut self, choice: Choice) {
+        if self.first == First::Counts {
+            self.first = First::Early(choice);
+        }
+    }
+
     /// Whether a deciding key counts, as far as dialogs go; where it does not, the same key does when it comes next.
     pub fn confirm(&mut self, choice: Choice) -> Result<(), Held> {
-        let is_sure = self.first == First::Counts || self.first == First::Asked(choice);
+        let is_sure = match self.first {
+            First::Counts => true,
+            First::Doubtful => false,
+            First::Asked(asked) => asked == choice,
+            First::Early(early) => early == choice || !choice.lets_run(),
+        };
         self.first = if is_sure { First::Counts } else { First::Asked(choice) };
         if is_sure { Ok(()) } else { Err(Held::Doubtful) }
     }

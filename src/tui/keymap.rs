@@ -36,7 +36,7 @@ pub enum Place {
     Words,
     /// In the changed arguments of a call.
     Edit,
-    /// In a line that something is to be done with: a mode, a price, a change, a number, a yes.
+    /// In a line that something is to be done with: a code, a mode, a price, a change, a number, a yes.
     Entry,
     /// In the dialog that raises a limit.
     Raise,
@@ -85,7 +85,7 @@ impl Place {
             Place::Question => "on a question",
             Place::Words => "where words are asked for",
             Place::Edit => "changing the arguments of a call",
-            Place::Entry => "where a mode, a price, a change of the plan, an iteration or a yes is asked for",
+            Place::Entry => "where a code, a mode, a price, a change of the plan, an iteration or a yes is asked for",
             Place::Raise => "raising a limit",
             Place::Cancel => "cancelling a run",
             Place::Runs => "in the list of runs",
@@ -363,6 +363,13 @@ pub const TABLE: &[Binding] = &[
         Action::Decide(Choice::AllowRule),
         "rule",
         "allow this call, and by a standing rule every one of the same words, also in other runs; how far is typed",
+    ),
+    row(
+        Place::Decision,
+        &[letter('O')],
+        Action::Decide(Choice::AllowUnboxed),
+        "unboxed",
+        "allow this call, once, to run outside of the box with your full rights; its code is typed",
     ),
     row(
         Place::Outcome,

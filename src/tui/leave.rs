@@ -2,6 +2,7 @@
 //! guard's (`guard.rs`).
 
 use crate::domain::approval::Decision;
+use crate::domain::approval::Resolution;
 use crate::domain::command::Command;
 use crate::domain::id::CallId;
 use crate::domain::limits;
@@ -11,6 +12,7 @@ use crate::domain::tool::Digest;
 use crate::domain::trust::Trust;
 use crate::policy::editing;
 use crate::policy::rules;
+use crate::tui::action::Choice;
 use crate::tui::app::App;
 use crate::tui::app::Out;
 use crate::tui::composer::Composer;
@@ -23,17 +25,43 @@ impl App {
     /// Allows every call that waits for a decision and was read to its end; the others wait on, and are counted.
     pub(crate) fn allow_list(&mut self) -> Vec<Out> {
         let waiting = self.waiting.iter().filter(|item| item.waits == Waits::Decision && !self.is_sent(item.call));
+        let (grave, others): (Vec<_>, Vec<_>) = waiting.partition(|item| item.grave.is_some());
         let (read, unread): (Vec<_>, Vec<_>) =
-            waiting.partition(|item| self.guard.was_read(item.call, item.digest.as_ref()));
+            others.into_iter().partition(|item| self.guard.was_read(item.call, item.digest.as_ref()));
         let calls: Vec<(CallId, Digest)> =
             read.iter().filter_map(|item| Some((item.call, item.digest.clone()?))).collect();
-        let left = unread.len();
-        let outs = self.submit(Command::AllowAll { calls }, None);
-        if left > 0 {
-            let text = format!("not read to their end, so they wait on: {left} of the list");
-            self.say(text, Role::Warning);
+        let (unread, grave) = (unread.len(), grave.len());
+        let outs = if calls.is_empty() { Vec::new() } else { self.submit(Command::AllowAll { calls }, None) };
+        let left = [(unread, "not read to their end"), (grave, "grave, each with a code of its own")];
+        let left = left.iter().filter(|(count, _)| *count > 0);
+        let left: Vec<String> =
+            left.map(|(count, why)| format!("{why}, so they wait on: {count} of the list")).collect();
+        if !left.is_empty() {
+            self.say(left.join("; "), Role::Warning);
         }
         outs
+    }
+
+    /// Whether this way of letting a call run is typed, not pressed.
+    pub(crate) fn needs_code(&self, call: CallId, choice: Choice) -> bool {
+        let is_grave = self.waiting.iter().any(|item| item.call == call && item.grave.is_some());
+        choice == Choice::AllowUnboxed || (is_grave && matches!(choice, Choice::AllowOnce | Choice::RunAgain))
+    }
+
+    /// Leave for a grave call, if what was typed is its code and it is still what was shown.
+    pub(crate) fn coded(&self, call: CallId, digest: &Digest, choice: Choice, typed: &str) -> Result<Command, Unfit> {
+        if !digest.is_code(typed) {
+            return Err((format!("nothing was decided: the code is {}", digest.code()), Role::Bad));
+        }
+        let leave = match choice {
+            Choice::RunAgain => Command::Resolve { call, resolution: Resolution::RunAgain },
+            Choice::AllowUnboxed => Command::Decide { call, digest: digest.clone(), decision: Decision::AllowUnboxed },
+            _ => Command::Decide { call, digest: digest.clone(), decision: Decision::AllowOnce },
+        };
+        let is_same = self.waiting.iter().any(|item| item.call == call && item.digest.as_ref() == Some(digest));
+        let gone = || (format!("nothing was decided: {call} is not what was shown any more"), Role::Bad);
+        let coded = Command::Coded { code: typed.to_string(), leave: Box::new(leave) };
+        if is_same { Ok(coded) } else { Err(gone()) }
     }
 
     /// Opens the arguments of a call, to be changed.

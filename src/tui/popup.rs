@@ -8,6 +8,7 @@ use crate::domain::id::CallId;
 use crate::domain::pool::Pool;
 use crate::domain::time::Timestamp;
 use crate::domain::tool::Digest;
+use crate::tui::action::Choice;
 use crate::tui::composer::Composer;
 use crate::tui::keymap::Place;
 use crate::tui::lineage::Doubt;
@@ -59,6 +60,8 @@ pub enum Popup {
 pub enum Asks {
     /// Why a call is denied.
     Deny(CallId, Digest),
+    /// The code that lets a grave call run, and how.
+    Code(CallId, Digest, Choice),
     /// Other arguments for a call.
     Edit(CallId, Digest),
     /// How far a standing rule made of a call reaches.
@@ -85,9 +88,13 @@ impl Asks {
         match self {
             Asks::Deny(..) | Asks::Happened(_) | Asks::WrongClaim => Place::Words,
             Asks::Edit(..) => Place::Edit,
-            Asks::Rule(..) | Asks::Trust | Asks::Price | Asks::Plan | Asks::Iteration(_) | Asks::Sure(_) => {
-                Place::Entry
-            }
+            Asks::Code(..)
+            | Asks::Rule(..)
+            | Asks::Trust
+            | Asks::Price
+            | Asks::Plan
+            | Asks::Iteration(_)
+            | Asks::Sure(_) => Place::Entry,
         }
     }
 }

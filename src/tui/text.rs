@@ -8,6 +8,7 @@ use crate::domain::time::Span;
 use crate::domain::time::human;
 use crate::domain::visible::MARK_CLOSE;
 use crate::domain::visible::MARK_OPEN;
+use crate::domain::visible::is_foreign;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
 
@@ -27,6 +28,21 @@ pub fn marked(text: &str, role: Role, palette: Palette) -> Vec<Piece<'static>> {
         spans.push(Piece::styled(rest.to_string(), palette.style(role)));
     }
     spans
+}
+
+/// As `marked`, for what names something: letters outside ASCII are underlined.
+pub fn named(text: &str, role: Role, palette: Palette) -> Vec<Piece<'static>> {
+    let split = |span: Piece<'static>| {
+        let letters: Vec<char> = span.content.chars().collect();
+        let same = |one: &char, next: &char| is_foreign(*one) == is_foreign(*next);
+        let piece = |run: &[char]| {
+            let foreign = run.first().is_some_and(|one| is_foreign(*one));
+            let style = if foreign { palette.style(Role::Foreign) } else { span.style };
+            Piece::styled(run.iter().collect::<String>(), style)
+        };
+        letters.chunk_by(same).map(piece).collect::<Vec<_>>()
+    };
+    marked(text, role, palette).into_iter().flat_map(split).collect()
 }
 
 /// A number for people: `940`, `48k`, `1.2M`.

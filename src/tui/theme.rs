@@ -70,6 +70,8 @@ pub enum Role {
     Hunk,
     /// A marker of the sanitiser.
     Marker,
+    /// A letter outside ASCII in what names something.
+    Foreign,
     /// A key that works now.
     Key,
     /// The selected row.
@@ -83,7 +85,7 @@ fn colour(role: Role) -> Option<Color> {
         Role::Text | Role::Strong | Role::Selected => None,
         Role::Dim | Role::Frame => Some(Color::DarkGray),
         Role::Focused | Role::Key | Role::Moving | Role::Hunk => Some(Color::Cyan),
-        Role::Attention | Role::Warning => Some(Color::Yellow),
+        Role::Attention | Role::Warning | Role::Foreign => Some(Color::Yellow),
         Role::Good | Role::Added => Some(Color::Green),
         Role::Bad | Role::Removed => Some(Color::Red),
         Role::Operator => Some(Color::Blue),
@@ -105,6 +107,7 @@ fn weight(role: Role) -> Modifier {
         Role::Removed | Role::Dim => Modifier::DIM,
         Role::Strong | Role::Focused | Role::Attention | Role::Key => Modifier::BOLD,
         Role::Marker | Role::Label | Role::Selected => Modifier::REVERSED,
+        Role::Foreign => Modifier::UNDERLINED,
     }
 }
 

@@ -12,6 +12,7 @@ use crate::tui::app::Focus;
 use crate::tui::app::Lasts;
 use crate::tui::app::Out;
 use crate::tui::composer::Composer;
+use crate::tui::popup::Asks;
 use crate::tui::popup::Popup;
 use crate::tui::theme::Role;
 
@@ -62,6 +63,9 @@ impl App {
         self.guard.disturb(self.now.ms);
         let mut fits = true;
         match self.popups.last_mut() {
+            Some(Popup::Words { asks: Asks::Code(..), .. }) => {
+                self.say("a code is typed, not pasted; nothing was taken", Role::Warning);
+            }
             Some(Popup::Words { line, .. } | Popup::Raise { line, .. }) => fits = line.paste_line(text),
             Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Cancel) => {}
             None if self.focus == Focus::Composer => self.write(|composer| fits = composer.paste(text)),

@@ -12,6 +12,7 @@ use crate::domain::time::Now;
 use crate::domain::trust::Trust;
 use crate::machine::Input;
 use crate::machine::respond::respond;
+use crate::policy::permission;
 use crate::tui::action::Action;
 use crate::tui::action::Choice;
 use crate::tui::app::App;
@@ -33,6 +34,8 @@ enum Means {
     Withdrawal,
     /// A standing rule of a call's words.
     Rule(CallId),
+    /// Leave to run outside of the box.
+    Unboxed(CallId),
     /// The whole of what the focused pane shows.
     View,
     /// Something of the screen.
@@ -50,6 +53,10 @@ impl App {
                 is_empty.then(|| "nothing has happened yet".to_string())
             }
             Means::Rule(call) => self.no_rule(call),
+            Means::Unboxed(call) => {
+                let call = self.run.calls.get(&call)?;
+                permission::can_leave_box(call).err().map(String::from)
+            }
             _ if self.run.is_ended() => Some(self.ended()),
             Means::ALiveRun => None,
             Means::Withdrawal => self.last_queued().is_none().then(|| "nothing of yours waits to be told".to_string()),
@@ -96,6 +103,7 @@ impl App {
             }
             Action::Withdraw => Means::Withdrawal,
             Action::Decide(Choice::AllowRule) => self.item().map_or(Means::Screen, |item| Means::Rule(item.call)),
+            Action::Decide(Choice::AllowUnboxed) => self.item().map_or(Means::Screen, |item| Means::Unboxed(item.call)),
             Action::Decide(choice) => self.item().map_or(Means::Screen, |item| decides(choice, item)),
             Action::AskBack => Means::Step(StepKind::Back),
             Action::AskFork => Means::Step(StepKind::Fork),
@@ -155,6 +163,7 @@ fn decides(choice: Choice, item: &Item) -> Means {
         Choice::AllowOnce
         | Choice::AllowList
         | Choice::AllowRule
+        | Choice::AllowUnboxed
         | Choice::Edit
         | Choice::Deny
         | Choice::DenyWithWords

@@ -30,8 +30,10 @@ use crate::tui::app::Seen;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
 
-/// Below this nothing is shown but a word.
+/// Below this nothing is shown but what waits.
 const TINY: (u16, u16) = (40, 10);
+/// Below this nothing is shown but a word.
+const LEAST: (u16, u16) = (20, 10);
 /// Below this only the header, what waits and the composer are shown.
 const SMALL: (u16, u16) = (60, 15);
 /// Below this height every sentence has one row.
@@ -66,8 +68,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App) -> Seen {
     let area = frame.area();
     let shape = shape(area);
     if shape == Shape::Tiny {
-        draw_tiny(frame, area);
-        return Seen::default();
+        return draw_tiny(frame, area, app);
     }
     let composer_rows = footer::composer_rows(app, area);
     let strip_rows = u16::from(shape == Shape::Column);
@@ -114,11 +115,25 @@ pub(crate) fn zoom_changes(app: &App, screen: Rect) -> bool {
     }
 }
 
-fn draw_tiny(frame: &mut Frame<'_>, area: Rect) {
+/// What waits has the screen for itself where there is room for nothing else: a call can be read to its end and decided
+/// about on any screen that shows its keys. Else a word.
+fn draw_tiny(frame: &mut Frame<'_>, area: Rect, app: &App) -> Seen {
+    let mut seen = Seen::default();
+    if !app.waiting.is_empty() && area.width >= LEAST.0 && area.height >= LEAST.1 {
+        let [middle, banner] = Layout::vertical([Constraint::Min(1), Constraint::Length(1)]).areas(area);
+        waiting::draw(frame, middle, app, &mut seen);
+        footer::draw_banner(frame, banner, app);
+        if !app.popups.is_empty() {
+            seen.item = None;
+            popups::draw(frame, middle, app, &mut seen);
+        }
+        return seen;
+    }
     let text = format!("too small: {}×{} needed", TINY.0, TINY.1);
     let middle = Rect { y: area.y + area.height / 2, height: area.height.min(1), ..area };
     let line = Line::raw(fit(&text, usize::from(area.width)));
     frame.render_widget(Paragraph::new(line).alignment(Alignment::Center), middle.intersection(area));
+    seen
 }
 
 fn draw_small(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::domain::approval::By;
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::lookalike;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
 use crate::domain::time::Timestamp;
@@ -17,6 +18,7 @@ use crate::domain::visible::approval;
 use crate::domain::visible::foreign_letters;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
+use crate::policy::grave;
 use crate::tui::text::size;
 use crate::tui::theme::Role;
 
@@ -48,6 +50,10 @@ pub struct Item {
     pub why: String,
     /// What to beware of; possibly empty.
     pub warning: String,
+    /// How long what is decided about is, in lines and bytes.
+    pub extent: (usize, usize),
+    /// Why leave for it is typed, where it is grave.
+    pub grave: Option<String>,
     /// Since when.
     pub since: Timestamp,
     /// The call itself.
@@ -71,6 +77,8 @@ pub enum Form {
     /// After so many cells, wherever that is: nothing is added or dropped.
     #[default]
     Exact,
+    /// The same, and letters outside ASCII are underlined: it names programs, paths and hosts.
+    Named,
     /// Between words.
     Prose,
 }
@@ -185,6 +193,7 @@ fn item(call: &ToolCall, waits: Waits, before: &[Item]) -> Item {
     };
     let known = before.iter().find(|one| one.call == call.id && one.waits == waits && one.digest == digest);
     let body = known.map_or_else(|| Arc::new(body(call, waits)), |one| one.body.clone());
+    let extent = known.map_or_else(|| (body.numbered(), decided(call, waits).len()), |one| one.extent);
     Item {
         call: call.id,
         waits,
@@ -198,6 +207,8 @@ fn item(call: &ToolCall, waits: Waits, before: &[Item]) -> Item {
         network: call.facts.as_ref().is_some_and(|facts| facts.network),
         why: why(call, waits),
         warning: foreign(call),
+        extent,
+        grave: grave::of(call),
         since: call.since,
         body,
     }
@@ -221,21 +232,51 @@ fn why(call: &ToolCall, waits: Waits) -> String {
 
 /// Letters that could be taken for others, in what names a program, a path or a host.
 fn foreign(call: &ToolCall) -> String {
-    let preview = match call.effect {
-        EffectClass::External | EffectClass::Idempotent => {
-            call.facts.as_ref().map(|facts| facts.preview.as_str()).unwrap_or_default()
-        }
-        EffectClass::Read | EffectClass::WriteFile | EffectClass::Control => "",
-    };
-    let named = call.facts.as_ref().map(|facts| facts.title.as_str()).unwrap_or_default();
-    let texts = [call.tool.as_str(), if preview.is_empty() { named } else { preview }];
-    let found: Vec<String> = texts
+    let title = call.facts.as_ref().map(|facts| facts.title.as_str()).unwrap_or_default();
+    let texts = [call.tool.as_str(), if names(call) { preview(call) } else { title }];
+    let mut found: Vec<String> = texts
         .iter()
-        .flat_map(|text| foreign_letters(text, FOREIGN_NAMED))
-        .take(FOREIGN_NAMED)
-        .map(|(one, line, column)| format!("{one} is U+{:04X} (line {line}, column {column})", u32::from(one)))
+        .flat_map(|text| foreign_letters(text, FOREIGN_NAMED + 1))
+        .take(FOREIGN_NAMED + 1)
+        .map(|(one, line, column)| letter(one, line, column))
         .collect();
+    if found.len() > FOREIGN_NAMED {
+        found.truncate(FOREIGN_NAMED);
+        found.push("and more".to_string());
+    }
     if found.is_empty() { String::new() } else { format!("! not ASCII: {}", found.join(", ")) }
+}
+
+/// Whether the whole call names programs, paths or hosts; of a change of a file only its title does.
+fn names(call: &ToolCall) -> bool {
+    match call.effect {
+        EffectClass::External | EffectClass::Idempotent => {
+            call.facts.as_ref().is_some_and(|facts| !facts.preview.is_empty())
+        }
+        EffectClass::Read | EffectClass::WriteFile | EffectClass::Control => false,
+    }
+}
+
+/// What a letter outside ASCII is, and what it looks like.
+fn letter(one: char, line: usize, column: usize) -> String {
+    let case = if one.is_lowercase() {
+        "small letter"
+    } else if one.is_uppercase() {
+        "capital letter"
+    } else {
+        "letter"
+    };
+    let kind = lookalike::script(one).map_or(case.to_string(), |script| format!("{script} {case}"));
+    let alike = lookalike::looks_like(one).map_or(String::new(), |plain| format!(", like {plain}"));
+    format!("{one} at {line}:{column} is U+{:04X} {kind}{alike}", u32::from(one))
+}
+
+/// The text that is decided about.
+fn decided(call: &ToolCall, waits: Waits) -> &str {
+    match waits {
+        Waits::Answer => &call.arguments,
+        Waits::Decision | Waits::Outcome => preview(call),
+    }
 }
 
 fn body(call: &ToolCall, waits: Waits) -> Body {
@@ -248,6 +289,9 @@ fn body(call: &ToolCall, waits: Waits) -> Body {
         Waits::Decision | Waits::Outcome => {
             let is_diff = call.facts.as_ref().is_some_and(|facts| facts.write.is_some());
             body.exact(preview(call), is_diff);
+            if names(call) {
+                body.form = Form::Named;
+            }
         }
     }
     body.decisive = body.lines.len();

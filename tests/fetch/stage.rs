@@ -27,6 +27,7 @@ use tiller::tools::Reins;
 use tiller::tools::Scene;
 use tiller::tools::Toolbox;
 use tiller::tools::Veil;
+use tiller::tools::sandbox::Sandbox;
 use tiller::tools::web_fetch::WebFetch;
 use tiller::tools::web_fetch::client::Names;
 use tokio::io::AsyncReadExt;
@@ -191,6 +192,7 @@ impl Bench {
             pre_images: None,
             program: PathBuf::from("/nowhere"),
             passed_variables: Vec::new(),
+            sandbox: Sandbox::default(),
         });
         toolbox.add(Arc::new(WebFetch::with(opened, names, time)));
         Bench { toolbox, cancel: CancellationToken::new() }
@@ -214,6 +216,7 @@ impl Bench {
             facts: None,
             allowed: Some(By::Operator(ClientId("test".to_string()))),
             edited: None,
+            is_unboxed: false,
             error: None,
             attempts: 1,
             since: Timestamp(0),

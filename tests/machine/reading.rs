@@ -55,6 +55,7 @@ use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::ErrorClass;
 use tiller::domain::tool::Facts;
 use tiller::domain::tool::FileWrite;
+use tiller::domain::tool::Grave;
 use tiller::domain::tool::Noise;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::Probe;
@@ -295,6 +296,16 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             Command::AllowAll { calls: rest.split_whitespace().map(seen).collect() }
         }
         ("trust", mode) => Command::SetTrust(Trust::parse(mode).unwrap()),
+        // The code of the call as it is, or whatever stands behind a colon.
+        ("code", rest) => {
+            let (how, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+            let leave = command(stage, how, rest);
+            let (call, typed) = named(rest);
+            let digest = stage.run.calls.get(&call).and_then(ToolCall::digest);
+            let code = typed.split_once(':').map(|(_, typed)| typed.to_string());
+            let code = code.or(digest.map(|digest| digest.code())).unwrap_or_default();
+            Command::Coded { code, leave: Box::new(leave) }
+        }
         ("deny", _) => decide(&|words| Decision::Deny(words.to_string())),
         ("resolve", _) => {
             let (call, how) = named(rest);
@@ -498,6 +509,7 @@ fn facts(call: &ToolCall, how: &str) -> Facts {
         unconfined: call.tool == "shell" && how != "boxed",
         level: (call.tool == "shell").then_some(if how == "boxed" { Level::Full } else { Level::None }),
         network: false,
+        grave: if how == "keys" { vec![Grave::Keys] } else { Vec::new() },
         preview: String::new(),
         binding: vec![format!("{write:?}")],
         write,

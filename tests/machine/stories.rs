@@ -102,6 +102,11 @@ fn approvals() {
 }
 
 #[test]
+fn grave() {
+    check("grave");
+}
+
+#[test]
 fn crashes() {
     check("crashes");
 }

@@ -6,6 +6,7 @@ use tiller::domain::approval::By;
 use tiller::domain::rule::RuleEffect;
 use tiller::domain::rule::RuleHit;
 use tiller::domain::rule::What;
+use tiller::domain::sandbox::Level;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Facts;
 use tiller::domain::tool::ToolCall;
@@ -128,8 +129,15 @@ fn a_line_is_covered_word_by_word_and_command_by_command() {
 fn network_and_the_box_are_parts_of_what_a_rule_says() {
     let stage = Stage::new(RULES);
     let said = |command: &str, network: bool, unconfined: bool| {
-        let call = call("shell", json!({ "command": command, "network": network }), EffectClass::External);
-        decision(&stage.judged(call, Facts { line: Some(line::read(command)), unconfined, ..Facts::default() }))
+        let level = Some(if unconfined { Level::None } else { Level::Full });
+        let facts = Facts {
+            line: Some(line::read(command)),
+            unconfined: unconfined || network,
+            level,
+            network,
+            ..Facts::default()
+        };
+        decision(&stage.judged(shell(command), facts))
     };
     assert_eq!(said("cargo test", false, false), "allow");
     assert_eq!(said("cargo test", true, false), "ask");
@@ -137,7 +145,8 @@ fn network_and_the_box_are_parts_of_what_a_rule_says() {
     assert_eq!(said("curl https://docs.rs", true, false), "allow");
     assert_eq!(said("rm a", true, true), "refuse");
     let open = Stage::new("[[rule]]\neffect = \"allow\"\nargv = [\"frob\"]\nprofile = \"none\"\n");
-    let facts = Facts { line: Some(line::read("frob")), unconfined: true, ..Facts::default() };
+    let facts =
+        Facts { line: Some(line::read("frob")), unconfined: true, level: Some(Level::None), ..Facts::default() };
     assert_eq!(decision(&open.judged(shell("frob"), facts)), "allow");
 }
 
@@ -198,7 +207,7 @@ fn what_can_not_be_meant_or_is_too_open_is_said_why() {
 #[test]
 fn a_rule_is_offered_only_where_it_would_have_allowed_this_very_call() {
     let drafted = |command: &str, open: bool| {
-        let facts = Facts { unconfined: false, ..line::facts(command) };
+        let facts = Facts { unconfined: false, level: Some(Level::Full), ..line::facts(command) };
         rules::draft(&shell(command), &facts, WORKSPACE, open).map(|draft| draft.to_string())
     };
     let check = |command: &str, open: bool, expected: Result<&str, &str>| match (drafted(command, open), expected) {

@@ -6,6 +6,7 @@ use tiller::domain::line::Line;
 use tiller::domain::tool::Facts;
 use tiller::tools::Scene;
 use tiller::tools::Toolbox;
+use tiller::tools::sandbox::Sandbox;
 
 use crate::rules::stage::shell;
 
@@ -23,6 +24,7 @@ pub(crate) fn facts(text: &str) -> Facts {
         pre_images: None,
         program: PathBuf::new(),
         passed_variables: Vec::new(),
+        sandbox: Sandbox::default(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(Toolbox::new(scene).prepare(&shell(text)))

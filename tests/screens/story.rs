@@ -50,6 +50,7 @@ use tiller::domain::time::Timestamp;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Facts;
 use tiller::domain::tool::FileWrite;
+use tiller::domain::tool::Grave;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::ToolOutcome;
 use tiller::domain::tool::ToolSpec;
@@ -104,6 +105,8 @@ pub struct Story {
     pub run: Run,
     now: Timestamp,
     active: Span,
+    /// What the next call that is prepared is grave for.
+    pub grave: Vec<Grave>,
 }
 
 impl Story {
@@ -112,7 +115,7 @@ impl Story {
         let first = Record { seq: Seq(1), at: START, active: Span(0), event };
         let id = RunId::try_from("k7f39x2m4q8a".to_string()).unwrap();
         let run = Run::begin(id, &first).unwrap();
-        Story { records: vec![first], run, now: START, active: Span(0) }
+        Story { records: vec![first], run, now: START, active: Span(0), grave: Vec::new() }
     }
 
     /// A run that makes its plan.
@@ -256,6 +259,7 @@ impl Story {
             preview: preview.to_string(),
             binding: vec!["path=/home/op/parser/src/lexer.rs".to_string(), "before=9f2c".to_string()],
             write: is_write.then_some(write),
+            grave: std::mem::take(&mut self.grave),
             ..Facts::default()
         };
         self.event(Event::ToolCallPrepared { call, facts: Box::new(facts) });

@@ -139,7 +139,12 @@ impl Allowances {
             Event::TrustChanged { trust, by: By::Operator(_) } => self.granted_by_operator |= *trust > Trust::Ask,
             Event::ApprovalDecided {
                 call,
-                decision: Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool | Decision::AllowRule(_) | Decision::AllowUnboxed,
+                decision:
+                    Decision::AllowOnce
+                    | Decision::AllowRun
+                    | Decision::AllowTool
+                    | Decision::AllowRule(_)
+                    | Decision::AllowUnboxed,
                 by,
                 ..
             } => {

@@ -28,6 +28,7 @@ use tiller::tools::Executed;
 use tiller::tools::Reins;
 use tiller::tools::Scene;
 use tiller::tools::Toolbox;
+use tiller::tools::sandbox::Sandbox;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
@@ -58,6 +59,7 @@ impl World {
             pre_images: None,
             program: PathBuf::from(env!("CARGO_BIN_EXE_tiller")),
             passed_variables: Vec::new(),
+            sandbox: Sandbox::default(),
         };
         let terms: Terms = serde_json::from_value(json!({
             "goal": "look", "workspace": root.join("ws"), "limits": tiller::domain::budget::Limits::default(),
@@ -99,6 +101,7 @@ impl World {
             facts: None,
             allowed: Some(By::Operator(ClientId("test".to_string()))),
             edited: None,
+            is_unboxed: false,
             error: None,
             attempts: 1,
             since: Timestamp(0),
@@ -113,7 +116,9 @@ impl World {
         let root = self.at("").display().to_string();
         let neutral = |text: &str| text.replace(&root, "ROOT/");
         match permission::judge(&self.run, call, facts, 0) {
-            Judgement::Allow(_) | Judgement::AllowEdited(_) => ("allow", neutral(&facts.reach)),
+            Judgement::Allow(_) | Judgement::AllowByRule(_) | Judgement::AllowEdited(_) => {
+                ("allow", neutral(&facts.reach))
+            }
             Judgement::Ask(_) => ("ask", neutral(&facts.reach)),
             Judgement::Deny { text, .. } => ("refuse", text),
             Judgement::NotRun(problem) => ("refuse", neutral(&problem.text)),

@@ -1,4 +1,4 @@
-//! The dialogs that change the arguments of a call, and how much a run does unasked.
+//! The dialogs that let a grave call run, that change the arguments of a call, and how much a run does unasked.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -8,8 +8,10 @@ use crate::domain::limits;
 use crate::domain::text::counted;
 use crate::domain::trust::Trust;
 use crate::domain::visible::title;
+use crate::policy::grave;
 use crate::policy::rules;
 use crate::tui::action::Action;
+use crate::tui::action::Choice;
 use crate::tui::app::App;
 use crate::tui::composer::Composer;
 use crate::tui::keymap;
@@ -47,6 +49,21 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
             1,
             "makes the rule and allows it · Esc: nothing is decided",
         ),
+        Asks::Code(call, digest, choice) => {
+            let item = app.waiting.iter().find(|item| item.call == *call);
+            let grave = item.and_then(|item| item.grave.clone()).unwrap_or_default();
+            let why = if *choice == Choice::AllowUnboxed { grave::UNBOXED.to_string() } else { grave };
+            (
+                format!("type {} · {call} {}", digest.code(), digest.short()),
+                vec![
+                    (format!("This call is grave: {why}."), Role::Warning),
+                    (format!("Type its code, {}, to let it run{}.", digest.code(), once(*choice)), Role::Text),
+                ],
+                "four letters…",
+                1,
+                "lets it run · Esc: nothing is decided",
+            )
+        }
         Asks::Trust
         | Asks::Deny(..)
         | Asks::Happened(_)
@@ -81,6 +98,10 @@ fn offered(app: &App, call: CallId) -> Vec<(String, Role)> {
     let reach = format!("here: only in {}", title(&app.run.terms.workspace, TITLE_CELLS));
     let rows = [rule("exactly", false), rule("open", true)].into_iter().flatten();
     rows.chain([(reach, Role::Dim), (told.to_string(), Role::Dim)]).collect()
+}
+
+fn once(choice: Choice) -> &'static str {
+    if choice == Choice::RunAgain { " again" } else { ", once" }
 }
 
 /// What each mode means, in plain words; the word is typed as it stands.

@@ -48,6 +48,7 @@ use crate::tui::view::lineage;
 use crate::tui::view::piece;
 use crate::tui::view::waiting::Keys;
 use crate::tui::view::waiting::body_view;
+use crate::tui::view::waiting::draw_code;
 use crate::tui::view::waiting::draw_keys;
 use crate::tui::view::waiting::shown;
 
@@ -136,9 +137,10 @@ fn help_lines(row: &Binding, (column, width): (usize, usize), palette: Palette) 
 
 fn draw_whole(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     let Some(Popup::Whole { title, call, body, scroll }) = app.popups.last() else { return };
-    let name = format!("{title} · {}", counted(body.numbered(), "line"));
-    let inner = frame_box(frame, area, (area.width, area.height), &name, app.palette);
     let item = app.item().filter(|item| Some(item.call) == *call);
+    let bytes = item.map_or(String::new(), |item| format!(" · {}", counted(item.extent.1, "byte")));
+    let name = format!("{title} · {}{bytes}", counted(body.numbered(), "line"));
+    let inner = frame_box(frame, area, (area.width, area.height), &name, app.palette);
     let [text, keys] =
         Layout::vertical([Constraint::Min(1), Constraint::Length(u16::from(item.is_some()))]).areas(inner);
     let (lines, view, at_end) = body_view(body, *scroll, text, app);
@@ -147,6 +149,7 @@ fn draw_whole(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     if let Some(item) = item {
         seen.item = Some(shown(app, item, text, at_end));
         draw_keys(frame, keys, app, item, Keys { has_keys: true, at_end });
+        draw_code(frame, area, app, item);
     }
 }
 
@@ -159,7 +162,9 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
             "what to do instead…",
             words,
         ),
-        Asks::Edit(..) | Asks::Trust | Asks::Rule(..) => return leave::draw(frame, area, app, asks, line),
+        Asks::Code(..) | Asks::Edit(..) | Asks::Trust | Asks::Rule(..) => {
+            return leave::draw(frame, area, app, asks, line);
+        }
         Asks::Plan => return draw_plan_words(frame, area, app, line),
         Asks::Iteration(kind) => return lineage::draw_iteration(frame, area, app, *kind, line),
         Asks::Sure(doubt) => return lineage::draw_sure(frame, area, app, doubt, line),

@@ -16,6 +16,7 @@ use crate::domain::cells::wrap;
 use crate::domain::cells::wrap_at_most;
 use crate::domain::command::OnCall;
 use crate::domain::run::Waits;
+use crate::domain::text::counted;
 use crate::domain::tool::Digest;
 use crate::tui::action::Action;
 use crate::tui::action::Choice;
@@ -30,6 +31,7 @@ use crate::tui::moving::CLAIM_WAITS;
 use crate::tui::scroll::lay;
 use crate::tui::text::age;
 use crate::tui::text::marked;
+use crate::tui::text::named;
 use crate::tui::theme::Role;
 use crate::tui::view::cut;
 use crate::tui::view::pane;
@@ -40,6 +42,10 @@ use crate::tui::waiting::BodyLine;
 use crate::tui::waiting::Form;
 use crate::tui::waiting::Item;
 
+/// Below this width the pane has a number for its name.
+const NARROW: u16 = 40;
+/// Below this width the length of a call is told in letters.
+const SHORT: u16 = 56;
 /// Rows of the list of waiting calls at most; the others are counted.
 const LISTED: usize = 4;
 /// Rows of a call that are shown before anything else of it.
@@ -68,12 +74,14 @@ pub fn rows_needed(app: &App, width: u16, most: u16) -> u16 {
 pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     let count = app.run.waiting_count();
     let role = if count > 0 { Role::Attention } else { Role::Dim };
+    let is_narrow = area.width < NARROW;
     let name = vec![
         piece("3 ", Role::Dim, app.palette),
-        piece("Waiting for you", role, app.palette),
-        piece(format!("  {count}"), role, app.palette),
+        piece(if is_narrow { "" } else { "Waiting for you  " }, role, app.palette),
+        piece(if is_narrow { format!("({count})") } else { count.to_string() }, role, app.palette),
     ];
-    let inner = pane(frame, area, app, Focus::Waiting, name, "");
+    let right = app.item().map(|item| extent(item, area.width)).unwrap_or_default();
+    let inner = pane(frame, area, app, Focus::Waiting, name, &right);
     let Some(item) = app.item() else {
         let nothing = "nothing: what needs your decision comes here and waits as long as it must";
         let (text, role) =
@@ -106,6 +114,27 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
         seen.item = Some(shown(app, item, body, at_end));
     }
     draw_keys(frame, keys, app, item, Keys { has_keys, at_end });
+    draw_code(frame, area, app, item);
+}
+
+/// How long the call is, for the frame of the pane.
+fn extent(item: &Item, width: u16) -> String {
+    let (lines, bytes) = item.extent;
+    if width < SHORT {
+        return format!("{lines}L {bytes}B");
+    }
+    format!("{} · {}", counted(lines, "line"), counted(bytes, "byte"))
+}
+
+/// Draws the code of a grave call into the frame below, where no content can come.
+pub(crate) fn draw_code(frame: &mut Frame<'_>, area: Rect, app: &App, item: &Item) {
+    let digest = item.digest.as_ref().filter(|_| item.grave.is_some());
+    let text = digest.map(|digest| format!(" code {} ", digest.code())).unwrap_or_default();
+    let wide = u16::try_from(cells(&text)).unwrap_or(u16::MAX);
+    if wide > 0 && wide + 2 <= area.width && area.height > 1 {
+        let place = Rect { x: area.x + 1, y: area.bottom() - 1, width: wide, height: 1 };
+        frame.render_widget(Paragraph::new(Line::from(piece(text, Role::Attention, app.palette))), place);
+    }
 }
 
 /// What a frame tells the guard.
@@ -160,7 +189,7 @@ fn head_line(app: &App, item: &Item, width: usize) -> Line<'static> {
     let is_named = item.waits != Waits::Answer;
     if is_named {
         left.push(piece("  ", Role::Text, app.palette));
-        left.extend(marked(&item.title, Role::Strong, app.palette));
+        left.extend(named(&item.title, Role::Strong, app.palette));
     }
     let digest = item.digest.as_ref().map(Digest::short).unwrap_or_default();
     let right = format!("{} · {} {digest} ", age(app.now.at.since(item.since)), item.call);
@@ -224,7 +253,7 @@ pub(crate) fn body_rows(body: &Body, line: &BodyLine, width: usize, app: &App) -
     let room = width.saturating_sub(digits + 4);
     let is_heading = line.number.is_none() && line.role == Role::Strong;
     let pieces = match body.form {
-        Form::Exact => chop(&line.text, room).into_iter().map(str::to_string).collect(),
+        Form::Exact | Form::Named => chop(&line.text, room).into_iter().map(str::to_string).collect(),
         Form::Prose => wrap(&line.text, room),
     };
     let row = |(place, text): (usize, String)| {
@@ -232,7 +261,10 @@ pub(crate) fn body_rows(body: &Body, line: &BodyLine, width: usize, app: &App) -
         let rule = if is_heading { ' ' } else { '│' };
         let mut spans: Vec<Piece<'static>> =
             vec![piece(format!(" {number:>digits$} {rule} "), Role::Frame, app.palette)];
-        spans.extend(marked(&text, line.role, app.palette));
+        spans.extend(match body.form {
+            Form::Named => named(&text, line.role, app.palette),
+            Form::Exact | Form::Prose => marked(&text, line.role, app.palette),
+        });
         Line::from(cut(spans, width))
     };
     pieces.into_iter().enumerate().map(row).collect()

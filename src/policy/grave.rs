@@ -1,0 +1,56 @@
+//! Grave calls: those for which leave is typed, letter by letter, because one key too many would be too much
+//! (docs/SAFETY.md §9). No grant, no rule and no mode covers one; whoever sends leave for one without its code is refused
+//! (`machine/deciding.rs`). What a call is about was found out by the tools; this only judges it.
+
+use crate::domain::tool::Facts;
+use crate::domain::tool::Grave;
+use crate::domain::tool::ToolCall;
+use crate::policy::catastrophe;
+
+/// Why leave to run outside of the box is typed, whatever the call is.
+pub const UNBOXED: &str = "it would run outside of the box, with your full rights";
+
+/// Why a call is grave, in a few words; nothing when it is not.
+pub fn grave(facts: &Facts) -> Option<String> {
+    let ruins = facts.line.as_ref().and_then(|line| catastrophe::catastrophe(line, &facts.touches));
+    let found: Vec<String> = facts.grave.iter().map(|one| words(*one).to_string()).chain(ruins).collect();
+    (!found.is_empty()).then(|| found.join(", and "))
+}
+
+/// As `grave`, of a call; one that was not prepared is not judged yet.
+pub fn of(call: &ToolCall) -> Option<String> {
+    call.facts.as_ref().and_then(grave)
+}
+
+/// The code that is typed to allow a call that waits, where it is grave.
+pub fn code(call: &ToolCall) -> Option<String> {
+    of(call)?;
+    call.digest().map(|digest| digest.code())
+}
+
+fn words(grave: Grave) -> &'static str {
+    match grave {
+        Grave::Keys => "it reaches key material",
+        Grave::RunsLater => "it writes what other programs run by themselves",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(found: &[Grave], expected: Option<&str>) {
+        let facts = Facts { grave: found.to_vec(), ..Facts::default() };
+        assert_eq!(grave(&facts).as_deref(), expected);
+    }
+
+    #[test]
+    fn what_tools_find_grave_is_said() {
+        check(&[], None);
+        check(&[Grave::Keys], Some("it reaches key material"));
+        check(
+            &[Grave::Keys, Grave::RunsLater],
+            Some("it reaches key material, and it writes what other programs run by themselves"),
+        );
+    }
+}

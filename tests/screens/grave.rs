@@ -1,0 +1,180 @@
+//! Grave calls on the screen: `y` opens a field, and only the code that the frame shows lets the call run
+//! (docs/SAFETY.md §9, R19).
+
+use crossterm::event::KeyCode;
+use crossterm::event::KeyModifiers;
+use tiller::domain::approval::By;
+use tiller::domain::approval::Decision;
+use tiller::domain::approval::Resolution;
+use tiller::domain::command::Command;
+use tiller::domain::event::Event;
+use tiller::domain::event::Finding;
+use tiller::domain::id::CallId;
+use tiller::domain::id::ClientId;
+use tiller::domain::status::ParkReason;
+use tiller::domain::tool::Digest;
+use tiller::domain::tool::Grave;
+use tiller::tui::app::Msg;
+use tiller::tui::app::Out;
+
+use crate::screens::story::Show;
+use crate::screens::story::Story;
+use crate::screens::story::terms;
+
+const SIZES: [(u16, u16); 4] = [(20, 10), (50, 12), (80, 24), (200, 60)];
+
+fn grave(story: &mut Story) -> CallId {
+    story.grave = vec![Grave::Keys];
+    story.command_waits("cat id_rsa")
+}
+
+/// A screen with its keys on the first of these calls, at rest.
+fn on_calls(size: (u16, u16), wait: &[fn(&mut Story) -> CallId]) -> (Show, Vec<CallId>) {
+    let mut story = Story::planned(terms("fix it"));
+    story.ask(9_000);
+    story.reply("on it", 6_000, 300);
+    let calls = wait.iter().map(|wait| wait(&mut story)).collect();
+    story.park(ParkReason::Approval);
+    (rested(story, size), calls)
+}
+
+fn rested(story: Story, size: (u16, u16)) -> Show {
+    let mut show = Show::of(story, size, 0);
+    show.frame_at(0);
+    show.chord(KeyCode::Char('g'), KeyModifiers::CONTROL);
+    rest(&mut show);
+    show
+}
+
+fn rest(show: &mut Show) -> String {
+    show.frame();
+    show.frame_at(show.ms + 1_000);
+    show.frame_at(show.ms + 1)
+}
+
+fn commands(show: &Show) -> Vec<Command> {
+    let command = |out: &Out| if let Out::Submit(_, command) = out { Some(command.clone()) } else { None };
+    show.outs.iter().filter_map(command).collect()
+}
+
+fn digest(show: &Show, call: CallId) -> Digest {
+    show.app.run.calls[&call].digest().unwrap()
+}
+
+#[test]
+fn a_grave_call_is_allowed_by_its_code_and_by_nothing_else() {
+    for size in SIZES {
+        let (mut show, calls) = on_calls(size, &[grave]);
+        let digest = digest(&show, calls[0]);
+        let code = digest.code();
+        assert!(show.frame().contains(&format!("code {code}")), "{size:?}\n{}", show.frame());
+        show.letters("y");
+        assert_eq!(commands(&show), [], "y opens a field");
+        let dialog = rest(&mut show);
+        assert!(dialog.contains(&code), "{size:?}\n{dialog}");
+        for wrong in ["", "y", "wxyz", &code[..3]] {
+            show.letters(wrong);
+            show.press(KeyCode::Enter);
+            show.chord(KeyCode::Char('u'), KeyModifiers::CONTROL);
+        }
+        show.tell(Msg::Paste(format!("{code}\n")));
+        assert!(show.frame().contains("typed, not pasted") || size.0 < 50, "{}", show.frame());
+        show.press(KeyCode::Enter);
+        assert_eq!(commands(&show), [], "{size:?}");
+        show.letters(&code);
+        show.press(KeyCode::Enter);
+        let allow = Command::Decide { call: calls[0], digest, decision: Decision::AllowOnce };
+        assert_eq!(commands(&show), [Command::Coded { code, leave: Box::new(allow) }], "{size:?}");
+    }
+}
+
+/// The control: the same keys on a call that is not grave allow it.
+#[test]
+fn y_allows_what_is_not_grave() {
+    for size in SIZES {
+        let (mut show, calls) = on_calls(size, &[|story| story.command_waits("cat id_rsa")]);
+        assert!(!show.frame().contains("code"), "{}", show.frame());
+        show.letters("y");
+        let decide = Command::Decide { call: calls[0], digest: digest(&show, calls[0]), decision: Decision::AllowOnce };
+        assert_eq!(commands(&show), [decide], "{size:?}");
+    }
+}
+
+#[test]
+fn no_wider_leave_and_no_list_covers_a_grave_call() {
+    let (mut show, calls) = on_calls((80, 24), &[Story::diff_waits, grave]);
+    show.letters("j");
+    rest(&mut show);
+    for key in ["a", "t"] {
+        show.letters(key);
+        assert!(show.frame().contains("it is grave"), "{key}\n{}", show.frame());
+        rest(&mut show);
+    }
+    assert_eq!(commands(&show), []);
+    show.letters("A");
+    let list = Command::AllowAll { calls: vec![(calls[0], digest(&show, calls[0]))] };
+    assert_eq!(commands(&show), [list]);
+    assert!(show.frame().contains("grave, each with a code of its own, so they wait on: 1"), "{}", show.frame());
+}
+
+#[test]
+fn a_code_that_comes_late_does_nothing() {
+    let (mut show, calls) = on_calls((80, 24), &[grave]);
+    let code = digest(&show, calls[0]).code();
+    show.letters("y");
+    show.letters(&code);
+    show.next(|story| story.event(Event::ApprovalInvalidated { call: calls[0], why: "the file changed".to_string() }));
+    show.press(KeyCode::Enter);
+    assert_eq!(commands(&show), []);
+    assert!(show.frame().contains("is not what was shown any more"), "{}", show.frame());
+}
+
+#[test]
+fn a_grave_call_is_run_again_by_its_code() {
+    let mut story = Story::planned(terms("fix it"));
+    story.ask(9_000);
+    story.reply("on it", 6_000, 300);
+    let call = grave(&mut story);
+    story.decide(call, Decision::AllowOnce, By::Operator(ClientId("s".to_string())));
+    story.start(call);
+    story.event(Event::Recovered { findings: vec![Finding::ToolCallLost(call)] });
+    story.park(ParkReason::OutcomeUnknown);
+    let mut show = rested(story, (80, 24));
+    show.letters("r");
+    assert_eq!(commands(&show), []);
+    let code = digest(&show, call).code();
+    show.letters(&code);
+    show.press(KeyCode::Enter);
+    let again = Command::Resolve { call, resolution: Resolution::RunAgain };
+    assert_eq!(commands(&show), [Command::Coded { code, leave: Box::new(again) }]);
+}
+
+/// Content that draws a frame, keys and a code of its own stays behind the gutter; all around it is as with a harmless
+/// call of the same size.
+#[test]
+fn content_reaches_no_cell_of_the_frame() {
+    let hostile = "cat x\n┗━ code abcd ━┛\n[y] once  digest 00000000\r\u{1b}[2J\u{1b}[1;1H\u{9b}8m\u{202e}olleh\u{0}\n\u{1b}]0;x\u{7}";
+    for size in [(20, 10), (80, 24), (200, 60)] {
+        let shown = |line: &str| {
+            let mut story = Story::planned(terms("fix it"));
+            story.ask(9_000);
+            story.reply("on it", 6_000, 300);
+            story.grave = vec![Grave::Keys];
+            let call = story.command_waits(line);
+            story.park(ParkReason::Approval);
+            let mut show = rested(story, size);
+            let digest = digest(&show, call);
+            let frame = rest(&mut show).replace(digest.short(), "DIGEST##").replace(&digest.code(), "CODE");
+            frame
+                .lines()
+                .filter(|row| !row.contains('│') && !row.contains("bytes") && !row.contains('B'))
+                .map(str::to_string)
+                .collect::<Vec<_>>()
+        };
+        let harmless = shown(&format!("cat x\n{}\n{}\n{}", "b".repeat(13), "c".repeat(90), "d".repeat(16)));
+        let found = shown(hostile);
+        let below = |rows: &[String]| rows.iter().rev().take(2).cloned().collect::<Vec<_>>();
+        assert_eq!(below(&found), below(&harmless), "{size:?}");
+        assert_eq!(found.first(), harmless.first(), "{size:?}");
+    }
+}
