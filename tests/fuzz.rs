@@ -3,10 +3,10 @@
 //! targets and how libFuzzer plays them.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-#[allow(dead_code, reason = "not all of it is used here")]
 mod chance;
-#[path = "fuzz/targets.rs"]
-mod targets;
+mod fuzz {
+    pub mod targets;
+}
 
 use std::fs;
 use std::panic::AssertUnwindSafe;
@@ -14,7 +14,8 @@ use std::panic::catch_unwind;
 use std::path::PathBuf;
 
 use chance::Chance;
-use targets::Target;
+use fuzz::targets::TARGETS;
+use fuzz::targets::Target;
 
 /// Mutations of each target's inputs that are played unless `TILLER_FUZZ` says how many.
 const MUTATIONS: u64 = 2_000;
@@ -63,7 +64,9 @@ fn mutated(chance: &mut Chance, inputs: &[(String, Vec<u8>)]) -> Vec<u8> {
     let pick = |chance: &mut Chance| inputs[chance.below(inputs.len() as u64) as usize].1.clone();
     let mut input = pick(chance);
     for _ in 0..=chance.below(4) {
-        let at = chance.below(input.len() as u64 + 1) as usize;
+        // What stands first decides much, and is short.
+        let reach = if chance.percent(20) { input.len().min(40) } else { input.len() };
+        let at = chance.below(reach as u64 + 1) as usize;
         let end = (at + chance.below(40) as usize).min(input.len());
         match chance.below(6) {
             0 => drop(input.splice(at..end, [])),
@@ -95,7 +98,7 @@ fn play((name, target): Target, input: &[u8], which: &str) {
 }
 
 fn check(name: &str) {
-    let target = targets::TARGETS.into_iter().find(|(known, _)| *known == name).unwrap();
+    let target = TARGETS.into_iter().find(|(known, _)| *known == name).unwrap();
     let inputs = corpus(name);
     for (file, input) in &inputs {
         play(target, input, file);

@@ -24,6 +24,7 @@ use tiller::tools::Toolbox;
 use tiller::tools::line;
 use tiller::tools::pipeline;
 use tiller::tools::pipeline::Search;
+use tiller::tools::sandbox::Sandbox;
 
 pub struct Stage {
     pub workspace: PathBuf,
@@ -55,6 +56,7 @@ impl Stage {
             pre_images: None,
             program: PathBuf::from(env!("CARGO_BIN_EXE_tiller")),
             passed_variables: Vec::new(),
+            sandbox: Sandbox::default(),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         Stage { workspace, toolbox: Toolbox::new(scene), runtime, _folder: folder }
@@ -77,6 +79,7 @@ impl Stage {
             facts: None,
             allowed: Some(By::Operator(ClientId("test".to_string()))),
             edited: None,
+            is_unboxed: false,
             error: None,
             attempts: 1,
             since: Timestamp(0),

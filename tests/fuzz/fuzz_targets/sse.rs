@@ -1,8 +1,4 @@
 //! The target `sse` of targets.rs, for libFuzzer.
 #![no_main]
 
-#[path = "../targets.rs"]
-#[allow(dead_code, reason = "each target uses one of the functions")]
-mod targets;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| targets::sse(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tiller_fuzz::sse(data));
