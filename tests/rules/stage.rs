@@ -13,6 +13,7 @@ use tiller::domain::id::RunId;
 use tiller::domain::model::Dialect;
 use tiller::domain::model::ModelSpec;
 use tiller::domain::run::Run;
+use tiller::domain::sandbox::Level;
 use tiller::domain::terms::Goal;
 use tiller::domain::terms::Terms;
 use tiller::domain::time::Now;
@@ -71,6 +72,9 @@ impl Stage {
     }
 
     pub(crate) fn judged(&self, call: ToolCall, facts: Facts) -> Judgement {
+        // A line runs in a full box, unless it is said.
+        let level = facts.level.or(facts.line.as_ref().map(|_| Level::Full));
+        let facts = Facts { level, ..facts };
         let rule = self.book.about(&call, &facts, WORKSPACE, NOW);
         let facts = Facts { rule, ..facts };
         permission::judge(&run(), &call, &facts, 0)
