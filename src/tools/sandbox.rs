@@ -32,7 +32,6 @@ use tempfile::TempDir;
 use crate::domain::limits;
 use crate::domain::sandbox::Level;
 use crate::domain::sandbox::Manner;
-use crate::domain::sandbox::READING_RULE;
 use crate::tools::Scene;
 use crate::tools::guard;
 use crate::tools::names;
@@ -108,7 +107,7 @@ impl Sandbox {
         let folders = more("reads", &self.readable) + &more("writes", &self.writable);
         match self.level {
             Level::None => "box=none".to_string(),
-            level => format!("box={level}, {network}{folders}; read-only where it is allowed by the {READING_RULE}"),
+            level => format!("box={level}, {network}{folders}; read-only where the read-only table allows it"),
         }
     }
 }

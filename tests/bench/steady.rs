@@ -113,7 +113,7 @@ impl Steady {
 
     fn take(&mut self, input: Input) -> Vec<Effect> {
         self.at += 7;
-        let now = Now { at: Timestamp(1_700_000_000_000 + self.at), active: Span(self.at) };
+        let now = Now { at: Timestamp(1_700_000_000_000 + self.at * 1_000), active: Span(self.at) };
         let turned = turn(&self.run, &input, now).unwrap();
         self.run = turned.run;
         if !turned.records.is_empty() {

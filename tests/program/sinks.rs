@@ -122,7 +122,10 @@ fn a_whole_run_is_told_in_order() {
     );
     let seqs: Vec<u64> = told.iter().map(|line| line["seq"].as_u64().unwrap()).collect();
     assert!(seqs.is_sorted_by(|one, other| one < other), "{seqs:?}");
-    assert_eq!(told[2]["sentence"], "c2 (shell touch done) waits for a decision: it can change anything that you can");
+    assert_eq!(
+        told[2]["sentence"],
+        "c2 (shell touch done) waits for a decision: it can change anything that you can: touch is no command that is known to only read"
+    );
     assert_eq!(
         (&told[2]["goal"], &told[2]["calls"], &told[0]["calls"]),
         (&"do it".into(), &true.into(), &false.into())

@@ -22,6 +22,7 @@ use tiller::domain::line::Joint;
 use tiller::domain::line::Line;
 use tiller::domain::line::Plain;
 use tiller::domain::line::Segment;
+use tiller::domain::sandbox::Level;
 use tiller::domain::status::Course;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
@@ -482,8 +483,13 @@ fn a_rule_is_made_of_words_that_are_shown_and_typed() {
         let line = Line { commands: vec![words], plain: Ok(Plain { segments: vec![segment] }) };
         let arguments = serde_json::json!({ "command": command }).to_string();
         let call = story.call("shell", &arguments, EffectClass::External);
-        let facts =
-            Facts { title: command.to_string(), preview: command.to_string(), line: Some(line), ..Facts::default() };
+        let facts = Facts {
+            title: command.to_string(),
+            preview: command.to_string(),
+            line: Some(line),
+            level: Some(Level::Full),
+            ..Facts::default()
+        };
         story.event(Event::ToolCallPrepared { call, facts: Box::new(facts) });
         story.request(call, "it can change anything that you can");
         story.park(ParkReason::Approval);

@@ -40,6 +40,9 @@ fn keys_typed_ahead_decide_nothing() {
     pty.wait_for("shell  echo done");
     armed(&pty, "shell  echo done");
     assert!(!stage.path("work/trace.txt").exists());
+    // Letters were typed in other places right before: the first one asks.
+    decide(&pty, "shell  echo done", "y");
+    assert!(!stage.path("work/trace.txt").exists());
     decide(&pty, "shell  echo done", "y");
     pty.wait_for("completed: claimed");
     assert_eq!(std::fs::read_to_string(stage.path("work/trace.txt")).unwrap(), "done\n");
