@@ -54,7 +54,8 @@ impl Ground {
                     self.places.rules(),
                 ]
             }
-            None => vec![state.clone(), config],
+            // Their folder may be a link, too.
+            None => [state.clone()].into_iter().chain(config.canonicalize()).chain([config]).collect(),
         };
         // The configuration may be a link to a file elsewhere, as those who keep their settings under version control do.
         off_limits.extend(self.places.config.canonicalize());

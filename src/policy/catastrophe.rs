@@ -30,6 +30,21 @@ fn ruins(argv: &[String], touches: &[&Touch]) -> Option<String> {
         let device = words.iter().find(|word| word.starts_with("of=/dev/"))?;
         return Some(format!("dd writes over a device ({device})"));
     }
+    let is_foundation = |word: &&String| touches.iter().any(|touch| touch.is_foundation && touch.word == **word);
+    if name == "find" && words.iter().any(|word| word == "-delete") {
+        let from = words.iter().take_while(|word| !word.starts_with('-')).collect::<Vec<_>>();
+        let is_whole = from.is_empty() || from.iter().any(|word| is_foundation(word));
+        let has_test = words.iter().any(|word| matches!(word.as_str(), "-name" | "-iname" | "-path" | "-regex"));
+        return (is_whole && !has_test).then(|| "find removes all below the folder of the run, or more".to_string());
+    }
+    if name == "git" && words.first().is_some_and(|word| word == "clean") {
+        let has = |letter: char| {
+            words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
+        };
+        let is_forced = (has('f') || words.iter().any(|word| word == "--force")) && !has('n');
+        return (is_forced && has('d') && has('x'))
+            .then(|| "git clean removes everything that is not in the repository, for good".to_string());
+    }
     let (_, letters, long) = RECURSIVE.iter().find(|(recursive, ..)| *recursive == name)?;
     let is_deep = |word: &String| match word.strip_prefix("--") {
         // Programs take any beginning of a word that is not that of another.

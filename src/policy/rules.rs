@@ -80,6 +80,9 @@ pub fn overruled(call: &ToolCall, now: Option<&RuleHit>) -> Option<String> {
 
 /// Why what a rule says can't be meant, if it can't. A file that has such a rule is not used at all.
 pub fn malformed(draft: &RuleDraft) -> Option<String> {
+    if draft.workspace.as_deref().is_some_and(is_no_plain_path) {
+        return Some("a workspace is a whole path from / on, without a / at its end and without . and ..".to_string());
+    }
     let fault = match &draft.what {
         What::Argv(tokens) => malformed_argv(tokens)?,
         What::Path(glob) if glob.is_empty() || glob.starts_with('/') => "a path is below the workspace, as src/**",
@@ -346,6 +349,12 @@ fn file(call: &ToolCall, facts: &Facts, workspace: &str) -> Option<String> {
     let whole = facts.binding.iter().find_map(|bound| bound.strip_prefix("path="))?;
     let below = Path::new(whole).strip_prefix(workspace).ok()?;
     below.to_str().filter(|path| !path.is_empty()).map(str::to_string)
+}
+
+/// Whether a folder is written in a way that no folder of a run is: then the rule would never hold.
+fn is_no_plain_path(text: &str) -> bool {
+    let Some(below) = text.strip_prefix('/') else { return true };
+    !below.is_empty() && below.split('/').any(|part| matches!(part, "" | "." | ".."))
 }
 
 fn is_host(text: &str) -> bool {

@@ -85,6 +85,10 @@ impl Words<'_> {
         if self.name == "git" {
             return git::judge(self);
         }
+        // An old way to write the lines, and to follow the file for ever.
+        if self.name == "tail" && self.arguments.iter().any(|word| word.starts_with('+')) {
+            return Err("tail with a + is not listed as what only reads".to_string());
+        }
         let entry = entries::ENTRIES.iter().find(|entry| entry.name == self.name);
         entry.ok_or_else(|| format!("{} is no command that is known to only read", self.name))?.judge(self)
     }
@@ -197,7 +201,9 @@ impl Entry {
                 let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
                 let is_listed = match value {
                     Some(_) => self.long_valued.contains(&name) || self.long_maybe.contains(&name),
-                    None => self.long_valued.contains(&name) && rest.next().is_some(),
+                    None => {
+                        self.long_valued.contains(&name) && rest.next().is_some_and(|value| !value.starts_with('-'))
+                    }
                 };
                 options.push(Some(name).filter(|_| is_listed).ok_or_else(unknown)?);
             } else {
@@ -218,7 +224,9 @@ impl Entry {
             let (option, behind) = letters.get(at..)?.split_at_checked(letter.len_utf8())?;
             options.push(option);
             if self.valued.contains(letter) {
-                return if behind.is_empty() { rest.next().map(|_| ()) } else { Some(()) };
+                // What looks like an option is none of a value: a program may see it otherwise.
+                let mut is_given = || rest.next().is_some_and(|value| !value.starts_with('-'));
+                return (!behind.is_empty() || is_given()).then_some(());
             }
             if !self.flags.contains(letter) {
                 return None;

@@ -175,7 +175,7 @@ impl Shown {
 }
 
 fn facts(place: &Place, plan: &Plan, change: Shown) -> Facts {
-    let runs = place.named(names::runs_unasked);
+    let runs = place.named(names::runs_unasked).or_else(|| place.named(names::in_repository));
     let mut reach = place.reach("writes");
     if let Some(why) = runs.or_else(|| place.named(names::runs_at_build)) {
         reach.push_str(&format!("; runs later: {why}"));

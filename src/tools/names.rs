@@ -85,6 +85,36 @@ const RUNS_UNASKED: &[(Name, &str)] = &[
     (Name::Pair(".github", "workflows"), "GitHub runs it"),
     (Name::Pair(".github", "actions"), "GitHub runs it"),
     (Name::Is(".gitlab-ci.yml"), "GitLab runs it"),
+    (Name::Is(".circleci"), "a build server runs it"),
+    (Name::Is(".travis.yml"), "a build server runs it"),
+    (Name::Is(".drone.yml"), "a build server runs it"),
+    (Name::Is(".buildkite"), "a build server runs it"),
+    (Name::Is(".woodpecker"), "a build server runs it"),
+    (Name::Is(".woodpecker.yml"), "a build server runs it"),
+    (Name::Is(".forgejo"), "a build server runs it"),
+    (Name::Is(".gitea"), "a build server runs it"),
+    (Name::Is("jenkinsfile"), "a build server runs it"),
+    (Name::Is("azure-pipelines.yml"), "a build server runs it"),
+    (Name::Is("bitbucket-pipelines.yml"), "a build server runs it"),
+    (Name::Is("appveyor.yml"), "a build server runs it"),
+    (Name::Is(".pre-commit-config.yaml"), "git runs its hooks"),
+    (Name::Is("lefthook.yml"), "git runs its hooks"),
+    (Name::Is(".lefthook.yml"), "git runs its hooks"),
+    (Name::Is(".claude"), "an agent obeys it"),
+    (Name::Is(".cursor"), "an agent obeys it"),
+    (Name::Is(".mcp.json"), "an agent runs programs named in it"),
+    (Name::Is(".zed"), "an editor runs its tasks"),
+    (Name::Is(".devcontainer"), "an editor runs it"),
+    (Name::Is(".devcontainer.json"), "an editor runs it"),
+    (Name::Is(".exrc"), "an editor runs it"),
+    (Name::Is(".nvim.lua"), "an editor runs it"),
+    (Name::Is(".nvimrc"), "an editor runs it"),
+    (Name::Is(".vimrc"), "an editor runs it"),
+    (Name::Is(".dir-locals.el"), "an editor runs it"),
+    (Name::Is(".gitconfig"), "git runs programs named in it"),
+    (Name::Pair(".config", "git"), "git runs programs named in it"),
+    (Name::Pair(".config", "fish"), "every shell runs it"),
+    (Name::Is(".bash_aliases"), "every shell runs it"),
     (Name::Is(".bashrc"), "every shell runs it"),
     (Name::Is(".bash_profile"), "every shell runs it"),
     (Name::Is(".bash_login"), "every shell runs it"),
@@ -118,6 +148,9 @@ const RUNS_AT_BUILD: &[(Name, &str)] = &[
     (Name::Is("tox.ini"), "the next test obeys it"),
     (Name::Is("dockerfile"), "the next build runs it"),
     (Name::Pair(".cargo", "config.toml"), "the next build runs programs named in it"),
+    (Name::Pair(".cargo", "config"), "the next build runs programs named in it"),
+    (Name::Is(".yarnrc.yml"), "the next build runs a program named in it"),
+    (Name::Is(".pnpmfile.cjs"), "the next build runs it"),
 ];
 
 /// Why a path of this name may hold a secret.
@@ -133,6 +166,12 @@ pub(crate) fn key_material(path: &Path) -> Option<&'static str> {
 /// Why something runs or obeys a path of this name without another question.
 pub(crate) fn runs_unasked(path: &Path) -> Option<&'static str> {
     find(RUNS_UNASKED, path)
+}
+
+/// Why a write to a path of this name is one to a repository of git: what lies in `.git`, or stands in its place, can lead
+/// it to another configuration, and so to other programs.
+pub(crate) fn in_repository(path: &Path) -> Option<&'static str> {
+    find(&[(Name::Is(".git"), "git obeys what lies in a repository")], path)
 }
 
 /// Why the next build or test runs or obeys a path of this name.

@@ -157,8 +157,11 @@ impl Tool for Shell {
         let is_key = |touch: &Touch| {
             matches!(touch.named, Named::Sensitive(_)) && names::key_material(Path::new(&touch.word)).is_some()
         };
+        // Also where a line is not plain: what it sends or reads by a redirection is no word of a command.
+        let ends = |one: char| one.is_whitespace() || "<>|&;()'\"`=:,{}".contains(one);
+        let names_key = run.command.split(ends).any(|piece| names::key_material(Path::new(piece)).is_some());
         let facts = Facts {
-            grave: if touches.iter().any(is_key) { vec![Grave::Keys] } else { Vec::new() },
+            grave: if names_key || touches.iter().any(is_key) { vec![Grave::Keys] } else { Vec::new() },
             touches,
             line: Some(run.read.clone()),
             title: one_line(&run.command, TITLE_MAX_CHARS),

@@ -24,6 +24,8 @@ const READ_BELOW: [&str; 2] = ["grep", "rg"];
 const GIT: &str = "git";
 /// Ways to write the home folder.
 const HOMES: [&str; 3] = ["~", "$HOME", "${HOME}"];
+/// Ways to write the folder of the run.
+const HERE: [&str; 2] = ["$PWD", "${PWD}"];
 /// What the configuration of an ordinary repository does not have: it leads elsewhere.
 const LEADS_ELSEWHERE: [&str; 2] = ["worktree", "[include"];
 /// Words that make the configuration of a repository worth a question before it is read.
@@ -32,7 +34,9 @@ const MAY_BE_SECRET: [&str; 5] = ["extraheader", "password", "token", "secret", 
 /// What the words of a line name. A word that stands for more than one place is there more than once.
 pub(crate) fn find(scene: &Scene, line: &Line) -> Vec<Touch> {
     let folder = line.plain.as_ref().ok().and_then(|plain| plain.folder());
-    let mut looker = Looker { scene, home: env::home_dir(), below: BTreeMap::new() };
+    // The words of a plain line are what is opened: nobody puts anything in their place.
+    let home = env::home_dir();
+    let mut looker = Looker { scene, home, is_expanded: line.plain.is_err(), below: BTreeMap::new() };
     let mut touches = Vec::new();
     for (command, argv) in line.commands.iter().enumerate() {
         let folder = folder.filter(|_| command > 0);
@@ -62,6 +66,8 @@ fn parts(word: &str, is_git: bool) -> impl Iterator<Item = &str> {
 struct Looker<'scene> {
     scene: &'scene Scene,
     home: Option<PathBuf>,
+    /// Whether a shell would put the home folder in the place of its names, and all in a folder in that of a `*`.
+    is_expanded: bool,
     /// What was found below folders.
     below: BTreeMap<PathBuf, Option<String>>,
 }
@@ -83,11 +89,18 @@ impl Looker<'_> {
     /// A word as a path: from the folder that the line goes to, with the home folder in the place of its names. All in a
     /// folder is the folder.
     fn path(&self, word: &str, folder: Option<&str>) -> String {
+        if !self.is_expanded {
+            return match folder {
+                Some(folder) if !word.starts_with('/') => format!("{folder}/{word}"),
+                Some(_) | None => word.to_string(),
+            };
+        }
         let home = self.home.as_deref().and_then(Path::to_str);
         let behind = |name: &&str| word.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with('/'));
-        let path = match (HOMES.iter().find_map(behind), home) {
-            (Some(rest), Some(home)) => format!("{home}{rest}"),
-            (_, _) => word.to_string(),
+        let path = match (HOMES.iter().find_map(behind), HERE.iter().find_map(behind), home) {
+            (Some(rest), _, Some(home)) => format!("{home}{rest}"),
+            (_, Some(rest), _) => format!(".{rest}"),
+            (_, _, _) => word.to_string(),
         };
         let all = path.strip_suffix('*').filter(|rest| rest.is_empty() || rest.ends_with('/'));
         let path = all.map_or(path.as_str(), |rest| if rest.is_empty() { "." } else { rest });

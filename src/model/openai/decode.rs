@@ -132,12 +132,14 @@ impl Decoder {
         if self.length > REPLY_BODY_MAX_BYTES {
             return Err(Fault::new(FailureClass::Endless, "the reply has more bytes than a reply may have"));
         }
+        // What stands before the first sign means nothing, however it is cut.
+        let bytes = if matches!(self.shape, Shape::Unknown) { bytes.trim_ascii_start() } else { bytes };
         if matches!(self.shape, Shape::Unknown) {
-            match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
-                Some(b'{') => self.shape = Shape::Whole(Vec::new()),
-                Some(_) => self.shape = Shape::Events(EventReader::default()),
+            self.shape = match bytes.first() {
+                Some(b'{') => Shape::Whole(Vec::new()),
+                Some(_) => Shape::Events(EventReader::default()),
                 None => return Ok(()),
-            }
+            };
         }
         match &mut self.shape {
             Shape::Unknown => Ok(()),

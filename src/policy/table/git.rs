@@ -22,7 +22,7 @@ const GIT: Entry = Entry {
 /// What commits, and differences between them, may be shown with.
 const SHOWN: Entry = Entry {
     flags: "piswbuzmcRaEFPMC",
-    valued: "nSGU",
+    valued: "nSG",
     long: &[
         "--oneline",
         "--shortstat",
@@ -183,6 +183,13 @@ pub(super) fn judge(words: &Words<'_>) -> Result<(), String> {
     };
     let entry = SUBCOMMANDS.iter().find(|entry| entry.name == name);
     let entry = entry.ok_or_else(|| format!("git {name} is not listed as what only reads"))?;
+    // git takes the value of `-U` only from the same word.
+    let is_context = |word: &&String| {
+        word.strip_prefix("-U")
+            .is_some_and(|lines| !lines.is_empty() && lines.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let arguments: Vec<String> = arguments.iter().filter(|word| !is_context(word)).cloned().collect();
+    let arguments = arguments.as_slice();
     if arguments.iter().any(|word| word.contains(SIGNATURES)) {
         return Err("git runs another program to check signatures".to_string());
     }

@@ -45,7 +45,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
         Asks::Rule(call, digest) => (
             format!("Allow {call} {} by a standing rule", digest.short()),
             offered(app, *call),
-            "here, everywhere, open here or open everywhere…",
+            "here, everywhere, open here, open everywhere (open: any last word)…",
             1,
             "makes the rule and allows it · Esc: nothing is decided",
         ),
