@@ -16,6 +16,9 @@ use crate::domain::text::one_line;
 pub const MARK_OPEN: char = '⟦';
 /// What closes a marker.
 pub const MARK_CLOSE: char = '⟧';
+/// What stands in the first cell that a row leaves free where its line goes on in the row below: without it, no one
+/// could tell such a cell from a blank of the text. No text can hold it: there it is marked.
+pub const MARK_ON: char = '⟫';
 /// What stands at the end of every line of an approval view but the last, before its line break.
 pub const MARK_LF: &str = "⟦LF⟧";
 
@@ -164,7 +167,7 @@ fn mark(one: char) -> String {
     }
 }
 
-/// Whether a character is shown as itself: assigned, with ink, in cells of its own, not one of our brackets. What the
+/// Whether a character is shown as itself: assigned, with ink, in cells of its own, not one of our signs. What the
 /// tables of this build do not know yet is unassigned, and so marked.
 fn is_plain(one: char) -> bool {
     match one.general_category_group() {
@@ -172,7 +175,7 @@ fn is_plain(one: char) -> bool {
         | GeneralCategoryGroup::Number
         | GeneralCategoryGroup::Punctuation
         | GeneralCategoryGroup::Symbol => {
-            !is_blank(one) && one.width() != Some(0) && one != MARK_OPEN && one != MARK_CLOSE
+            !is_blank(one) && one.width() != Some(0) && !matches!(one, MARK_OPEN | MARK_CLOSE | MARK_ON)
         }
         GeneralCategoryGroup::Separator => one == ' ',
         GeneralCategoryGroup::Mark | GeneralCategoryGroup::Other => false,
@@ -340,6 +343,7 @@ mod tests {
         check_approval(b"echo a\x08\x08\x08\x08ls", "echo a⟦BS⟧⟦BS⟧⟦BS⟧⟦BS⟧ls");
         check_approval(b"ls\t\ttouch", "ls⟦TAB⟧⟦TAB⟧touch");
         check_approval(b"ls \x9b2Ktouch", "ls ⟦x9B⟧2Ktouch");
+        check_approval("日 ⟫".as_bytes(), "日 ⟦U+27EB⟧");
         check_approval("ls ⟦ESC⟧ x".as_bytes(), "ls ⟦U+27E6⟧ESC⟦U+27E7⟧ x");
         check_approval(b"[a] approve  [d] deny\n> APPROVED", "[a] approve  [d] deny⟦LF⟧\n> APPROVED");
         check_approval("echo \u{202e}KRAM hcuot\u{202c}".as_bytes(), "echo ⟦U+202E⟧KRAM hcuot⟦U+202C⟧");
