@@ -99,7 +99,7 @@ pub struct BodyLine {
 impl Body {
     /// The digits that the largest line number needs.
     pub fn digits(&self) -> usize {
-        self.lines.iter().rev().find_map(|line| line.number).unwrap_or(1).to_string().len()
+        self.lines.iter().filter_map(|line| line.number).max().unwrap_or(1).to_string().len()
     }
 
     /// How many numbered lines there are among those decided about.
@@ -369,6 +369,10 @@ mod tests {
             body.exact(text, true);
             body.lines.iter().map(|line| line.text.clone()).collect::<Vec<_>>()
         };
+        let mut body = Body::default();
+        body.exact(&"a\n".repeat(100), false);
+        body.exact("b", false);
+        assert_eq!(body.digits(), 3, "the last part is not the longest");
         assert_eq!((diff("+a\n"), diff("+a")), (vec!["+a".to_string()], vec!["+a⟦no LF⟧".to_string()]));
     }
 

@@ -96,23 +96,37 @@ fn rows(frame: &str) -> Vec<(Option<usize>, String)> {
     frame.lines().filter_map(row).collect()
 }
 
-/// All that can be read of a call, row after row, as one text; each number begins a line.
+/// All that can be read of a call, page after page, as one text; each number begins a line.
 fn read_through(show: &mut Show) -> String {
-    let mut all: Vec<(Option<usize>, String)> = Vec::new();
     let top = |show: &Show| show.app.seen.body.map(|view| view.top);
     show.frame();
-    let mut shown = rows(&show.frame());
+    let mut pages = vec![(top(show), rows(&show.frame()))];
     loop {
-        let before = top(show);
-        show.press(KeyCode::Down);
+        show.press(KeyCode::PageDown);
         let next = rows(&show.frame());
-        if top(show) == before {
-            all.extend(shown);
+        if top(show) == pages.last().unwrap().0 {
             break;
         }
-        all.extend(shown.into_iter().take(1));
-        shown = next;
+        pages.push((top(show), next));
     }
+    // A page moves by all its rows but one; the last by what was left.
+    let (last, before) = (pages.len() - 1, pages.len().saturating_sub(2));
+    let mut left = 0;
+    while top(show) != pages[before].0 {
+        show.press(KeyCode::Up);
+        show.frame();
+        left += 1;
+    }
+    let moved = |place: usize, rows: usize| match place {
+        _ if place == last => rows,
+        _ if place == before => left,
+        _ => rows.saturating_sub(1).max(1),
+    };
+    let taken = pages.into_iter().enumerate().flat_map(|(place, (_, rows))| {
+        let count = moved(place, rows.len());
+        rows.into_iter().take(count)
+    });
+    let all: Vec<(Option<usize>, String)> = taken.collect();
     let mut text = String::new();
     for (place, (number, row)) in all.iter().enumerate() {
         if number.is_some() && place > 0 {
@@ -140,9 +154,10 @@ fn every_byte_of_a_call_is_reached_on_any_screen() {
         check_whole(long.trim_end(), size);
         check_whole(&format!("true {}; touch MARK", "\u{200b}".repeat(30)), size);
         check_whole(&format!("ls{}; touch MARK", " ".repeat(300)), size);
-        let kinds = ["é", "日 本  ", "日é", "é日 ", "a\u{200b}日", "⟫日", "\u{202e}é"];
-        for letters in kinds.iter().take(if size.0 > 20 { 2 } else { kinds.len() }) {
-            check_whole(&format!("echo {}; touch MARK", letters.repeat(3_000 / letters.chars().count())), size);
+        let long: &[&str] = if size.0 > 20 { &["日 é  "] } else { &["日 é  ", "é"] };
+        let short = ["é日 ", "日 本  ", "⟫日", "\u{202e}é"];
+        for (letters, count) in long.iter().map(|one| (one, 3_000)).chain(short.iter().map(|one| (one, 300))) {
+            check_whole(&format!("echo {}; touch MARK", letters.repeat(count / letters.chars().count())), size);
         }
     }
     for case in cases("long-command") {
