@@ -29,6 +29,10 @@ const SPACES_SHOWN: usize = 8;
 const INDENT_SHOWN: usize = 40;
 /// Combining marks on one base that a transcript shows; more are only ever a prank.
 const MARKS_SHOWN: u8 = 2;
+/// What joins emoji to one.
+const JOINER: char = '\u{200d}';
+/// What makes a picture of a sign.
+const EMOJI_SELECTOR: char = '\u{fe0f}';
 /// Cells between two tab stops.
 const TAB_CELLS: usize = 8;
 
@@ -96,6 +100,16 @@ pub fn transcript(text: &str) -> String {
 /// Untrusted text as a title: one line of at most `max` characters, as in a transcript.
 pub fn title(text: &str, max: usize) -> String {
     transcript(&one_line(text, max))
+}
+
+/// Text that is about to be drawn and was sanitised where it came in. Where that was forgotten, it is a transcript:
+/// nothing that a terminal obeys, and nothing unseen, is drawn whatever else goes wrong.
+pub fn drawn(text: String) -> String {
+    let is_known = |one: char| {
+        let is_ours = matches!(one, MARK_OPEN | MARK_CLOSE | MARK_ON | JOINER | EMOJI_SELECTOR);
+        matches!(one, ' '..='~') || is_ours || is_plain(one) || is_combining(one)
+    };
+    if text.chars().all(is_known) { text } else { transcript(&text) }
 }
 
 /// Whether it is a letter outside ASCII, which can look like another.
@@ -209,8 +223,6 @@ fn is_combining(one: char) -> bool {
 
 /// Whether a joiner or an emoji selector stands where emoji need it.
 fn joins(before: Option<char>, one: char, after: Option<char>) -> bool {
-    const JOINER: char = '\u{200d}';
-    const EMOJI_SELECTOR: char = '\u{fe0f}';
     let is_picture = |other: Option<char>| other.is_some_and(|other| !other.is_ascii() && other.is_emoji_char());
     match one {
         JOINER => (is_picture(before) || before == Some(EMOJI_SELECTOR)) && is_picture(after),
@@ -442,6 +454,16 @@ mod tests {
     #[test]
     fn titles_are_one_line_without_escapes() {
         assert_eq!(title("a\u{1b}]0;x\u{7}.rs\nb", 40), "a⟦ESC⟧]0;x⟦BEL⟧.rs b");
+    }
+
+    #[test]
+    fn what_was_forgotten_is_sanitised_before_it_is_drawn() {
+        for text in ["a\u{1b}[2Jb", "a\u{202e}b", "a\tb", "a\u{9b}2J", "⟦ESC⟧\u{7}"] {
+            assert_eq!(drawn(text.to_string()), transcript(text));
+        }
+        for text in ["a ⟦ESC⟧[2Jb", "日⟫", "👨\u{200d}👩 ❤\u{fe0f} e\u{301}", "┏━┓ ▸ ×"] {
+            assert_eq!(drawn(text.to_string()), text);
+        }
     }
 
     #[test]

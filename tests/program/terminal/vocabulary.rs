@@ -44,7 +44,10 @@ pub(crate) fn foreign(bytes: &[u8]) -> Vec<String> {
 pub(crate) fn foreign_in_lines(text: &str) -> Vec<String> {
     let mut before = ' ';
     let mut is_foreign = |one: char| one != '\n' && !is_drawn(one, std::mem::replace(&mut before, one));
-    text.char_indices().filter(|(_, one)| is_foreign(*one)).map(|(at, _)| text[at..].chars().take(12).collect()).collect()
+    text.char_indices()
+        .filter(|(_, one)| is_foreign(*one))
+        .map(|(at, _)| text[at..].chars().take(12).collect())
+        .collect()
 }
 
 /// How long a sequence of ours is, after its ESC.
@@ -63,7 +66,8 @@ fn sequence(rest: &str) -> Option<usize> {
     let text = rest.strip_prefix("]0;").or_else(|| rest.strip_prefix("]9;tiller: "))?;
     let start = rest.len() - text.len();
     let end = text.find('\u{7}')?;
-    (ours(&text[..end]) || (rest.starts_with("]9;") && ours(&format!("tiller{}", &text[..end])))).then_some(start + end + 1)
+    (ours(&text[..end]) || (rest.starts_with("]9;") && ours(&format!("tiller{}", &text[..end]))))
+        .then_some(start + end + 1)
 }
 
 /// Whether it is drawn as itself; joiners and selectors are where pictures need them.
