@@ -23,9 +23,11 @@ use crate::domain::model::Dialect;
 use crate::domain::model::ModelSpec;
 use crate::domain::sandbox::Level;
 use crate::domain::summary::Listed;
+use crate::domain::text::counted;
 use crate::domain::visible::transcript;
 use crate::engine::clock::Clock;
 use crate::engine::clock::SystemClock;
+use crate::engine::rulebook::Rulebook;
 use crate::headless::lines::limit_phrase;
 use crate::keeping;
 use crate::launch;
@@ -78,7 +80,7 @@ pub async fn examine(places: &Places, settings: Result<&Settings, &ConfigError>)
         all.push(daily(places, settings));
         all.push(kept(places, settings));
     }
-    all.extend([folder(places), user()]);
+    all.extend([standing_rules(places), folder(places), user()]);
     all.extend([
         store(places).await,
         runs(places),
@@ -227,13 +229,23 @@ fn folder(places: &Places) -> Finding {
     }
 }
 
+/// Whether the operator's standing rules can be read.
+fn standing_rules(places: &Places) -> Finding {
+    let book = Rulebook::new(places.rules(), String::new());
+    match (book.now(), book.notices()) {
+        (Err(why), _) => finding("rules", Standing::Missing, why),
+        (Ok(_), passed_over) if !passed_over.is_empty() => finding("rules", Standing::Partial, passed_over.join("; ")),
+        (Ok(book), _) => finding("rules", Standing::Ok, counted(book.rules.len(), "standing rule")),
+    }
+}
+
 /// As root, some of what keeps commands away from keys does not bind them.
 fn user() -> Finding {
     match nix::unistd::geteuid().is_root() {
         true => finding(
             "user",
             Standing::Partial,
-            "root: commands that you allow can read tiller's memory and keys; use an account of your own",
+            "root: outside of a full box, commands that you allow can read tiller's memory and keys; use an account of your own",
         ),
         false => finding("user", Standing::Ok, "not root; other programs of yours can't read tiller's memory"),
     }

@@ -21,6 +21,8 @@ use crate::domain::model::Dialect;
 use crate::domain::model::ModelSpec;
 use crate::domain::rule::Rule;
 use crate::domain::rule::RuleDraft;
+use crate::domain::rule::RuleEffect;
+use crate::domain::rule::is_standing;
 use crate::domain::run::Run;
 use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
@@ -36,6 +38,7 @@ use crate::headless::text::title;
 use crate::launch::Ground;
 use crate::launch::hands;
 use crate::machine;
+use crate::policy::grave;
 use crate::policy::permission;
 use crate::policy::permission::Judgement;
 use crate::store::rules as kept;
@@ -209,11 +212,17 @@ async fn judged(ground: &Ground, line: &str, workspace: &Path) -> anyhow::Result
     let facts = Facts { rule: rules.about(&call, &facts).await, ..facts };
     call.facts = Some(facts.clone());
     let judgement = permission::judge(&run, &call, &facts, 0);
+    let grave = grave::of(&call);
+    let code = if grave.is_some() { "; leave for it is typed, letter by letter" } else { "" };
     let (decision, rule, reason) = match judgement {
         Judgement::Allow(rule) => ("allow", Some(rule.to_string()), "a built-in rule allows it".to_string()),
         Judgement::AllowByRule(rule) => ("allow", Some(rule), words(&facts)),
         Judgement::AllowEdited(_) => ("allow", None, "it was edited".to_string()),
-        Judgement::Ask(why) => ("ask", facts.rule.as_ref().filter(|hit| !hit.is_lost).map(|hit| hit.name()), why),
+        Judgement::Ask(why) => {
+            let asks = facts.rule.as_ref().filter(|hit| !hit.is_lost && hit.effect == RuleEffect::Ask);
+            ("ask", asks.filter(|_| grave.is_none()).map(|hit| hit.name()), why + code)
+        }
+        Judgement::Deny { rule, .. } if is_standing(&rule) => ("refuse", Some(rule), words(&facts)),
         Judgement::Deny { rule, text } => ("refuse", Some(rule), text),
         Judgement::NotRun(problem) => ("refuse", None, problem.text),
     };

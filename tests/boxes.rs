@@ -13,4 +13,5 @@ mod boxes {
     mod processes;
     mod stage;
     mod terminals;
+    mod unasked;
 }

@@ -20,7 +20,7 @@ use fuzz::targets::Target;
 /// Mutations of each target's inputs that are played unless `TILLER_FUZZ` says how many.
 const MUTATIONS: u64 = 2_000;
 /// Pieces that mean something to one of the readers.
-const PIECES: [&str; 24] = [
+const PIECES: [&str; 40] = [
     "\n",
     "\r",
     "\0",
@@ -45,6 +45,22 @@ const PIECES: [&str; 24] = [
     "- [ ] ",
     "```",
     "💥",
+    " && ",
+    " || ",
+    " | ",
+    "; ",
+    "$(",
+    "`",
+    "'",
+    " >/dev/null",
+    " 2>&1",
+    " &",
+    "{any:one}",
+    "{any:rest}",
+    "--",
+    "=",
+    "~",
+    "*",
 ];
 
 fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
@@ -132,4 +148,14 @@ fn plan() {
 #[test]
 fn visible() {
     check("visible");
+}
+
+#[test]
+fn line() {
+    check("line");
+}
+
+#[test]
+fn rule() {
+    check("rule");
 }

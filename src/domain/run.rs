@@ -39,6 +39,7 @@ use crate::domain::pool::Pool;
 use crate::domain::pricing::Pricing;
 use crate::domain::progress::Observation;
 use crate::domain::progress::Progress;
+use crate::domain::sandbox::Manner;
 use crate::domain::status::Detector;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
@@ -483,11 +484,12 @@ impl Run {
         }
     }
 
-    /// Whether an unknown outcome settles without the operator: a read is run again once, a file write is told
-    /// by the file's content (docs/ENGINE.md §10.8).
+    /// Whether an unknown outcome settles without the operator: a read, and a shell line that ran as one, is run again
+    /// once; a file write is told by the file's content (docs/ENGINE.md §10.8).
     pub fn settles_itself(&self, call: &ToolCall) -> bool {
         match (&call.state, call.effect) {
             (CallState::OutcomeUnknown { .. }, EffectClass::Read | EffectClass::Idempotent) => call.attempts < 2,
+            (CallState::OutcomeUnknown { .. }, _) if Manner::of(call) == Manner::Reading => call.attempts < 2,
             (CallState::OutcomeUnknown { probed }, EffectClass::WriteFile) => !probed,
             _ => false,
         }

@@ -25,6 +25,7 @@ use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::plan::TodoStatus;
+use crate::domain::rule::is_standing;
 use crate::domain::run::Run;
 use crate::domain::status::Course;
 use crate::domain::status::ParkReason;
@@ -320,6 +321,7 @@ fn trusted(trust: Trust, by: &By) -> String {
 fn author(by: &By) -> String {
     match by {
         By::Operator(client) => format!("you ({})", title(&client.0)),
+        By::Rule(name) if is_standing(name) => format!("the {}", title(name)),
         By::Rule(name) => format!("the rule {}", title(name)),
     }
 }

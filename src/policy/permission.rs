@@ -6,6 +6,7 @@
 use crate::domain::budget::Axis;
 use crate::domain::id::ClientId;
 use crate::domain::limits;
+use crate::domain::line::Named;
 use crate::domain::rule::RuleEffect;
 use crate::domain::rule::RuleHit;
 use crate::domain::run::Run;
@@ -179,8 +180,13 @@ fn rule_asks(case: &Case<'_>) -> Option<Judgement> {
 /// What a rule allows, but what nobody means to lose is asked about.
 fn rule_allows(case: &Case<'_>) -> Option<Judgement> {
     said(case, RuleEffect::Allow)
-        .filter(|_| grave::grave(case.facts).is_none())
+        .filter(|_| grave::grave(case.facts).is_none() && !names_secret(case.facts))
         .map(|hit| Judgement::AllowByRule(hit.name()))
+}
+
+/// Whether a line has a word that is a sensitive name.
+fn names_secret(facts: &Facts) -> bool {
+    facts.touches.iter().any(|touch| matches!(touch.named, Named::Sensitive(_)))
 }
 
 /// Places outside, sensitive names, what other programs run, and whatever else is grave: no grant and no mode covers
@@ -222,10 +228,13 @@ fn restless(case: &Case<'_>) -> Option<Judgement> {
 }
 
 fn granted(case: &Case<'_>) -> Option<Judgement> {
+    if case.facts.network {
+        return None;
+    }
     if case.run.progress.granted.contains(&case.call.grant()) {
         return Some(Judgement::Allow(GRANTED));
     }
-    let is_each_its_own = case.facts.unconfined || case.facts.host.is_some();
+    let is_each_its_own = case.facts.line.is_some() || case.facts.unconfined || case.facts.host.is_some();
     let is_covered = case.run.granted_tools.contains(&case.call.tool) && !is_each_its_own;
     is_covered.then_some(Judgement::Allow(GRANTED_TOOL))
 }
@@ -252,12 +261,15 @@ fn trusted(case: &Case<'_>) -> Option<Judgement> {
 
 fn reason(case: &Case<'_>) -> String {
     let line = case.facts.line.as_ref();
+    if case.facts.network {
+        return "it would have the network: it could send whatever it can read".to_string();
+    }
     match (case.call.effect, line.map(|line| table::reads(line, &case.facts.touches))) {
         (EffectClass::WriteFile, _) => "it changes a file of the workspace".to_string(),
         (EffectClass::External, _) if case.facts.host.is_some() => "it sends a request to a host".to_string(),
         (_, Some(Ok(()))) => "it seems to only read, but no full box confines it".to_string(),
         (_, Some(Err(why))) if !case.facts.unconfined => {
-            format!("it can change the workspace: {}", one_line(&why, REASON_CHARS))
+            format!("it is not known to only read: {}", one_line(&why, REASON_CHARS))
         }
         (_, Some(Err(why))) => format!("it can change anything that you can: {}", one_line(&why, REASON_CHARS)),
         (_, None) => "it can change anything that you can".to_string(),
@@ -278,8 +290,11 @@ pub fn widest(run: &Run, call: &ToolCall) -> (Scope, &'static str) {
     if always_asked(&Case { run, call, facts, taken: 0 }).is_some() {
         return (Scope::Once, "places outside, sensitive names and what other programs run are asked about each time");
     }
-    if facts.unconfined {
-        return (Scope::Exact, "it is not wholly cut off by a box, so it is allowed exactly as it is or not at all");
+    if facts.network {
+        return (Scope::Once, "a line with the network is asked about each time");
+    }
+    if facts.line.is_some() || facts.unconfined {
+        return (Scope::Exact, "a line for the shell is allowed exactly as it is, by a standing rule, or not at all");
     }
     if facts.host.is_some() {
         return (

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::domain::approval::By;
 use crate::domain::line::Line;
+use crate::domain::line::Named;
 use crate::domain::message::Message;
 use crate::domain::rule::Any;
 use crate::domain::rule::Profile;
@@ -85,7 +86,9 @@ pub fn malformed(draft: &RuleDraft) -> Option<String> {
         What::Path(glob) if glob.split('/').any(|part| matches!(part, "" | "." | "..")) => {
             "a path has no empty part, no . and no .."
         }
-        What::Host(host) if !is_host(host) => "a host is a whole name in small letters, as docs.rs",
+        What::Host(host) if !is_host(host) => {
+            "a host is a whole name in small letters, as docs.rs; a rule covers short https addresses without a port"
+        }
         What::Path(_) | What::Host(_) => return network_without_line(draft),
     };
     Some(fault.to_string())
@@ -97,6 +100,9 @@ fn malformed_argv(tokens: &[Token]) -> Option<&'static str> {
         (None, _) => Some("a command has at least one word"),
         (Some(Token::Any { .. }), _) => Some("the first word, the program, is always said"),
         (Some(Token::Word(program)), _) if program.is_empty() => Some("the first word, the program, is not empty"),
+        (Some(Token::Word(program)), _) if program.contains(char::is_whitespace) => Some(
+            "no program has a name with spaces: write each word of the command on its own, without quotes around all",
+        ),
         (Some(Token::Word(_)), Some(place)) if place + 1 != tokens.len() => {
             Some("{any:rest} is all to the end, so nothing can follow it")
         }
@@ -132,6 +138,9 @@ pub fn fits(draft: &RuleDraft, call: &ToolCall, facts: &Facts, workspace: &str) 
     }
     if let Some(why) = grave::grave(facts) {
         return Err(format!("such a line is asked about each time: {why}"));
+    }
+    if let Some(touch) = facts.touches.iter().find(|touch| matches!(touch.named, Named::Sensitive(_))) {
+        return Err(format!("no rule allows what names {}", touch.word));
     }
     if draft.effect != RuleEffect::Allow {
         return Err(
@@ -343,7 +352,8 @@ fn is_host(text: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty() && part.bytes().all(|one| one.is_ascii_lowercase() || one.is_ascii_digit() || one == b'-')
     };
-    text.split('.').all(is_part)
+    let is_number = |part: &str| part.bytes().all(|one| one.is_ascii_digit());
+    text.split('.').all(is_part) && !text.rsplit('.').next().is_some_and(is_number)
 }
 
 /// Whether a path is one of those that a pattern names.

@@ -171,7 +171,12 @@ fn is_missing(error: &io::Error) -> bool {
 }
 
 fn about(path: &Path, why: &str) -> String {
-    if why.starts_with(&path.display().to_string()) { why.to_string() } else { format!("{}: {why}", path.display()) }
+    if why.starts_with(&path.display().to_string()) {
+        return why.to_string();
+    }
+    // The name before the folder, and both behind what is wrong: where there is little room, the end is cut.
+    let name = path.file_name().unwrap_or_default().display().to_string();
+    format!("{name}: {why} ({})", path.display())
 }
 
 #[derive(Deserialize)]

@@ -88,7 +88,7 @@ fn is_of_the_system(path: &Path) -> bool {
 impl Sandbox {
     /// What a call is told to reach, in words.
     pub(crate) fn reach(&self, network: bool) -> String {
-        let network = if network { "THE NETWORK IS OPEN" } else { "no network" };
+        let network = if network { "THE NETWORK IS OPEN, to servers of this machine too" } else { "no network" };
         match self.level {
             Level::Full => format!("runs in the box: writes only in the workspace, {network}"),
             Level::Partial => {

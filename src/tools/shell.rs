@@ -59,6 +59,10 @@ use crate::tools::touches;
 /// Room in a result for its first lines and the cut, in bytes.
 const FRAME_BYTES: usize = 600;
 
+/// What is said below a program that was not found in a box, where more of the machine may be than is seen.
+const HIDDEN: &str = "in the box only the programs of the system are there; the operator can open folders, such as that of a \
+                      toolchain, by sandbox.readable in tiller.toml\n";
+
 /// The tool.
 pub(crate) struct Shell;
 
@@ -210,6 +214,7 @@ impl Action for Run {
                 return Executed::Drifted(format!("It can no longer be run from its words: {why}."));
             }
         };
+        let is_boxed = room.is_some();
         let line = Line { scene: &self.scene, means, variables: self.variables.clone(), time_limit, room };
         let show = |text: &str| stream(&reins, call, text);
         let ending = process::run(line, &reins.cancel, &mut output, show).await;
@@ -235,7 +240,11 @@ impl Action for Run {
             | Ending::Lost(_) => None,
         };
         let bytes = output.received;
-        let text = result(&ending, &output, time_limit) + &told(&changed);
+        let hint = match (&ending, is_boxed) {
+            (Ending::Exited(127), true) => HIDDEN,
+            (_, true | false) => "",
+        };
+        let text = result(&ending, &output, time_limit) + hint + &told(&changed);
         Executed::Ended(ToolOutcome { kind, text, bytes, took: Span(0), class, watched: changed })
     }
 

@@ -2,7 +2,6 @@
 //! checks, stalls and changes, in their place among the talk. Bounded; the oldest are forgotten first.
 
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 use std::collections::VecDeque;
 
 use crate::domain::approval::By;
@@ -17,6 +16,7 @@ use crate::domain::event::Record;
 use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::domain::model::FailureClass;
+use crate::domain::rule::is_standing;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
@@ -25,6 +25,7 @@ use crate::domain::text::head;
 use crate::domain::tool::changes;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
+use crate::policy::permission;
 use crate::tui::theme::Role;
 
 /// A note in its place.
@@ -49,8 +50,8 @@ pub struct Chronicle {
     todos: VecDeque<(u32, String)>,
     /// What the run is parked for, while it is.
     parked: Option<String>,
-    /// Calls that the operator decided about, and not a rule.
-    decided: BTreeSet<CallId>,
+    /// Calls that did not run merely because nothing stood against it, and by what they ran.
+    allowed: BTreeMap<CallId, &'static str>,
     /// What calls that were allowed for the run are about, by what every equal call shares.
     granted: BTreeMap<String, String>,
 }
@@ -74,9 +75,9 @@ impl Chronicle {
         keep(&mut self.notes);
         self.todos.extend(after.todos);
         keep(&mut self.todos);
-        self.decided.extend(after.decided);
-        while self.decided.len() > limits::NOTES_MAX {
-            self.decided.pop_first();
+        self.allowed.extend(after.allowed);
+        while self.allowed.len() > limits::NOTES_MAX {
+            self.allowed.pop_first();
         }
         self.granted.extend(after.granted);
         while self.granted.len() > limits::NOTES_MAX {
@@ -100,10 +101,12 @@ impl Chronicle {
             self.notes.retain(|note| note.iteration <= *to);
             self.todos.retain(|(n, _)| n <= to);
         }
-        if let Event::ApprovalDecided { call, by: By::Operator(_), .. } = &record.event {
-            self.decided.insert(*call);
-            if self.decided.len() > limits::NOTES_MAX {
-                self.decided.pop_first();
+        if let Event::ApprovalDecided { call, decision, by, .. } = &record.event
+            && let Some(how) = how(decision, by)
+        {
+            self.allowed.insert(*call, how);
+            if self.allowed.len() > limits::NOTES_MAX {
+                self.allowed.pop_first();
             }
         }
         if let Event::ApprovalDecided { call, decision: Decision::AllowRun, by: By::Operator(_), .. } = &record.event
@@ -145,15 +148,25 @@ impl Chronicle {
         self.notes.range(start..).take_while(move |note| note.iteration == iteration)
     }
 
-    /// Whether the operator decided about a call.
-    pub fn was_decided(&self, call: CallId) -> bool {
-        self.decided.contains(&call)
+    /// By what a call ran, where that is more than that nothing stood against it.
+    pub fn allowed(&self, call: CallId) -> Option<&'static str> {
+        self.allowed.get(&call).copied()
     }
 
     /// What the plan said was being done when an iteration began; not sanitised.
     pub fn todo(&self, iteration: u32) -> Option<&str> {
         let place = self.todos.binary_search_by_key(&iteration, |(n, _)| *n).ok()?;
         self.todos.get(place).map(|(_, todo)| todo.as_str()).filter(|todo| !todo.is_empty())
+    }
+}
+
+fn how(decision: &Decision, by: &By) -> Option<&'static str> {
+    match (by, decision) {
+        (By::Operator(_), Decision::AllowUnboxed) => Some("allowed by you outside of the box"),
+        (By::Operator(_), _) => Some("allowed by you"),
+        (By::Rule(rule), _) if is_standing(rule) => Some("allowed by a rule of yours"),
+        (By::Rule(rule), _) if permission::is_grant(rule) => Some("allowed for the run"),
+        (By::Rule(_), _) => None,
     }
 }
 

@@ -304,10 +304,10 @@ fn outcome(app: &App, one: &ToolUse, ended: &Ended<'_>) -> (&'static str, Role, 
     let text = match ended.took {
         Span(0) if control::is_control(&one.tool) || !has_run(ended.kind) => word.to_string(),
         Span(0) => format!("{word} · {}", size(ended.bytes)),
-        took if app.chronicle.was_decided(one.id) => {
-            format!("{word} · allowed by you · {} · {}", human(took), size(ended.bytes))
+        took => {
+            let allowed = app.chronicle.allowed(one.id).map(|how| format!(" · {how}")).unwrap_or_default();
+            format!("{word}{allowed} · {} · {}", human(took), size(ended.bytes))
         }
-        took => format!("{word} · {} · {}", human(took), size(ended.bytes)),
     };
     (mark, role, text)
 }

@@ -9,25 +9,44 @@ use tiller::domain::event::Record;
 use tiller::domain::id::ModelCallId;
 use tiller::domain::id::RunId;
 use tiller::domain::limits;
+use tiller::domain::line::Joint;
+use tiller::domain::line::Plain;
+use tiller::domain::line::Redirect;
 use tiller::domain::plan::Plan;
 use tiller::domain::plan::TodoStatus;
+use tiller::domain::rule::RuleEffect;
+use tiller::domain::rule::Token;
 use tiller::domain::run::Run;
 use tiller::domain::visible;
 use tiller::model::http::Quote;
 use tiller::model::incoming::Incoming;
 use tiller::model::openai::decode::Decoder;
 use tiller::model::sse::EventReader;
+use tiller::policy::catastrophe;
 use tiller::policy::plan_text;
 use tiller::policy::planning;
+use tiller::policy::rules;
+use tiller::policy::table;
 use tiller::store::transfer;
+use tiller::tools::line;
 use tokio::sync::broadcast;
+
+/// The most commands of a plain line.
+const SEGMENTS: usize = 8;
 
 /// A target by its name.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 5] =
-    [("sse", sse), ("stream", stream), ("journal", journal), ("plan", plan), ("visible", visible)];
+pub const TARGETS: [Target; 7] = [
+    ("sse", sse),
+    ("stream", stream),
+    ("journal", journal),
+    ("plan", plan),
+    ("visible", visible),
+    ("line", line),
+    ("rule", rule),
+];
 
 /// The first byte says how long the pieces are in which the rest comes.
 fn pieces(data: &[u8]) -> (usize, &[u8]) {
@@ -135,6 +154,81 @@ pub fn visible(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     assert_harmless(&visible::transcript(&text));
     assert_harmless(&visible::title(&text, 80));
+}
+
+/// A line that is plain says the same when each of its words is quoted, and what it would run is what is judged.
+pub fn line(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let read = line::read(&text);
+    let Ok(plain) = &read.plain else {
+        assert!(table::reads(&read, &[]).is_err(), "{text:?} is not plain and only reads");
+        return;
+    };
+    assert!(text.bytes().all(|byte| matches!(byte, b' '..=b'~')), "{text:?}");
+    assert!(plain.segments.len() <= SEGMENTS && plain.segments.iter().all(|segment| !segment.argv.is_empty()));
+    for segment in &plain.segments {
+        assert!(read.commands.contains(&segment.argv), "{text:?}");
+    }
+    let _ = (table::reads(&read, &[]), catastrophe::catastrophe(&read, &[]));
+    if let Some(quoted) = quoted(plain) {
+        assert_eq!(line::read(&quoted).plain.as_ref(), Ok(plain), "{text:?} as {quoted}");
+    }
+}
+
+/// A line that means the same, with quotes around each word; nothing where a word has both sorts of quotes in it.
+fn quoted(plain: &Plain) -> Option<String> {
+    let mut text = String::new();
+    for segment in &plain.segments {
+        text.push_str(match segment.joint {
+            Joint::First => "",
+            Joint::Pipe => " | ",
+            Joint::And => " && ",
+            Joint::Or => " || ",
+            Joint::Then => " ; ",
+        });
+        for word in &segment.argv {
+            if word.contains('\'') {
+                return None;
+            }
+            text.push_str(&format!("'{word}' "));
+        }
+        for redirect in &segment.redirects {
+            text.push_str(match redirect {
+                Redirect::OutputToNull => ">/dev/null ",
+                Redirect::ErrorsToNull => "2>/dev/null ",
+                Redirect::ErrorsToOutput => "2>&1 ",
+            });
+        }
+    }
+    Some(text)
+}
+
+/// A rule that allows takes its own words, one word for each `{any:one}` that is no option, and all behind `{any:rest}`;
+/// one that denies takes no less. The first line of the input is the rule, the second the command; a space parts words.
+pub fn rule(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (rule, command) = text.split_once('\n').unwrap_or((&text, ""));
+    let tokens: Vec<Token> = rule
+        .split(' ')
+        .map(|word| match word {
+            "{any:one}" => Token::ONE,
+            "{any:rest}" => Token::REST,
+            word => Token::Word(word.to_string()),
+        })
+        .collect();
+    let argv: Vec<String> = command.split(' ').map(str::to_string).collect();
+    let rest = tokens.iter().position(|token| *token == Token::REST);
+    let (said, is_open) = (&tokens[..rest.unwrap_or(tokens.len())], rest.is_some());
+    let fits = |(token, word): (&Token, &String)| match token {
+        Token::Word(one) => one == word,
+        Token::Any { .. } => !word.starts_with('-'),
+    };
+    let is_long_enough = if is_open { argv.len() >= said.len() } else { argv.len() == said.len() };
+    let expected = is_long_enough && said.iter().zip(&argv).all(fits);
+    assert_eq!(rules::covers(RuleEffect::Allow, &tokens, &argv), expected, "{tokens:?} and {argv:?}");
+    if expected {
+        assert!(rules::covers(RuleEffect::Deny, &tokens, &argv), "{tokens:?} and {argv:?}");
+    }
 }
 
 fn assert_harmless(shown: &str) {

@@ -7,7 +7,7 @@
 //!   `usage=IN/OUT`, `usage=none`, `bytes=N`, `opaque=JSON`. A usage of 1000/100 is reported unless said otherwise.
 //! - `fail CLASS [accepted] [usage=IN/OUT] [bytes=N] [retry=SECONDS]`: it does not.
 //!   `summary FACT` is a summary with all its sections; `#` in any input is the number of the iteration.
-//! - `prepared [cN=outside|boxed|impossible|changed|refused|invalid|secret]`: what the calls would touch.
+//! - `prepared [cN=outside|boxed|reads|impossible|changed|refused|invalid|secret]`: what the calls would touch.
 //! - `done|failed|timedout|cancelled cN [class=CLASS|watched=FILE] TEXT` (`last` for the last call that runs, `{N WORD}` for N bytes of
 //!   text), `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `back [lost]`: the text that was put away and is being read back.
@@ -31,6 +31,10 @@ use tiller::domain::event::OwnerMode;
 use tiller::domain::id::CallId;
 use tiller::domain::id::ClientId;
 use tiller::domain::id::InterjectionId;
+use tiller::domain::line::Joint;
+use tiller::domain::line::Line;
+use tiller::domain::line::Plain;
+use tiller::domain::line::Segment;
 use tiller::domain::model::AskedCall;
 use tiller::domain::model::Dialect;
 use tiller::domain::model::FailureClass;
@@ -506,8 +510,17 @@ fn facts(call: &ToolCall, how: &str) -> Facts {
         title,
         reach: if how == "outside" { "outside the workspace" } else { "the workspace" }.to_string(),
         inside: how != "outside",
-        unconfined: call.tool == "shell" && how != "boxed",
-        level: (call.tool == "shell").then_some(if how == "boxed" { Level::Full } else { Level::None }),
+        unconfined: call.tool == "shell" && !matches!(how, "boxed" | "reads"),
+        line: (how == "reads").then(|| {
+            let argv = vec!["true".to_string()];
+            let segment = Segment { joint: Joint::First, argv: argv.clone(), redirects: Vec::new() };
+            Line { commands: vec![argv], plain: Ok(Plain { segments: vec![segment] }) }
+        }),
+        level: (call.tool == "shell").then_some(if matches!(how, "boxed" | "reads") {
+            Level::Full
+        } else {
+            Level::None
+        }),
         network: false,
         grave: if how == "keys" { vec![Grave::Keys] } else { Vec::new() },
         preview: String::new(),

@@ -40,9 +40,6 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("journal-resume-06", "tests/trust/start.rs", "what_runs_is_what_the_journal_says"),
 ];
 
-/// Cases about what is not there.
-const NOT_THERE: &[&str] = &["secrets-09"];
-
 /// What is stricter here than a case asks: it is refused, since nothing is there that could be asked about.
 const STRICTER: &[&str] = &["path-traversal-12"];
 
@@ -60,7 +57,10 @@ fn call_of(world: &World, input: &Value) -> Option<(String, Value)> {
     if let Some(command) = command.and_then(Value::as_str) {
         return Some(("shell".to_string(), json!({ "command": command.trim_start_matches("shell: ") })));
     }
-    let tool = inner.get("tool")?.as_str()?.to_string();
+    let tool = match inner.get("tool")?.as_str()? {
+        "grep" => "search_files".to_string(),
+        tool => tool.to_string(),
+    };
     let mut arguments = inner.get("args").cloned().unwrap_or_else(|| json!({ "path": inner["path"] }));
     let path = arguments["path"].as_str()?.to_string();
     let is_ours = path.starts_with("/ws") || path.starts_with("/home/op");
@@ -100,7 +100,7 @@ async fn calls_are_judged_as_the_cases_say() {
     let mut played = 0;
     for case in cases() {
         let (id, input) = (case["id"].as_str().unwrap(), &case["input"]);
-        let is_elsewhere = ELSEWHERE.iter().any(|(name, _, _)| *name == id) || NOT_THERE.contains(&id);
+        let is_elsewhere = ELSEWHERE.iter().any(|(name, _, _)| *name == id);
         if is_elsewhere {
             continue;
         }
@@ -119,7 +119,7 @@ async fn calls_are_judged_as_the_cases_say() {
         }
         played += 1;
     }
-    assert!(played >= 17, "{played} were played");
+    assert!(played >= 18, "{played} were played");
 }
 
 #[test]

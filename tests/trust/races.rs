@@ -253,7 +253,10 @@ async fn a_script_that_changed_since_it_was_decided_does_not_run() {
         }
         match world.execute(&call).await {
             Executed::Drifted(_) => assert!(is_changed),
-            Executed::Ended(outcome) => assert!(!is_changed && outcome.text.contains(&format!("good {number}"))),
+            Executed::Ended(outcome) => {
+                let is_good = !is_changed && outcome.text.contains(&format!("good {number}"));
+                assert!(is_good, "{number}: {}", outcome.text);
+            }
         }
         assert!(!world.at("ws/MARK").exists());
         fs::remove_file(world.at("ws/build.sh")).unwrap();
