@@ -89,6 +89,14 @@ const CRATES_OF_A_FOLDER: &[(&str, &[&str])] = &[
 const CLOCK: &str = "engine/clock.rs";
 const CLOCKS: &[&str] = &["SystemTime", "Timestamp", "ZonedDateTime"];
 
+/// The files through which text comes to a cell of the screen: there it passes the sanitiser's last look
+/// (`visible::drawn`, R9). What is put into lines elsewhere are pieces of theirs.
+const DRAWERS: &[&str] = &["tui/view.rs", "tui/text.rs"];
+/// What would go by them: with these a text becomes cells.
+const DRAWS_RAW: &[&str] = &["set_string", "set_stringn", "set_symbol", "set_char"];
+/// What a line is made of, besides pieces that have been made already and have these names.
+const PIECES: &[&str] = &["cut", "piece", "spans", "rule", "text"];
+
 const LINES_MAX: usize = 600;
 
 /// Files that may be longer than `LINES_MAX`, and why splitting them would make them harder to read.
@@ -267,6 +275,9 @@ fn check_source(path: &str, source: &str) -> Vec<Violation> {
         let mut add = |what: String| found.push(Violation { line: tokens[at].line, what });
         check_imports(folder, &tokens, at, &mut add);
         check_crates(path, folder, &tokens, at, &mut add);
+        if folder == "tui" && !DRAWERS.contains(&path) && path != "tui/terminal.rs" {
+            check_drawing(&tokens, at, &mut add);
+        }
         let is_named_only = path == NAMES_ALL_TYPES && matches!(tokens[at].text.as_str(), "f32" | "f64");
         if PURE.contains(&folder) && !is_named_only {
             check_purity(&tokens, at, &mut add);
@@ -346,6 +357,22 @@ fn check_crates(path: &str, folder: &str, tokens: &[Token], at: usize, add: &mut
     }
     if reads_clock(tokens, at) && path != CLOCK {
         add(format!("only {CLOCK} reads the clock"));
+    }
+}
+
+/// Text becomes cells in two files only.
+fn check_drawing(tokens: &[Token], at: usize, add: &mut dyn FnMut(String)) {
+    let token = &tokens[at];
+    let (one, two, three, four) = (next(tokens, at, 1), next(tokens, at, 2), next(tokens, at, 3), next(tokens, at, 4));
+    if token.in_tests {
+        return;
+    }
+    let is_raw = matches!((token.text.as_str(), one, two), ("Piece" | "Line" | "Span", "::", "raw" | "styled"))
+        || (DRAWS_RAW.contains(&token.text.as_str()) && one == "(")
+        || (token.text == "text" && (one, two) == ("::", "Text"));
+    let is_unknown = (token.text.as_str(), one, two, three) == ("Line", "::", "from", "(") && !PIECES.contains(&four);
+    if is_raw || is_unknown {
+        add(format!("text is drawn by `piece`, `marked` or `named` ({})", DRAWERS.join(", ")));
     }
 }
 
@@ -564,6 +591,28 @@ fn the_scanner_sees_crates_and_clocks() {
     );
     check("main.rs", "//! x\nlet a = jiff::Timestamp::now();\n", &["2: only engine/clock.rs reads the clock"]);
     check("engine/clock.rs", "//! x\nlet a = SystemTime::now();\n", &[]);
+}
+
+#[test]
+fn the_scanner_sees_what_draws() {
+    let raw = "text is drawn by `piece`, `marked` or `named` (tui/view.rs, tui/text.rs)";
+    let lines = [
+        "Piece::raw(a)",
+        "Line::styled(a, b)",
+        "Line::from(a.clone())",
+        "buffer.set_string(a)",
+        "Span::raw(a)",
+        "ratatui::text::Text::raw(a)",
+    ];
+    for line in lines {
+        check("tui/a.rs", &format!("//! x\nlet b = {line};\n"), &[&format!("2: {raw}")]);
+        check("tui/text.rs", &format!("//! x\nlet b = {line};\n"), &[]);
+    }
+    check(
+        "tui/a.rs",
+        "//! x\nlet a = Line::from(cut(vec![piece(b, c, d)], 3));\nuse ratatui::text::Span as Piece;\n",
+        &[],
+    );
 }
 
 #[test]

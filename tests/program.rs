@@ -2,6 +2,7 @@
 //! models that speak a script; and what it reads from its user, line by line.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod chance;
 mod homes;
 mod real;
 mod skip;

@@ -16,6 +16,9 @@ use crate::domain::text::one_line;
 pub const MARK_OPEN: char = '⟦';
 /// What closes a marker.
 pub const MARK_CLOSE: char = '⟧';
+/// What stands in the first cell that a row leaves free where its line goes on in the row below: without it, no one
+/// could tell such a cell from a blank of the text. No text can hold it: there it is marked.
+pub const MARK_ON: char = '⟫';
 /// What stands at the end of every line of an approval view but the last, before its line break.
 pub const MARK_LF: &str = "⟦LF⟧";
 
@@ -26,6 +29,10 @@ const SPACES_SHOWN: usize = 8;
 const INDENT_SHOWN: usize = 40;
 /// Combining marks on one base that a transcript shows; more are only ever a prank.
 const MARKS_SHOWN: u8 = 2;
+/// What joins emoji to one.
+const JOINER: char = '\u{200d}';
+/// What makes a picture of a sign.
+const EMOJI_SELECTOR: char = '\u{fe0f}';
 /// Cells between two tab stops.
 const TAB_CELLS: usize = 8;
 
@@ -93,6 +100,16 @@ pub fn transcript(text: &str) -> String {
 /// Untrusted text as a title: one line of at most `max` characters, as in a transcript.
 pub fn title(text: &str, max: usize) -> String {
     transcript(&one_line(text, max))
+}
+
+/// Text that is about to be drawn and was sanitised where it came in. Where that was forgotten, it is a transcript:
+/// nothing that a terminal obeys, and nothing unseen, is drawn whatever else goes wrong.
+pub fn drawn(text: String) -> String {
+    let is_known = |one: char| {
+        let is_ours = matches!(one, MARK_OPEN | MARK_CLOSE | MARK_ON | JOINER | EMOJI_SELECTOR);
+        matches!(one, ' '..='~') || is_ours || is_plain(one) || is_combining(one)
+    };
+    if text.chars().all(is_known) { text } else { transcript(&text) }
 }
 
 /// Whether it is a letter outside ASCII, which can look like another.
@@ -164,7 +181,7 @@ fn mark(one: char) -> String {
     }
 }
 
-/// Whether a character is shown as itself: assigned, with ink, in cells of its own, not one of our brackets. What the
+/// Whether a character is shown as itself: assigned, with ink, in cells of its own, not one of our signs. What the
 /// tables of this build do not know yet is unassigned, and so marked.
 fn is_plain(one: char) -> bool {
     match one.general_category_group() {
@@ -172,7 +189,7 @@ fn is_plain(one: char) -> bool {
         | GeneralCategoryGroup::Number
         | GeneralCategoryGroup::Punctuation
         | GeneralCategoryGroup::Symbol => {
-            !is_blank(one) && one.width() != Some(0) && one != MARK_OPEN && one != MARK_CLOSE
+            !is_blank(one) && one.width() != Some(0) && !matches!(one, MARK_OPEN | MARK_CLOSE | MARK_ON)
         }
         GeneralCategoryGroup::Separator => one == ' ',
         GeneralCategoryGroup::Mark | GeneralCategoryGroup::Other => false,
@@ -206,8 +223,6 @@ fn is_combining(one: char) -> bool {
 
 /// Whether a joiner or an emoji selector stands where emoji need it.
 fn joins(before: Option<char>, one: char, after: Option<char>) -> bool {
-    const JOINER: char = '\u{200d}';
-    const EMOJI_SELECTOR: char = '\u{fe0f}';
     let is_picture = |other: Option<char>| other.is_some_and(|other| !other.is_ascii() && other.is_emoji_char());
     match one {
         JOINER => (is_picture(before) || before == Some(EMOJI_SELECTOR)) && is_picture(after),
@@ -340,6 +355,7 @@ mod tests {
         check_approval(b"echo a\x08\x08\x08\x08ls", "echo a⟦BS⟧⟦BS⟧⟦BS⟧⟦BS⟧ls");
         check_approval(b"ls\t\ttouch", "ls⟦TAB⟧⟦TAB⟧touch");
         check_approval(b"ls \x9b2Ktouch", "ls ⟦x9B⟧2Ktouch");
+        check_approval("日 ⟫".as_bytes(), "日 ⟦U+27EB⟧");
         check_approval("ls ⟦ESC⟧ x".as_bytes(), "ls ⟦U+27E6⟧ESC⟦U+27E7⟧ x");
         check_approval(b"[a] approve  [d] deny\n> APPROVED", "[a] approve  [d] deny⟦LF⟧\n> APPROVED");
         check_approval("echo \u{202e}KRAM hcuot\u{202c}".as_bytes(), "echo ⟦U+202E⟧KRAM hcuot⟦U+202C⟧");
@@ -438,6 +454,16 @@ mod tests {
     #[test]
     fn titles_are_one_line_without_escapes() {
         assert_eq!(title("a\u{1b}]0;x\u{7}.rs\nb", 40), "a⟦ESC⟧]0;x⟦BEL⟧.rs b");
+    }
+
+    #[test]
+    fn what_was_forgotten_is_sanitised_before_it_is_drawn() {
+        for text in ["a\u{1b}[2Jb", "a\u{202e}b", "a\tb", "a\u{9b}2J", "⟦ESC⟧\u{7}"] {
+            assert_eq!(drawn(text.to_string()), transcript(text));
+        }
+        for text in ["a ⟦ESC⟧[2Jb", "日⟫", "👨\u{200d}👩 ❤\u{fe0f} e\u{301}", "┏━┓ ▸ ×"] {
+            assert_eq!(drawn(text.to_string()), text);
+        }
     }
 
     #[test]

@@ -40,6 +40,7 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Position;
 use ratatui::layout::Rect;
 
+use crate::domain::visible::drawn;
 use crate::tui::app::Alerts;
 
 /// A frame is collected and written at once; most are smaller than this.
@@ -103,6 +104,7 @@ impl Screen {
 
     /// Sets the window title; the text must be sanitised.
     pub fn set_title(&mut self, title: String) -> io::Result<()> {
+        let title = drawn(title);
         if title != self.title {
             queue!(self.terminal.backend_mut(), SetTitle(&title))?;
             self.title = title;
@@ -116,6 +118,7 @@ impl Screen {
             queue!(self.terminal.backend_mut(), Print('\x07'))?;
         }
         if alerts.desktop {
+            let text = drawn(text.to_string());
             queue!(self.terminal.backend_mut(), Print(format!("\x1b]9;tiller: {text}\x07")))?;
         }
         Ok(())

@@ -8,6 +8,7 @@ use crate::domain::time::Span;
 use crate::domain::time::human;
 use crate::domain::visible::MARK_CLOSE;
 use crate::domain::visible::MARK_OPEN;
+use crate::domain::visible::drawn;
 use crate::domain::visible::is_foreign;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
@@ -15,7 +16,8 @@ use crate::tui::theme::Role;
 /// Text as spans, its markers set apart so that they are seen at once.
 pub fn marked(text: &str, role: Role, palette: Palette) -> Vec<Piece<'static>> {
     let mut spans = Vec::new();
-    let mut rest = text;
+    let text = drawn(text.to_string());
+    let mut rest = text.as_str();
     while let Some(start) = rest.find(MARK_OPEN) {
         let end = rest[start..].find(MARK_CLOSE).map_or(rest.len(), |place| start + place + MARK_CLOSE.len_utf8());
         if start > 0 {

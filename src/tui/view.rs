@@ -24,6 +24,7 @@ use ratatui::widgets::Paragraph;
 
 use crate::domain::cells::cells;
 use crate::domain::cells::fit;
+use crate::domain::visible::drawn;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
 use crate::tui::app::Seen;
@@ -210,8 +211,8 @@ pub(crate) fn pane(
         block = block.border_type(ratatui::widgets::BorderType::Thick);
     }
     if !right.is_empty() && room > 3 {
-        let text = format!(" {} ", fit(right, room));
-        block = block.title(Line::from(Piece::styled(text, app.palette.style(Role::Dim))).right_aligned());
+        let text = piece(format!(" {} ", fit(right, room)), Role::Dim, app.palette);
+        block = block.title(Line::from(text).right_aligned());
     }
     let inner = block.inner(area);
     frame.render_widget(block, area);
@@ -249,5 +250,5 @@ pub(crate) fn cut(spans: Vec<Piece<'static>>, width: usize) -> Vec<Piece<'static
 
 /// A piece of text in a role.
 pub(crate) fn piece(text: impl Into<String>, role: Role, palette: Palette) -> Piece<'static> {
-    Piece::styled(text.into(), palette.style(role))
+    Piece::styled(drawn(text.into()), palette.style(role))
 }

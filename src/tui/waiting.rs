@@ -90,6 +90,8 @@ pub struct BodyLine {
     pub number: Option<usize>,
     /// Its text, sanitised.
     pub text: String,
+    /// Whether the line goes on in the next of them.
+    pub goes_on: bool,
     /// How it is shown.
     pub role: Role,
 }
@@ -97,7 +99,7 @@ pub struct BodyLine {
 impl Body {
     /// The digits that the largest line number needs.
     pub fn digits(&self) -> usize {
-        self.lines.iter().rev().find_map(|line| line.number).unwrap_or(1).to_string().len()
+        self.lines.iter().filter_map(|line| line.number).max().unwrap_or(1).to_string().len()
     }
 
     /// How many numbered lines there are among those decided about.
@@ -117,9 +119,9 @@ impl Body {
 
     fn heading(&mut self, text: String) {
         if !self.lines.is_empty() {
-            self.lines.push(BodyLine { number: None, text: String::new(), role: Role::Dim });
+            self.lines.push(BodyLine { number: None, text: String::new(), goes_on: false, role: Role::Dim });
         }
-        self.lines.push(BodyLine { number: None, text, role: Role::Strong });
+        self.lines.push(BodyLine { number: None, text, goes_on: false, role: Role::Strong });
     }
 
     /// Text in approval mode: a new number for each line break, so that a wrapped line can't pass for two.
@@ -163,8 +165,9 @@ impl Body {
         let mut number = Some(number);
         loop {
             let end = rest.char_indices().nth(PIECE_CHARS).map_or(rest.len(), |(place, _)| place);
-            self.lines.push(BodyLine { number: number.take(), text: rest[..end].to_string(), role });
+            let text = rest[..end].to_string();
             rest = &rest[end..];
+            self.lines.push(BodyLine { number: number.take(), text, goes_on: !rest.is_empty(), role });
             if rest.is_empty() {
                 return;
             }
@@ -366,6 +369,10 @@ mod tests {
             body.exact(text, true);
             body.lines.iter().map(|line| line.text.clone()).collect::<Vec<_>>()
         };
+        let mut body = Body::default();
+        body.exact(&"a\n".repeat(100), false);
+        body.exact("b", false);
+        assert_eq!(body.digits(), 3, "the last part is not the longest");
         assert_eq!((diff("+a\n"), diff("+a")), (vec!["+a".to_string()], vec!["+a⟦no LF⟧".to_string()]));
     }
 
@@ -373,8 +380,8 @@ mod tests {
     fn long_lines_go_on_without_a_number() {
         let mut body = Body::default();
         body.exact(&"é".repeat(PIECE_CHARS + 1), false);
-        let numbers: Vec<Option<usize>> = body.lines.iter().map(|line| line.number).collect();
-        assert_eq!(numbers, [Some(1), None]);
+        let lines: Vec<(Option<usize>, bool)> = body.lines.iter().map(|line| (line.number, line.goes_on)).collect();
+        assert_eq!(lines, [(Some(1), true), (None, false)]);
         assert_eq!(body.lines[1].text, "é");
     }
 }

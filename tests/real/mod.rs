@@ -18,6 +18,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// A home, a configuration, a state directory and a workspace that nobody else uses.
 pub(crate) struct Stage {
     dir: TempDir,
+    /// Which boxes are used. What the tests compare must be the same on machines with boxes and without.
+    pub(crate) boxes: &'static str,
 }
 
 /// What the program said, and how it ended.
@@ -52,7 +54,7 @@ impl Stage {
 
     pub(crate) fn in_dir(dir: TempDir) -> Self {
         fs::create_dir(dir.path().join("work")).unwrap();
-        Stage { dir }
+        Stage { dir, boxes: "none" }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -73,8 +75,7 @@ impl Stage {
             ("XDG_STATE_HOME", self.path("state").display().to_string()),
             ("XDG_CONFIG_HOME", self.path("config").display().to_string()),
             ("TZ", "UTC".to_string()),
-            // What the tests compare must be the same on machines with boxes and without; `boxes` is about those.
-            ("TILLER_SANDBOX", "none".to_string()),
+            ("TILLER_SANDBOX", self.boxes.to_string()),
         ]
     }
 

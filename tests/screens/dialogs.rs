@@ -383,7 +383,7 @@ fn the_greeting_of_the_list_is_whole_on_small_screens() {
                 runs::draw(frame, &list);
             })
             .unwrap();
-        let frame = text_of(&terminal);
+        let frame = text_of(terminal.backend().buffer());
         assert!(flat(&frame).contains(greeting), "{frame}");
     }
 }

@@ -7,6 +7,7 @@ use crossterm::event::KeyEventKind;
 use crossterm::event::KeyModifiers;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
 use tiller::domain::approval::By;
 use tiller::domain::approval::Decision;
 use tiller::domain::budget::Basis;
@@ -422,10 +423,11 @@ impl Show {
     pub fn frame(&mut self) -> String {
         loop {
             let mut seen = Seen::default();
-            self.terminal.draw(|frame| seen = view::draw(frame, &self.app)).unwrap();
+            let drawn = self.terminal.draw(|frame| seen = view::draw(frame, &self.app)).unwrap();
+            let text = text_of(drawn.buffer);
             self.tell(Msg::Drawn(Box::new(seen)));
             if self.holds_texts || !self.give_text() {
-                return text_of(&self.terminal);
+                return text;
             }
         }
     }
@@ -442,8 +444,8 @@ impl Show {
     }
 }
 
-pub fn text_of(terminal: &Terminal<TestBackend>) -> String {
-    let buffer = terminal.backend().buffer();
+/// What was drawn, as text. Not what the test's terminal holds: it takes no notice of letters of two cells.
+pub fn text_of(buffer: &Buffer) -> String {
     let width = usize::from(buffer.area.width);
     let mut out = String::new();
     for row in buffer.content.chunks(width.max(1)) {

@@ -98,7 +98,7 @@ fn lay_row(row: &Row, width: usize, palette: Palette) -> Vec<Line<'static>> {
                 let spans = if lines.is_empty() {
                     first(&text)
                 } else {
-                    let mut spans = vec![Piece::raw(" ".repeat(hang))];
+                    let mut spans = vec![piece(" ".repeat(hang), row.role, palette)];
                     spans.extend(marked(&text, row.role, palette));
                     spans
                 };

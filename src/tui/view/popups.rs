@@ -112,7 +112,7 @@ pub(crate) fn draw_help(
     for rows in rows.chunk_by(|one, next| one.place == next.place) {
         let place = rows.first().map(|row| row.place.phrase()).unwrap_or_default();
         if !lines.is_empty() {
-            lines.push(Line::raw(""));
+            lines.push(Line::default());
         }
         lines.push(Line::from(cut(vec![piece(format!(" {place}"), Role::Strong, palette)], width)));
         lines.extend(rows.iter().flat_map(|row| help_lines(row, (column, width), palette)));

@@ -18,6 +18,7 @@ use crate::domain::command::OnCall;
 use crate::domain::run::Waits;
 use crate::domain::text::counted;
 use crate::domain::tool::Digest;
+use crate::domain::visible::MARK_ON;
 use crate::tui::action::Action;
 use crate::tui::action::Choice;
 use crate::tui::app::App;
@@ -253,7 +254,7 @@ pub(crate) fn body_rows(body: &Body, line: &BodyLine, width: usize, app: &App) -
     let room = width.saturating_sub(digits + 4);
     let is_heading = line.number.is_none() && line.role == Role::Strong;
     let pieces = match body.form {
-        Form::Exact | Form::Named => chop(&line.text, room).into_iter().map(str::to_string).collect(),
+        Form::Exact | Form::Named => exact_rows(line, room),
         Form::Prose => wrap(&line.text, room),
     };
     let row = |(place, text): (usize, String)| {
@@ -268,6 +269,16 @@ pub(crate) fn body_rows(body: &Body, line: &BodyLine, width: usize, app: &App) -
         Line::from(cut(spans, width))
     };
     pieces.into_iter().enumerate().map(row).collect()
+}
+
+/// A line cut into rows; a cell that is free where the line goes on is told from a blank of the text.
+fn exact_rows(line: &BodyLine, room: usize) -> Vec<String> {
+    let mut rows: Vec<String> = chop(&line.text, room).into_iter().map(str::to_string).collect();
+    let going_on = rows.len() - usize::from(!line.goes_on);
+    for row in rows.iter_mut().take(going_on).filter(|row| cells(row) < room) {
+        row.push(MARK_ON);
+    }
+    rows
 }
 
 /// How the keys of a call are drawn.

@@ -1,9 +1,12 @@
-//! The real program in a real terminal, played by keys: a whole rehearsal, the ways out, and what no key may do.
+//! The real program in a real terminal, played by keys: a whole rehearsal, the ways out, what no key may do, and codes.
 
+mod escapes;
+mod grave;
 mod keys;
 mod opening;
 mod pty;
 mod rehearsal;
+mod vocabulary;
 mod ways_out;
 
 use crate::program::terminal::pty::Pty;

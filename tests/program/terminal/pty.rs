@@ -111,6 +111,20 @@ impl Pty {
         screen.screen().contents()
     }
 
+    /// The cells of the screen, row by row.
+    pub(crate) fn cells(&self) -> Vec<Vec<String>> {
+        let seen = self.seen.lock().unwrap();
+        let screen = seen.screen.screen();
+        let (rows, columns) = screen.size();
+        let cell = |row, column| screen.cell(row, column).unwrap().contents().to_string();
+        (0..rows).map(|row| (0..columns).map(|column| cell(row, column)).collect()).collect()
+    }
+
+    /// All that the program has written.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.seen.lock().unwrap().bytes.clone()
+    }
+
     /// How many bytes the program has written.
     pub(crate) fn written(&self) -> usize {
         self.seen.lock().unwrap().bytes.len()
