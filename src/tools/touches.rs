@@ -34,12 +34,14 @@ const MAY_BE_SECRET: [&str; 5] = ["extraheader", "password", "token", "secret", 
 /// What the words of a line name. A word that stands for more than one place is there more than once.
 pub(crate) fn find(scene: &Scene, line: &Line) -> Vec<Touch> {
     let folder = line.plain.as_ref().ok().and_then(|plain| plain.folder());
-    // The words of a plain line are what is opened: nobody puts anything in their place.
-    let home = env::home_dir();
-    let mut looker = Looker { scene, home, is_expanded: line.plain.is_err(), below: BTreeMap::new() };
+    // The words of a plain line are what is opened: nobody puts anything in their place. Behind them come those of lines
+    // for another shell.
+    let plain = line.plain.as_ref().map_or(0, |plain| plain.segments.len());
+    let mut looker = Looker { scene, home: env::home_dir(), is_expanded: false, below: BTreeMap::new() };
     let mut touches = Vec::new();
     for (command, argv) in line.commands.iter().enumerate() {
         let folder = folder.filter(|_| command > 0);
+        looker.is_expanded = command >= plain;
         let program = argv.first().map_or("", String::as_str);
         let (reads_below, is_git) = (READ_BELOW.contains(&program) && line.plain.is_ok(), program == GIT);
         if is_git && looker.is_repository(folder.unwrap_or(".")) {
