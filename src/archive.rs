@@ -294,6 +294,9 @@ fn import(ground: &Ground, path: &Path, as_new: bool) -> anyhow::Result<u8> {
     let now = Now { at: ground.clock.now(), ..Now::default() };
     let foreign = |why: String| StoreError::Foreign { why };
     let brought_run = Run::fold(&id, &carried.records).map_err(|broken| foreign(broken.to_string()))?;
+    if let Some(why) = launch::elsewhere::pretends(&brought_run) {
+        return Err(foreign(why.to_string()).into());
+    }
     let (_, own) = lineage::import(brought_run, &held::client(), now).map_err(|refusal| foreign(refusal.of(&id)))?;
     let count = counted(carried.records.len(), "record");
     carried.push(own)?;

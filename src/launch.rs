@@ -79,6 +79,7 @@ use crate::telling;
 use crate::tui::past::Past;
 use crate::tui::past::Reading;
 
+pub(crate) mod elsewhere;
 pub mod hands;
 
 /// The folder of a run that holds what files were before its calls.
@@ -249,6 +250,8 @@ impl Ground {
         if let Some(why) = self.homeless(&run) {
             return Err(Obstacle::Stopped(format!("run {id} was not opened: {why}")).into());
         }
+        let (tools, level) = self.tools(Some(&id), &workspace)?;
+        self.judge(&run, &tools)?;
         if run.terms.rehearsal {
             let parent = run.lineage.as_ref().map(|lineage| self.home.run_dir(&lineage.parent));
             let laid_out = rehearsal::lay_out(&self.home.run_dir(&id), parent.as_deref());
@@ -256,7 +259,6 @@ impl Ground {
         }
         let model =
             model::open(&run.terms.model).unwrap_or_else(|_| Arc::new(Unready { spec: run.terms.model.clone() }));
-        let (tools, level) = self.tools(Some(&id), &workspace)?;
         let redactor = self.redactor(run.terms.model.key_variable.as_deref())?;
         let rules = self.rulebook();
         let noticed = rules.notices();

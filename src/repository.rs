@@ -69,7 +69,10 @@ fn not_told(name: &str, workspace: &Path, standing: Result<Standing, StoreError>
     match standing {
         Ok(Standing::Unknown) => format!("{name} is not read, because this folder is not trusted; {how}"),
         Ok(Standing::Replaced) => {
-            format!("{name} is not read: the folder that you trusted was another one in this place; {how}")
+            format!(
+                "{name} is not read: the folder that you trusted was another one in this place, or was trusted by an \
+                     earlier version, which did not keep when it was made; {how}"
+            )
         }
         Ok(Standing::Trusted(_)) => {
             let why = read(workspace).err().unwrap_or_else(|| format!("{name} came only now"));
@@ -149,7 +152,7 @@ fn new_runs(folder: &Path) -> String {
 
 fn state_of(trusted: &Trusted) -> String {
     if !trusted::is_same(trusted) {
-        return "not there any more, or another folder now: not trusted".to_string();
+        return "not there any more, another folder now, or trusted by an earlier version: not trusted".to_string();
     }
     match (read(&trusted.path), &trusted.guide) {
         (Ok(None), _) => "nothing to tell".to_string(),

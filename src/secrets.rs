@@ -31,6 +31,8 @@ const WORDS: &[&str] = &[
     "CREDENTIAL",
     "CREDENTIALS",
 ];
+/// Ends of names of variables that hold a secret, also without a `_` before them: `PGPASSWORD`, `SSHPASS`.
+const ENDS: &[&str] = &["PASSWORD", "PASSWD", "PASS", "SECRET", "TOKEN", "DSN", "WEBHOOK", "APIKEY", "CREDENTIALS"];
 /// Last words of names that say where something is, and not what.
 const PLACES: &[&str] = &["FILE", "PATH", "DIR", "SOCK", "SOCKET", "HOME", "COMMAND", "ASKPASS"];
 
@@ -96,7 +98,9 @@ fn is_telling(name: &str) -> bool {
     let is_place = name.rsplit('_').next().is_some_and(|last| PLACES.contains(&last));
     // The working folder; `MYSQL_PWD` is a password.
     let is_folder = name == "PWD";
-    !is_place && !is_folder && name.split('_').any(|word| WORDS.contains(&word))
+    // Who knows the address of a webhook can post to it: `SLACK_WEBHOOK_URL`.
+    let is_word = |word: &str| WORDS.contains(&word) || word.starts_with("WEBHOOK");
+    !is_place && !is_folder && (name.split('_').any(is_word) || ENDS.iter().any(|end| name.ends_with(end)))
 }
 
 #[cfg(test)]
@@ -115,12 +119,31 @@ mod tests {
             "MYSQL_PWD",
             "GITHUB_PAT",
             "NPM_AUTH",
+            "PGPASSWORD",
+            "SSHPASS",
+            "AWSSECRET",
+            "SENTRY_DSN",
+            "SLACK_WEBHOOK_URL",
+            "TEAMS_WEBHOOKS",
+            "myApiKey",
+            "HEROKUTOKEN",
+            "REDISCLI_AUTH",
         ] {
             assert!(is_telling(name), "{name}");
         }
-        for name in
-            ["PATH", "KEYBOARD", "MONKEY", "SSH_AUTH_SOCK", "GOOGLE_CREDENTIALS_FILE", "TOKENIZER", "PWD", "OLDPWD"]
-        {
+        for name in [
+            "PATH",
+            "KEYBOARD",
+            "MONKEY",
+            "SSH_AUTH_SOCK",
+            "SSH_ASKPASS",
+            "GOOGLE_CREDENTIALS_FILE",
+            "PGPASSFILE",
+            "TOKENIZER",
+            "PASSENGER_HOST",
+            "PWD",
+            "OLDPWD",
+        ] {
             assert!(!is_telling(name), "{name}");
         }
     }

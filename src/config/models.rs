@@ -72,15 +72,13 @@ impl Settings {
             return self.sized(scripted(name, model), None);
         }
         let built_in = PROVIDERS.iter().find(|one| one.name == provider);
-        let set = self.providers.get(provider);
-        let address = set.and_then(|one| one.base_url.as_deref()).or(built_in.map(|one| one.base_url));
+        let (address, key) = self.provided_by(provider);
         let address = address.ok_or_else(|| fail(self.unknown_provider(provider)))?;
         let is_built_in = built_in.is_some_and(|one| one.base_url == address);
         let known = if provider == OPENAI && is_built_in { known(model) } else { None };
         let is_here = http::judged(address).is_ok_and(|url| http::is_loopback(&url));
         let free = is_here.then_some(Price::FREE);
         let price = self.price(name)?.or(free).or(known.map(|one| one.price));
-        let key = set.and_then(|one| one.key.as_deref()).or(built_in.and_then(|one| one.key));
         let spec = ModelSpec {
             name: name.to_string(),
             dialect: Dialect::Openai,
@@ -93,6 +91,22 @@ impl Settings {
             price,
         };
         self.sized(spec, known)
+    }
+
+    /// Whether a provider is set up that is at this address and has its key in this variable. One on this machine that needs
+    /// no key counts as set up.
+    pub fn is_set_up(&self, address: &str, key: Option<&str>) -> bool {
+        let is_here = http::judged(address).is_ok_and(|url| http::is_loopback(&url));
+        let mut names = PROVIDERS.iter().map(|one| one.name).chain(self.providers.keys().map(String::as_str));
+        (is_here && key.is_none()) || names.any(|name| self.provided_by(name) == (Some(address), key))
+    }
+
+    /// Where a provider is, and the variable that holds its key, as far as either is known.
+    fn provided_by(&self, name: &str) -> (Option<&str>, Option<&str>) {
+        let built_in = PROVIDERS.iter().find(|one| one.name == name);
+        let set = self.providers.get(name);
+        let address = set.and_then(|one| one.base_url.as_deref()).or(built_in.map(|one| one.base_url));
+        (address, set.and_then(|one| one.key.as_deref()).or(built_in.and_then(|one| one.key)))
     }
 
     /// A model with the sizes that are set for it, else those that are known of it, else its own.

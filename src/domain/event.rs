@@ -120,6 +120,9 @@ pub enum Event {
         iteration: u32,
         /// What this run is to reach, and how far it may go.
         terms: Box<Terms>,
+        /// The parent's journal was brought from elsewhere, also where that stands behind what was copied.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        brought: bool,
         /// Through this client.
         by: ClientId,
     },

@@ -113,6 +113,7 @@ impl Run {
             owner: None,
             attempt: 1,
             lineage: None,
+            brought: false,
             iteration: Iteration::new(0, Phase::Decompose, record, &plan, false),
             plan,
             transcript: Transcript::default(),
@@ -190,7 +191,8 @@ impl Run {
             Event::StatusChanged { status, by: _ } => self.change_status(status, record),
             Event::Rewound { .. } => return Err("a rewind needs what was before it".to_string()),
             Event::RestoreStarted { .. } | Event::RestoreFinished { .. } => self.may_restore()?,
-            Event::Forked { parent, iteration, terms, by: _ } => {
+            Event::Forked { parent, iteration, terms, brought, by: _ } => {
+                self.brought |= brought;
                 self.branch_off((parent, *iteration), terms, record)?;
             }
             Event::Imported { by: _ } => self.take_in(),

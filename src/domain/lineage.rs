@@ -224,6 +224,7 @@ impl Run {
             status_since: record.at,
             owner: now.owner,
             attempt: now.attempt,
+            brought: now.brought,
             trust: now.trust,
             trust_was_driven: now.trust_was_driven,
             // What was granted then and taken back since stays taken back.
@@ -312,6 +313,7 @@ impl Run {
     /// Forgets whatever was allowed where the journal comes from. A call that has not run is looked at anew; of one that
     /// may have run, only the operator can say here what became of it.
     pub(crate) fn take_in(&mut self) {
+        self.brought = true;
         self.trust = self.trust.min(Trust::Ask);
         self.trust_was_driven = false;
         self.granted_tools.clear();

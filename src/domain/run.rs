@@ -81,6 +81,9 @@ pub struct Run {
     pub attempt: u32,
     /// Where it branched off from another run, if it did.
     pub lineage: Option<Lineage>,
+    /// Its journal, or that of a run that it branched off from, was brought from elsewhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub brought: bool,
     /// The plan.
     pub plan: Plan,
     /// The conversation.

@@ -89,7 +89,9 @@ pub fn fork(
 ) -> Result<(Run, Record), Refusal> {
     terms.trust = terms.trust.min(parent.trust).min(Trust::Ask);
     terms.keep_full_trust &= parent.terms.keep_full_trust;
-    let event = Event::Forked { parent: parent.id.clone(), iteration, terms: Box::new(terms), by: client.clone() };
+    let brought = parent.brought;
+    let event =
+        Event::Forked { parent: parent.id.clone(), iteration, terms: Box::new(terms), brought, by: client.clone() };
     let record = fold_in(&mut run, event, Now { at: now.at, active: Span(0) })?;
     run.check()?;
     Ok((run, record))

@@ -3,11 +3,13 @@
 //! trust is good for.
 
 use std::fs::File;
+use std::fs::Metadata;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -28,6 +30,10 @@ pub struct Trusted {
     pub path: PathBuf,
     device: u64,
     inode: u64,
+    /// When it was made, in nanoseconds since 1970, where the file system says: the number of a folder that was removed is
+    /// given to the next. A list from before this was kept has none, and such a folder must be trusted again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    born: Option<u64>,
     /// SHA-256 of the guide that a run was told there last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guide: Option<String>,
@@ -68,13 +74,20 @@ pub fn standing(state: &Path, folder: &Path) -> Result<Standing, StoreError> {
 /// Whether the folder that is there now is the one that was trusted.
 pub fn is_same(trusted: &Trusted) -> bool {
     let found = trusted.path.symlink_metadata();
-    found.is_ok_and(|found| found.is_dir() && (found.dev(), found.ino()) == (trusted.device, trusted.inode))
+    let was = (trusted.device, trusted.inode, trusted.born);
+    found.is_ok_and(|found| found.is_dir() && (found.dev(), found.ino(), born(&found)) == was)
+}
+
+fn born(found: &Metadata) -> Option<u64> {
+    let since = found.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_nanos()).ok()
 }
 
 /// Trusts a folder, given without links.
 pub fn add(state: &Path, folder: &Path) -> Result<(), StoreError> {
     let facts = folder.symlink_metadata().map_err(|error| failed(folder, &error))?;
-    let new = Trusted { path: folder.to_path_buf(), device: facts.dev(), inode: facts.ino(), guide: None };
+    let (device, inode, born) = (facts.dev(), facts.ino(), born(&facts));
+    let new = Trusted { path: folder.to_path_buf(), device, inode, born, guide: None };
     change(state, |all| {
         all.retain(|one| one.path != folder);
         all.push(new);
@@ -166,6 +179,35 @@ mod tests {
         for name in [NAME, LOCK] {
             assert_eq!(state.join(name).metadata().unwrap().permissions().mode() & 0o777, 0o600, "{name}");
         }
+    }
+
+    /// The number of a folder that was removed is given to the next one, sooner or later; here the list is written so.
+    #[test]
+    fn a_folder_that_got_the_number_of_another_is_not_trusted() {
+        let dir = tempfile::tempdir().unwrap();
+        let (state, folder) = (dir.path().join("state"), dir.path().join("a"));
+        files::create_dir(&state).unwrap();
+        std::fs::create_dir(&folder).unwrap();
+        add(&state, &folder).unwrap();
+        check(&state, &folder, "trusted ");
+        let old = all(&state).unwrap().remove(0);
+        if old.born.is_none() {
+            return;
+        }
+        // Clocks of file systems are coarse.
+        while born(&folder.symlink_metadata().unwrap()) == old.born {
+            std::fs::remove_dir(&folder).unwrap();
+            std::fs::create_dir(&folder).unwrap();
+        }
+        let found = folder.symlink_metadata().unwrap();
+        let same = Trusted { device: found.dev(), inode: found.ino(), ..old };
+        let write = |one: &Trusted| std::fs::write(state.join(NAME), serde_json::to_vec(&[one]).unwrap()).unwrap();
+        write(&same);
+        check(&state, &folder, "replaced");
+        write(&Trusted { born: None, ..same.clone() });
+        check(&state, &folder, "replaced");
+        write(&Trusted { born: born(&found), ..same });
+        check(&state, &folder, "trusted ");
     }
 
     #[test]

@@ -163,8 +163,8 @@ impl Shown {
             None => ("", "/dev/null", String::new()),
             Some((_, Some(text))) => (text, place.shown.as_str(), String::new()),
             Some((bytes, None)) => {
-                let note =
-                    format!("replaces {} bytes that are not text (SHA-256 {})\n", bytes.len(), sha256_hex(bytes));
+                let (count, hash) = (bytes.len(), sha256_hex(bytes));
+                let note = format!("replaces {count} bytes that are not text (SHA-256 {hash}): {}\n", place.shown);
                 ("", place.shown.as_str(), note)
             }
         };
@@ -191,13 +191,14 @@ fn facts(place: &Place, plan: &Plan, change: Shown) -> Facts {
     if !place.within {
         preview.push_str(&format!("file {}\n", place.text()));
     }
+    // Which file comes first: there is no diff that says it, and the title has room for a part of a long path only.
+    if plan.before.is_none() && plan.after.as_ref().is_some_and(Vec::is_empty) {
+        preview.push_str(&format!("makes an empty file: {}\n", place.shown));
+    }
     let mut folder = plan.folder.clone();
     for name in &plan.missing {
         folder.push(name);
         preview.push_str(&format!("makes folder {}\n", names::shown(folder.as_os_str())));
-    }
-    if plan.before.is_none() && plan.after.as_ref().is_some_and(Vec::is_empty) {
-        preview.push_str("makes an empty file\n");
     }
     preview.push_str(&change.diff);
     let new = if plan.before.is_none() { " (new)" } else { "" };

@@ -160,12 +160,16 @@ impl Tool for Shell {
         // Also where a line is not plain: what it sends or reads by a redirection is no word of a command.
         let ends = |one: char| one.is_whitespace() || "<>|&;()'\"`=:,{}".contains(one);
         let names_key = run.command.split(ends).any(|piece| names::key_material(Path::new(piece)).is_some());
+        let mut reach = scene.sandbox.reach(network);
+        if time_limit != limits::TOOL_TIMEOUT {
+            reach.push_str(&format!("; for up to {} s", time_limit.0 / 1_000));
+        }
         let facts = Facts {
             grave: if names_key || touches.iter().any(is_key) { vec![Grave::Keys] } else { Vec::new() },
             touches,
             line: Some(run.read.clone()),
             title: one_line(&run.command, TITLE_MAX_CHARS),
-            reach: scene.sandbox.reach(network),
+            reach,
             inside: false,
             unconfined: level != Level::Full || network,
             level: Some(level),
@@ -381,6 +385,16 @@ mod tests {
         let names: Vec<&str> = facts.binding.iter().filter_map(|line| line.split('=').next()).collect();
         let names = names.iter().map(|name| stage.neutral(name)).collect::<Vec<_>>();
         assert_eq!(names, ["shell", "workspace", "environment", "time limit", "box", "script ROOT/ws/x.sh"]);
+    }
+
+    #[tokio::test]
+    async fn another_time_limit_stands_in_the_reach() {
+        let stage = Stage::new();
+        for (seconds, wanted) in [(599, "; for up to 599 s"), (1, "; for up to 1 s"), (120, "")] {
+            let said = serde_json::json!({ "command": "true", "timeout_seconds": seconds }).to_string();
+            let reach = stage.call("shell", &said).await.facts.unwrap().reach;
+            assert_eq!(reach, format!("runs a program with your rights{wanted}"));
+        }
     }
 
     #[tokio::test]

@@ -204,7 +204,14 @@ mod tests {
         stage.write("data", b"\xff\0\xff");
         let binary = facts(&stage, "data", "new\n").await;
         assert!(binary.preview.starts_with("replaces 3 bytes that are not text (SHA-256 "), "{}", binary.preview);
-        assert!(facts(&stage, "empty", "").await.preview.starts_with("makes an empty file\n"));
+        let emptied = facts(&stage, "data", "").await;
+        assert!(emptied.preview.ends_with("): data\n"), "{}", emptied.preview);
+        // The title has room for a part of a long path only.
+        for name in ["a", "b"] {
+            let path = format!("{}/{name}", "long".repeat(50));
+            let preview = facts(&stage, &path, "").await.preview;
+            assert!(preview.starts_with(&format!("makes an empty file: {path}\n")), "{preview}");
+        }
     }
 
     /// Prepares a write, lets `meanwhile` change the world, and wants it refused with everything outside untouched.

@@ -14,6 +14,16 @@ use tiller::store::transfer;
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/journals/1-first-rehearsal.jsonl");
 
+/// A script that plans, and then waits for leave to write a file.
+const BEGUN: &str = r#"
+[[step]]
+name = "plan"
+calls = [ { tool = "update_plan", args = { todos = [ { id = "a", title = "A", status = "pending" } ] } } ]
+[[step]]
+name = "write"
+calls = [ { tool = "write_file", args = { path = "made", content = "x" } } ]
+"#;
+
 /// A stage with a whole rehearsal in it, and its name.
 fn imported() -> (Stage, String) {
     let stage = Stage::new();
@@ -212,7 +222,12 @@ fn an_audit_names_who_asked_for_whatever_the_operator_asked_for() {
 fn forged(from: &str, to: &str) -> String {
     let golden = fs::read_to_string(GOLDEN).unwrap();
     assert!(golden.contains(from), "{from}");
-    let mut lines: Vec<String> = golden.replacen(from, to, 1).lines().map(ToString::to_string).collect();
+    chained(&golden.replacen(from, to, 1))
+}
+
+/// A journal whose lines were changed, with a hash chain that fits.
+fn chained(journal: &str) -> String {
+    let mut lines: Vec<String> = journal.lines().map(ToString::to_string).collect();
     for at in 2..lines.len() {
         let link = &sha256_hex(lines[at - 1].as_bytes())[..32];
         let start = lines[at].find("\"prev\":\"").unwrap() + 8;
@@ -222,6 +237,102 @@ fn forged(from: &str, to: &str) -> String {
     header["head"] = Value::String(sha256_hex(lines.last().unwrap().as_bytes()));
     lines[0] = header.to_string();
     lines.join("\n") + "\n"
+}
+
+/// A run that this script began, exported, with other terms in its first record; the file.
+fn with_terms(stage: &Stage, script: &str, change: impl Fn(&mut Value)) -> String {
+    stage.run(script).check(10, &[]);
+    let told = stage.ask(&["export", &stage.ids()[0]]).out;
+    let mut lines: Vec<String> = told.lines().map(ToString::to_string).collect();
+    let mut first: Value = serde_json::from_str(&lines[1]).unwrap();
+    change(&mut first["event"]["terms"]);
+    lines[1] = first.to_string();
+    stage.write("forged.jsonl", &chained(&lines.join("\n"))).display().to_string()
+}
+
+/// Imports a file under a new name, which it gives.
+fn brought(stage: &Stage, file: &str) -> String {
+    let before = stage.ids();
+    stage.ask(&["import", file, "--as-new"]).check(0, &["imported"]);
+    stage.ids().into_iter().find(|id| !before.contains(id)).unwrap()
+}
+
+/// A write that its journal calls a read would be made unasked.
+#[test]
+fn a_tool_that_a_journal_calls_another_kind_is_not_used() {
+    let stage = Stage::new();
+    let effect = |effect: &'static str| {
+        move |terms: &mut Value| {
+            let tools = terms["tools"].as_array_mut().unwrap();
+            let tool = tools.iter_mut().find(|tool| tool["name"] == "write_file").unwrap();
+            tool["effect"] = Value::String(effect.to_string());
+        }
+    };
+    let file = with_terms(&stage, BEGUN, effect("write_file"));
+    stage.ask(&["resume", &brought(&stage, &file), "--plain"]).check(10, &["waiting for approval"]);
+    let other = Stage::new();
+    let id = brought(&other, &with_terms(&other, BEGUN, effect("read")));
+    let told = other.ask(&["resume", &id, "--plain"]);
+    told.check(20, &["says of write_file what this program does not know it as", "nothing was run"]);
+    other.ask(&["show", &id]).check(0, &[]);
+    assert!(!stage.path("work/made").exists() && !other.path("work/made").exists());
+}
+
+/// The terms of a run that asks at this address, with the key in a variable.
+fn asking_at(address: &str) -> impl Fn(&mut Value) {
+    move |terms: &mut Value| {
+        let model = &mut terms["model"];
+        model["name"] = "mine/m".into();
+        model["dialect"] = "openai".into();
+        model["address"] = address.into();
+        model["key_variable"] = "SOMETHING_OF_MINE".into();
+    }
+}
+
+#[test]
+fn a_run_from_elsewhere_sends_no_variable_to_an_address_that_is_not_set_up() {
+    let stage = Stage::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    let file = with_terms(&stage, BEGUN, asking_at(&address));
+    let id = brought(&stage, &file);
+    let resume = |id: &str| {
+        let mut command = stage.tiller(&["resume", id, "--plain"]);
+        command.env("SOMETHING_OF_MINE", "a-value-of-mine-1234").spawn().unwrap()
+    };
+    let sentences = [&address, "SOMETHING_OF_MINE", "nothing was sent", "[providers.mine]"];
+    crate::real::said(resume(&id)).check(3, &sentences);
+    // Nor does a branch of it that begins before the record that says where it comes from.
+    let before = stage.ids();
+    stage.ask(&["fork", &id, "1"]).check(0, &[]);
+    let fork = stage.ids().into_iter().find(|one| !before.contains(one)).unwrap();
+    crate::real::said(resume(&fork)).check(3, &sentences);
+    // Another variable than that of this provider.
+    let set = |key: &str| {
+        let text = format!("[providers.mine]\nbase_url = \"{address}\"\nkey = \"{key}\"\n");
+        stage.write("config/tiller/tiller.toml", &text);
+    };
+    set("ANOTHER");
+    crate::real::said(resume(&id)).check(3, &sentences);
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    // What is set up is asked: the listener would have heard of it.
+    set("SOMETHING_OF_MINE");
+    let mut child = resume(&fork);
+    crate::real::until("it asks", || listener.accept().ok());
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_rehearsal_that_asks_a_real_model_is_not_imported() {
+    let stage = Stage::new();
+    let file = with_terms(&stage, BEGUN, |terms| {
+        asking_at("https://example.invalid/v1")(terms);
+        terms["rehearsal"] = true.into();
+    });
+    stage.ask(&["import", &file, "--as-new"]).check(2, &["it calls itself a rehearsal", "nothing was imported"]);
+    assert_eq!(stage.ids().len(), 1);
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn a_guide_is_read_only_where_the_folder_is_trusted() {
     fs::create_dir(stage.path("work")).unwrap();
     stage.write("work/AGENTS.md", GUIDE);
     check(&stage.start(&look(), &[]), "the folder that you trusted was another one in this place");
-    stage.ask(&["trust", "--list"]).check(0, &["not there any more, or another folder now"]);
+    stage.ask(&["trust", "--list"]).check(0, &["not there any more, another folder now"]);
     stage.ask(&["trust", "--remove"]).check(0, &["not trusted any more"]);
     assert_ne!(stage.ask(&["trust", "--remove"]).code, 0);
     assert_ne!(stage.ask(&["trust", "nowhere"]).code, 0);

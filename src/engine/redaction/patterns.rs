@@ -22,6 +22,17 @@ const PREFIXES: &[&str] = &[
     "gsk_",
     "xai-",
 ];
+/// How keys begin that go on with letters and digits only, and which of these: with others it is a word such as
+/// `npm_config_user_agent` or `ASIA-PACIFIC`.
+const STRICT: &[(&str, usize, fn(&u8) -> bool)] = &[
+    ("npm_", 30, u8::is_ascii_alphanumeric),
+    ("hf_", 30, u8::is_ascii_alphanumeric),
+    ("ASIA", 16, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()),
+];
+/// How a JSON web token begins: `{"` in base64.
+const WEB_TOKEN: &str = "eyJ";
+/// Shortest part of a JSON web token, in bytes.
+const PART_MIN_BYTES: usize = 10;
 /// Shortest key or token, in bytes; shorter ones are words.
 const TOKEN_MIN_BYTES: usize = 20;
 const BEGIN: &str = "-----BEGIN ";
@@ -76,7 +87,8 @@ fn is_token_byte(byte: u8) -> bool {
 fn tokens(text: &str) -> Vec<(&'static str, Range<usize>)> {
     let mut found = Vec::new();
     // Nearly every text has neither, and looking for that is much faster than looking at each word.
-    let may_hold = PREFIXES.iter().any(|prefix| text.contains(prefix)) || text.to_ascii_lowercase().contains("bearer");
+    let begins = STRICT.iter().map(|(prefix, _, _)| prefix).chain(PREFIXES).chain([&WEB_TOKEN]);
+    let may_hold = begins.into_iter().any(|one| text.contains(one)) || text.to_ascii_lowercase().contains("bearer");
     if !may_hold {
         return found;
     }
@@ -86,8 +98,11 @@ fn tokens(text: &str) -> Vec<(&'static str, Range<usize>)> {
         let length = bytes.iter().skip(place).take_while(|byte| is_token_byte(**byte)).count();
         let token = text.get(place..place + length).unwrap_or_default();
         let has_digit = token.bytes().any(|byte| byte.is_ascii_digit());
-        if length >= TOKEN_MIN_BYTES && has_digit && PREFIXES.iter().any(|prefix| token.starts_with(prefix)) {
+        let is_key = length >= TOKEN_MIN_BYTES && has_digit && PREFIXES.iter().any(|prefix| token.starts_with(prefix));
+        if is_key || is_strict(token) {
             found.push(("provider-key", place..place + length));
+        } else if let Some(length) = web_token(bytes, place, length).filter(|_| token.starts_with(WEB_TOKEN)) {
+            found.push(("web-token", place..place + length));
         } else if token.eq_ignore_ascii_case("bearer") {
             let start = place + length + blanks(bytes, place + length);
             let is_bearer = |byte: &u8| is_token_byte(*byte) || b".~+/=".contains(byte);
@@ -99,6 +114,23 @@ fn tokens(text: &str) -> Vec<(&'static str, Range<usize>)> {
         place += length.max(1);
     }
     found
+}
+
+fn is_strict(token: &str) -> bool {
+    STRICT.iter().any(|(prefix, least, fits)| {
+        token.strip_prefix(prefix).is_some_and(|rest| rest.len() >= *least && rest.as_bytes().iter().all(fits))
+    })
+}
+
+/// How long a JSON web token is that begins with a part of this length: three parts with dots between them.
+fn web_token(bytes: &[u8], start: usize, first: usize) -> Option<usize> {
+    let part = |from: usize| {
+        let is_after_dot = bytes.get(from) == Some(&b'.');
+        let length = bytes.iter().skip(from + 1).take_while(|byte| is_token_byte(**byte)).count();
+        (is_after_dot && length >= PART_MIN_BYTES).then_some(from + 1 + length)
+    };
+    let end = (first >= PART_MIN_BYTES).then_some(start + first).and_then(part).and_then(part)?;
+    Some(end - start)
 }
 
 fn blanks(bytes: &[u8], from: usize) -> usize {
@@ -149,6 +181,44 @@ mod tests {
         check(&format!("x\n{block}\ny"), &[("private-key", block)]);
         check("x -----BEGIN PRIVATE KEY-----\nabc", &[("private-key", "-----BEGIN PRIVATE KEY-----\nabc")]);
         check("é-----BEGIN ", &[]);
+    }
+
+    #[test]
+    fn keys_that_look_like_words_and_words_that_look_like_keys() {
+        let rest = "abcdefghijklmnopqrstuvwxyzabcdefghij";
+        for key in [
+            "ASIAIOSFODNN7EXAMPLE",
+            "AKIAIOSFODNN7EXAMPLE",
+            &format!("npm_{rest}"),
+            &format!("hf_{rest}"),
+            "sk_live_abcdefghijkl1234",
+            "rk_live_abcdefghijkl1234",
+            "glpat-abcdefghijkl-1234",
+            "xoxb-1234-abcdefghijklm",
+            "xoxp-1234-abcdefghijklm",
+        ] {
+            check(&format!("a {key}, b"), &[("provider-key", key)]);
+        }
+        for word in [
+            "ASIA-PACIFIC-REGION-2024",
+            "ASIAN countries",
+            "npm_config_user_agent_of_version_18_20_4",
+            "npm_package_dependencies_react",
+            "hf_hub_download",
+        ] {
+            check(word, &[]);
+        }
+    }
+
+    #[test]
+    fn web_tokens() {
+        let token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJlLW9mLWl0";
+        check(&format!("token={token}"), &[("web-token", token)]);
+        check(&format!("{token}."), &[("web-token", token)]);
+        check("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0", &[]);
+        check("eyJhbGciOiJIUzI1NiJ9.a.b and eyJ.class.getDeclaredMethods", &[]);
+        check("heyJudeDontMakeIt.badTakeASadSong.andMakeItBetter", &[]);
+        check("eyJhbGciOiJIUzI1NiJ9..eyJzdWIiOiIxIn0", &[]);
     }
 
     #[test]
