@@ -10,6 +10,7 @@ mod boxes {
     mod cases;
     mod files;
     mod levels;
+    mod mends;
     mod processes;
     mod stage;
     mod terminals;

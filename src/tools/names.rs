@@ -74,6 +74,8 @@ const SENSITIVE: &[(Name, &str)] = &[
 const RUNS_UNASKED: &[(Name, &str)] = &[
     (Name::Pair(".git", "hooks"), "git runs its hooks"),
     (Name::Pair(".git", "config"), "git runs programs named in its configuration"),
+    (Name::Pair(".git", "config.worktree"), "git runs programs named in its configuration"),
+    (Name::Pair(".git", "commondir"), "git finds its configuration by it"),
     (Name::Pair(".git", "info"), "git obeys its attributes"),
     (Name::Pair(".git", "modules"), "git runs hooks of submodules"),
     (Name::Is(".gitattributes"), "git runs filters named in it"),

@@ -11,6 +11,8 @@ mod fence;
 #[cfg(target_os = "linux")]
 mod filter;
 #[cfg(target_os = "linux")]
+mod marks;
+#[cfg(target_os = "linux")]
 pub mod probe;
 #[cfg(target_os = "linux")]
 pub(crate) mod stage;
@@ -37,6 +39,8 @@ use crate::tools::guard;
 use crate::tools::names;
 #[cfg(target_os = "linux")]
 use crate::tools::sandbox::cell::Cell;
+#[cfg(target_os = "linux")]
+use crate::tools::sandbox::marks::Mark;
 use crate::tools::sandbox::watch::Watched;
 
 /// Where bubblewrap may be. It is looked for nowhere else: a search path or a workspace could hold another one.
@@ -186,6 +190,10 @@ impl Room {
         };
         let private = folder.as_ref().map_or(PathBuf::from(cell::HOME), |folder| folder.path().to_path_buf());
         let temporary = if folder.is_some() { private.clone() } else { PathBuf::from(cell::TEMPORARY) };
+        let is_in = |point: &Path| point.starts_with(&scene.workspace);
+        let mark = |path: PathBuf| Mark::of(&scene.workspace, path);
+        let kept = kept(scene, watched);
+        let held = held(scene, &kept);
         let cell = Cell {
             level: sandbox.level,
             bwrap: maker.bwrap,
@@ -196,7 +204,10 @@ impl Room {
             has_network: network,
             readable: sandbox.readable.clone(),
             writable: sandbox.writable.clone(),
-            kept: kept(scene, watched),
+            kept: kept.into_iter().map(mark).collect::<Result<_, _>>()?,
+            held: held.into_iter().map(mark).collect::<Result<_, _>>()?,
+            ground: mark(scene.workspace.clone())?,
+            mounted: marks::mounts()?.into_iter().map(|(_, point)| point).filter(|point| is_in(point)).collect(),
             hidden,
             home: sandbox.home.clone(),
             private: private.clone(),
@@ -239,6 +250,17 @@ impl Room {
 fn kept(scene: &Scene, watched: &Watched) -> Vec<PathBuf> {
     let program = Some(scene.program.clone()).filter(|program| program.starts_with(&scene.workspace));
     watched.roots().into_iter().chain(program).collect()
+}
+
+/// Their folders, as far as these are git's.
+#[cfg(target_os = "linux")]
+fn held(scene: &Scene, kept: &[PathBuf]) -> Vec<PathBuf> {
+    let is_gits = |folder: &&Path| folder.ends_with(".git") || folder.ends_with(".github");
+    let folders = kept.iter().filter_map(|path| path.parent()).filter(is_gits);
+    let mut held: Vec<PathBuf> =
+        folders.filter(|folder| folder.starts_with(&scene.workspace)).map(PathBuf::from).collect();
+    held.dedup();
+    held
 }
 
 /// Tiller's own places, as far as the box would show them. What is not there yet must not be made either.

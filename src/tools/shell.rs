@@ -279,7 +279,8 @@ pub(crate) async fn check(scene: &Scene, command: &str, reins: Reins) -> (bool, 
         return (false, "not run: a command has no NUL and less than 128 KiB\n".to_string());
     }
     let mut output = Output::default();
-    let room = match Room::of(scene, Manner::Usual, false, &watched(scene).await) {
+    let before = watched(scene).await;
+    let room = match Room::of(scene, Manner::Usual, false, &before) {
         Ok(room) => room,
         Err(why) => return (false, format!("not run: its box could not be made: {why}\n")),
     };
@@ -291,7 +292,10 @@ pub(crate) async fn check(scene: &Scene, command: &str, reins: Reins) -> (bool, 
         room,
     };
     let ending = process::run(line, &reins.cancel, &mut output, |_| {}).await;
-    (ending == Ending::Exited(0), result(&ending, &output, limits::TOOL_TIMEOUT))
+    // A check only looks: what it prepares for others to run was never asked about.
+    let changed = watched(scene).await.changes_since(&before);
+    let text = result(&ending, &output, limits::TOOL_TIMEOUT) + &told(&changed);
+    (ending == Ending::Exited(0) && changed.is_empty(), text)
 }
 
 /// What the shell says against a line that it can't read. Nothing of the line is run. Where the shell can't be asked,

@@ -160,14 +160,14 @@ async fn what_a_call_reaches_is_said_and_bound() {
         (
             Level::Full,
             network.clone(),
-            "runs in the box: writes only in the workspace, THE NETWORK IS OPEN",
+            "runs in the box: writes only in the workspace, THE NETWORK IS OPEN, to servers of this machine too",
             "box=full, network; read-only where the read-only table allows it",
             true,
         ),
         (
             Level::Partial,
             network.clone(),
-            "runs in half a box: writes only in the workspace, THE NETWORK IS OPEN; it sees other processes",
+            "runs in half a box: writes only in the workspace, THE NETWORK IS OPEN, to servers of this machine too; it sees other processes",
             "box=partial, network; read-only where the read-only table allows it",
             true,
         ),

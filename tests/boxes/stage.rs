@@ -12,6 +12,7 @@ use tiller::domain::id::ClientId;
 use tiller::domain::limits;
 use tiller::domain::sandbox::Level;
 use tiller::domain::sandbox::READING_RULE;
+use tiller::domain::terms::Check;
 use tiller::domain::time::Timestamp;
 use tiller::domain::tool::CallState;
 use tiller::domain::tool::EffectClass;
@@ -115,6 +116,11 @@ impl Bench {
             Executed::Ended(outcome) => outcome,
             Executed::Drifted(text) => panic!("drifted: {text}"),
         }
+    }
+
+    /// Runs a line as a check.
+    pub(crate) async fn check(&self, line: &str) -> (bool, String) {
+        Toolbox::new(self.scene.clone()).check(&Check::Command(line.to_string()), self.reins.clone()).await
     }
 
     /// Runs a line as the operator allowed it.

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::domain::limits;
 use crate::domain::sandbox::Level;
+use crate::tools::sandbox::marks::Mark;
 
 /// Where our own program stands in a full box.
 pub(crate) const PROGRAM: &str = "/.tiller";
@@ -16,6 +17,8 @@ pub(crate) const PROGRAM: &str = "/.tiller";
 pub(crate) const HOME: &str = "/box";
 /// Its folder for temporary files.
 pub(crate) const TEMPORARY: &str = "/tmp";
+/// Its folder for memory that programs share.
+pub(crate) const SHARED: &str = "/dev/shm";
 /// Folders at the top of the file system that lead into `/usr` where they are links, and are shown where they are not.
 pub(crate) const TOP: [&str; 7] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr"];
 /// What of `/etc` can be read: how programs are found, linked and started, and what time it is.
@@ -61,7 +64,13 @@ pub(crate) struct Cell {
     /// Further folders that can be written.
     pub(crate) writable: Vec<PathBuf>,
     /// What other programs run or obey by themselves: it stays as it is.
-    pub(crate) kept: Vec<PathBuf>,
+    pub(crate) kept: Vec<Mark>,
+    /// The folders that it lies in: they can't be moved away and made anew.
+    pub(crate) held: Vec<Mark>,
+    /// The folder of the run, as it was found.
+    pub(crate) ground: Mark,
+    /// Where the operator has something mounted.
+    pub(crate) mounted: Vec<PathBuf>,
     /// Tiller's own places: they are not there.
     pub(crate) hidden: Vec<PathBuf>,
     /// The operator's home: folders below it that can be used are found from the home of the box.
@@ -93,7 +102,7 @@ impl Cell {
         for (number, path) in made {
             words.plain(&["--ro-bind-data", &number.to_string(), path]);
         }
-        for folder in [TEMPORARY, HOME] {
+        for folder in [TEMPORARY, HOME, SHARED] {
             words.plain(&["--size", &limits::BOX_FOLDER_BYTES.to_string(), "--tmpfs", folder]);
         }
         for path in &self.readable {
@@ -118,18 +127,12 @@ impl Cell {
         words.0
     }
 
-    /// What must stay as it is, and the folder that it lies in: that can't be moved away and made anew.
+    /// What must stay as it is, and the folder that it lies in.
     fn keep(&self, words: &mut Words) {
-        if !self.is_writable {
-            return;
+        if self.is_writable {
+            self.held.iter().for_each(|mark| words.two("--bind", &mark.path, &mark.path));
+            self.kept.iter().for_each(|mark| words.two("--ro-bind", &mark.path, &mark.path));
         }
-        let mut held: Vec<&Path> = self.kept.iter().filter_map(|path| path.parent()).collect();
-        held.retain(|folder| {
-            folder.starts_with(&self.workspace) && (folder.ends_with(".git") || folder.ends_with(".github"))
-        });
-        held.dedup();
-        held.iter().for_each(|folder| words.two("--bind", folder, folder));
-        self.kept.iter().for_each(|path| words.two("--ro-bind", path, path));
     }
 
     /// Programs look for their folders below the home, as `~/.cargo`.

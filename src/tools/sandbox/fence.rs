@@ -76,7 +76,7 @@ fn readable(cell: &Cell) -> Vec<PathBuf> {
 fn writable(cell: &Cell) -> Vec<PathBuf> {
     let mut folders = vec![cell.private.clone()];
     if cell.level == Level::Full {
-        folders.extend([cell::TEMPORARY, "/dev/shm"].map(PathBuf::from));
+        folders.extend([cell::TEMPORARY, cell::SHARED].map(PathBuf::from));
     }
     if cell.is_writable {
         folders.extend(cell.writable.iter().chain([&cell.workspace]).cloned());

@@ -66,6 +66,43 @@ const REFUSED: &[i64] = &[
     libc::SYS_delete_module,
     libc::SYS_kexec_load,
 ];
+/// Priorities and bounds of processes, with the place of the process among the arguments: another's are left alone. In a
+/// full box there is no other.
+const OTHERS: [(i64, u8); 5] = [
+    (libc::SYS_prlimit64, 0),
+    (libc::SYS_sched_setaffinity, 0),
+    (libc::SYS_sched_setattr, 0),
+    (libc::SYS_sched_setscheduler, 0),
+    (libc::SYS_sched_setparam, 0),
+];
+/// The same, of groups and users too, with the kind that is one process.
+const OTHERS_BY_KIND: [(i64, u64); 2] = [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
+/// Calls that set the mode of a file, with its place among the arguments.
+#[rustfmt::skip]
+const MODES: &[(i64, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    (libc::SYS_mknodat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+];
+/// Calls that do so when they make a file, with the place of their flags; the mode follows.
+const MAKERS: &[(i64, u8)] = &[
+    (libc::SYS_openat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+];
+/// The number is the same everywhere.
+const FCHMODAT2: i64 = 452;
+/// A file that is made has one of these flags: O_CREAT, and what O_TMPFILE has beyond a folder.
+const MAKING: [u64; 2] = [0o100, 0o20_000_000];
+/// Whoever runs a file of such a mode becomes its owner, or one of its group.
+const BECOMING: [u64; 2] = [0o4000, 0o2000];
 /// Requests that put letters into the input of a terminal: TIOCSTI, TIOCLINUX.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
 /// The bits of a kind of socket that are no flags.
@@ -78,8 +115,9 @@ const SECOND_TABLE: u32 = 0x4000_0000;
 pub(crate) fn programs(level: Level, has_network: bool) -> Result<Vec<BpfProgram>, String> {
     let compiled = || -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
         let refused = filter(rules(level, has_network)?, libc::EPERM)?;
-        // Its flags lie where a filter can't look. Where it is unknown, `clone` is taken in its place.
-        let unknown = filter(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)?;
+        // Their flags lie where a filter can't look. Where they are unknown, `clone` and `openat` are taken instead.
+        let unknown = [libc::SYS_clone3, libc::SYS_openat2];
+        let unknown = filter(unknown.map(|call| (call, Vec::new())).into(), libc::ENOSYS)?;
         let mut all = vec![unknown, refused];
         #[cfg(target_arch = "x86_64")]
         all.push(second_table());
@@ -120,6 +158,26 @@ fn rules(level: Level, has_network: bool) -> Result<BTreeMap<i64, Vec<SeccompRul
     let pairs: Result<Vec<SeccompRule>, _> =
         elsewhere.iter().map(|kind| SeccompRule::new(vec![when(1, MaskedEq(KIND_BITS), *kind)?])).collect();
     rules.insert(libc::SYS_socketpair, pairs?);
+    for (call, mode) in MODES {
+        let becoming = BECOMING.map(|bit| SeccompRule::new(vec![when(*mode, MaskedEq(bit), bit)?]));
+        rules.insert(*call, becoming.into_iter().collect::<Result<_, _>>()?);
+    }
+    for (call, flags) in MAKERS {
+        let both = MAKING.into_iter().flat_map(|flag| BECOMING.map(|bit| (flag, bit)));
+        let making = both.map(|(flag, bit)| {
+            SeccompRule::new(vec![when(*flags, MaskedEq(flag), flag)?, when(*flags + 1, MaskedEq(bit), bit)?])
+        });
+        rules.insert(*call, making.collect::<Result<_, _>>()?);
+    }
+    if level != Level::Full {
+        for (call, process) in OTHERS {
+            rules.insert(call, vec![SeccompRule::new(vec![when(process, Ne, 0)?])?]);
+        }
+        for (call, kind) in OTHERS_BY_KIND {
+            let others = [when(0, Ne, kind)?, when(1, Ne, 0)?].map(|condition| SeccompRule::new(vec![condition]));
+            rules.insert(call, others.into_iter().collect::<Result<_, _>>()?);
+        }
+    }
     Ok(rules)
 }
 

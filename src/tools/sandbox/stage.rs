@@ -30,6 +30,7 @@ use crate::tools::sandbox::cell;
 use crate::tools::sandbox::cell::Cell;
 use crate::tools::sandbox::fence;
 use crate::tools::sandbox::filter;
+use crate::tools::sandbox::marks;
 use crate::tools::sandbox::threshold;
 
 /// The word of the stage that makes a full box.
@@ -114,6 +115,8 @@ fn close(cell: &Cell) -> Result<(), String> {
     }
     give_up_powers()?;
     fence::close(cell)?;
+    // After the fence, which finds folders by their names as well.
+    marks::check(cell)?;
     for program in filter::programs(cell.level, cell.has_network)? {
         seccompiler::apply_filter(&program)
             .map_err(|error| format!("the filter of system calls can't be set ({error})"))?;

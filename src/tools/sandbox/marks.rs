@@ -1,0 +1,135 @@
+//! Whether a box shows what it was to show. Bubblewrap finds folders by their names, and a command of another run can
+//! exchange folders of the workspace meanwhile; so each is marked before, without following a link, and looked at from
+//! within, before anything runs.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::path::PathBuf;
+
+use rustix::fs::AtFlags;
+use rustix::fs::CWD;
+use rustix::fs::Mode;
+use rustix::fs::OFlags;
+use rustix::fs::ResolveFlags;
+use rustix::fs::StatxFlags;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::domain::sandbox::Level;
+use crate::tools::sandbox::cell::Cell;
+
+/// Why a box fails that is another one than was to be made.
+const CHANGED: &str = "the workspace changed while its box was made; try again";
+
+/// What a path led to, without a link. A box that shows it shows the same numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    pub(crate) path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl Mark {
+    /// The mark of a path that is the workspace, or lies in it.
+    pub(crate) fn of(workspace: &Path, path: PathBuf) -> Result<Mark, String> {
+        let seen = open(workspace, &path).and_then(|file| file.metadata()).map_err(|_| CHANGED.to_string())?;
+        Ok(Mark { path, device: seen.dev(), inode: seen.ino() })
+    }
+}
+
+/// Opens a path without following a link from the workspace on.
+fn open(workspace: &Path, path: &Path) -> std::io::Result<File> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let ground = rustix::fs::openat(CWD, workspace, flags | OFlags::DIRECTORY, Mode::empty())?;
+    let below = path.strip_prefix(workspace).map_err(std::io::Error::other)?;
+    if below.as_os_str().is_empty() {
+        return Ok(File::from(ground));
+    }
+    let within = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+    Ok(File::from(rustix::fs::openat2(ground, below, flags, Mode::empty(), within)?))
+}
+
+/// Compares what this box shows with what was marked. Errors where it is anything else.
+pub(crate) fn check(cell: &Cell) -> Result<(), String> {
+    let ground = look(&cell.workspace, &cell.ground)?;
+    if cell.level != Level::Full {
+        return Ok(());
+    }
+    let mut known = BTreeSet::from([ground]);
+    if cell.is_writable {
+        for mark in cell.held.iter().chain(&cell.kept) {
+            known.insert(look(&cell.workspace, mark)?);
+        }
+    }
+    // What was to be mounted in one place may have landed in another.
+    let mounts = mounts()?;
+    let given = |point: &Path| cell.readable.iter().chain(&cell.writable).any(|folder| point.starts_with(folder));
+    let is_known = |(number, point): &(u64, PathBuf)| {
+        known.contains(number) || cell.hidden.contains(point) || cell.mounted.contains(point) || given(point)
+    };
+    let is_below = |point: &Path| point.starts_with(&cell.workspace) && point != cell.workspace;
+    let are_hidden = cell.hidden.iter().all(|place| mounts.iter().any(|(_, point)| point == place));
+    match are_hidden && mounts.iter().filter(|(_, point)| is_below(point)).all(is_known) {
+        true => Ok(()),
+        false => Err(CHANGED.to_string()),
+    }
+}
+
+/// The number of the mount that shows what was marked.
+fn look(workspace: &Path, mark: &Mark) -> Result<u64, String> {
+    let changed = |_| CHANGED.to_string();
+    let file = open(workspace, &mark.path).map_err(changed)?;
+    let seen = file.metadata().map_err(changed)?;
+    if (seen.dev(), seen.ino()) != (mark.device, mark.inode) {
+        return Err(CHANGED.to_string());
+    }
+    let mount = rustix::fs::statx(&file, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID);
+    Ok(mount.map_err(|error| format!("where {} is mounted can't be told ({error})", mark.path.display()))?.stx_mnt_id)
+}
+
+/// Where something is mounted, as far as this process sees it.
+pub(crate) fn mounts() -> Result<Vec<(u64, PathBuf)>, String> {
+    let bytes = std::fs::read("/proc/self/mountinfo").map_err(|error| format!("mounts can't be told ({error})"))?;
+    let line = |line: &[u8]| {
+        let mut words = line.split(|byte| *byte == b' ');
+        let number = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
+        Some((number, unescaped(words.nth(3)?)))
+    };
+    Ok(bytes.split(|byte| *byte == b'\n').filter_map(line).collect())
+}
+
+/// Spaces and line breaks of a path are written there as a backslash and three digits.
+fn unescaped(word: &[u8]) -> PathBuf {
+    let mut bytes = Vec::new();
+    let mut rest = word;
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..3).filter(|_| *first == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(3..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    PathBuf::from(OsString::from_vec(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_mounts_are_read_as_they_are() {
+        for (written, wanted) in [("/a", "/a"), ("/a\\040b\\134", "/a b\\"), ("/\\9", "/\\9"), ("/\\01", "/\\01")] {
+            assert_eq!(unescaped(written.as_bytes()), PathBuf::from(wanted));
+        }
+    }
+}
