@@ -1,9 +1,12 @@
 //! Files that other programs run or obey by themselves: which of them are there, and which changed while a command ran.
-//! The walk is bounded, nearest folders first, and follows no link.
+//! The walk is bounded, watched and then nearest folders first, and follows no link but a watched one that stays inside.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::collections::VecDeque;
+use std::fs::FileType;
 use std::fs::Metadata;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::path::PathBuf;
@@ -12,14 +15,35 @@ use crate::domain::limits;
 use crate::domain::text::sha256_hex;
 use crate::tools::names;
 
+/// Entries that are read for each one that is looked at: plain files cost little, and must not hide the others.
+const READ_FOR_EACH: usize = 5;
+/// Below `.git`, changed by git itself in its work, so that they are told and not kept.
+const WORK_OF_GIT: [&str; 2] = [".git/rebase-merge/git-rebase-todo", ".git/rebase-apply"];
+/// What makes a folder a repository, whatever its name is; and what git runs and obeys of it.
+const REPOSITORY: [&str; 3] = ["HEAD", "objects", "refs"];
+const OBEYED: [&str; 2] = ["config", "hooks"];
+
 /// The watched files of a workspace at one moment, by their path below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Watched {
     files: BTreeMap<PathBuf, String>,
+    /// Folders that could not be read.
+    unread: BTreeSet<PathBuf>,
     /// How many folders deep all was seen; below that, something may be there that was not.
     depth: usize,
     /// The outermost of them, files and folders.
     roots: Vec<PathBuf>,
+}
+
+/// An entry of a folder: its path, what it is, and why it is looked at.
+struct Entry {
+    path: PathBuf,
+    below: PathBuf,
+    kind: FileType,
+    /// Kept and told.
+    is_root: bool,
+    /// Told only.
+    is_told: bool,
 }
 
 impl Watched {
@@ -30,40 +54,104 @@ impl Watched {
 
     fn of_at_most(workspace: &Path, mut left: usize) -> Watched {
         let mut found = Watched { depth: usize::MAX, ..Watched::default() };
+        let mut read = left.saturating_mul(READ_FOR_EACH);
+        let mut led_to = BTreeSet::new();
         let mut folders = VecDeque::from([(workspace.to_path_buf(), false)]);
         while let Some((folder, is_watched)) = folders.pop_front() {
-            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            for Entry { path, below, kind, is_root, is_told } in
+                found.entries(workspace, &folder, is_watched, &mut read)
+            {
+                let is_watched = is_watched || is_root || is_told;
+                if !kind.is_dir() && !is_watched {
+                    continue;
+                }
                 left = left.saturating_sub(1);
                 if left == 0 {
-                    found.depth = folder.components().count() - workspace.components().count();
-                    return found;
+                    break;
                 }
-                let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
-                let below = path.strip_prefix(workspace).unwrap_or(&path).to_path_buf();
-                let is_root = !is_watched && names::runs_unasked(&below).is_some();
                 if is_root && !kind.is_symlink() && found.roots.len() < limits::WATCHED_FILES {
                     found.roots.push(path.clone());
                 }
-                // What git stores is many, and is neither run nor obeyed.
-                if kind.is_dir() && below.ends_with(".git/objects") {
-                    continue;
+                let further = if kind.is_dir() { Some(path) } else { found.note(workspace, &path, below) };
+                match further {
+                    // What a link leads to is gone through once.
+                    Some(path) if kind.is_dir() || led_to.insert(path.clone()) => match is_watched {
+                        true => folders.push_front((path, true)),
+                        false => folders.push_back((path, false)),
+                    },
+                    Some(_) | None => {}
                 }
-                if kind.is_dir() {
-                    folders.push_back((path, is_watched || is_root));
-                } else if is_watched || is_root {
-                    found.note(&path, below);
-                }
+            }
+            if left == 0 || read == 0 {
+                let deep = |path: &PathBuf| path.components().count().saturating_sub(workspace.components().count());
+                let nearest = folders.iter().map(|(path, _)| deep(path)).chain([deep(&folder)]).min();
+                found.depth = nearest.unwrap_or_default();
+                return found;
             }
         }
         found
     }
 
-    fn note(&mut self, path: &Path, below: PathBuf) {
-        let Ok(seen) = path.symlink_metadata() else { return };
-        let is_small =
-            seen.is_file() && seen.len() <= limits::WATCHED_BYTES && self.files.len() < limits::WATCHED_FILES;
-        let content = if is_small { std::fs::read(path).ok().map(|bytes| sha256_hex(&bytes)) } else { None };
-        self.files.insert(below, print(&seen, content));
+    /// What is in a folder, the watched first. What git stores is many, and is neither run nor obeyed.
+    fn entries(&mut self, workspace: &Path, folder: &Path, is_watched: bool, read: &mut usize) -> Vec<Entry> {
+        let below = |path: &Path| path.strip_prefix(workspace).unwrap_or(path).to_path_buf();
+        let all = match std::fs::read_dir(folder) {
+            Ok(all) => all,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
+            Err(_) => {
+                self.unread.insert(below(folder));
+                return Vec::new();
+            }
+        };
+        let mut entries = Vec::new();
+        for entry in all.flatten() {
+            *read = read.saturating_sub(1);
+            if *read == 0 {
+                break;
+            }
+            let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
+            let below = below(&path);
+            let is_root = !is_watched && names::runs_unasked(&below).is_some();
+            let is_told =
+                WORK_OF_GIT.iter().any(|name| below.ends_with(name)) || (below.ends_with(".git") && !kind.is_dir());
+            entries.push(Entry { path, below, kind, is_root, is_told });
+        }
+        let has = |name: &&str| entries.iter().any(|entry| entry.path.ends_with(name));
+        if REPOSITORY.iter().all(has) {
+            entries.retain(|entry| !entry.path.ends_with("objects"));
+            for entry in &mut entries {
+                entry.is_told |= OBEYED.iter().any(|name| entry.path.ends_with(name));
+            }
+        }
+        entries.retain(|entry| !entry.below.ends_with(".git/objects"));
+        entries.sort_by_key(|entry| !(entry.is_root || entry.is_told));
+        entries
+    }
+
+    /// Notes a file. Where it is a link to a folder of the workspace, that is to be gone through as well.
+    fn note(&mut self, workspace: &Path, path: &Path, below: PathBuf) -> Option<PathBuf> {
+        let seen = path.symlink_metadata().ok()?;
+        let is_small = |seen: &Metadata| seen.is_file() && seen.len() <= limits::WATCHED_BYTES;
+        let has_room = self.files.len() < limits::WATCHED_FILES;
+        let content = |path: &Path| std::fs::read(path).ok().map(|bytes| sha256_hex(&bytes));
+        let (mut further, mut known) = (None, None);
+        if seen.is_symlink() {
+            let leads_to = path.canonicalize().ok().filter(|target| target.starts_with(workspace));
+            let target = leads_to.as_ref().and_then(|target| target.metadata().ok());
+            let inner = match (&leads_to, &target) {
+                (Some(path), Some(target)) if target.is_file() => {
+                    let content = if has_room && is_small(target) { content(path) } else { None };
+                    print(target, content)
+                }
+                (Some(_), Some(_) | None) | (None, Some(_) | None) => String::new(),
+            };
+            known = std::fs::read_link(path).ok().map(|text| format!("{text:?} {inner}"));
+            further = leads_to.filter(|_| target.is_some_and(|target| target.is_dir()));
+        } else if has_room && is_small(&seen) {
+            known = content(path);
+        }
+        self.files.insert(below, print(&seen, known));
+        further
     }
 
     /// The outermost of them, to be kept as they are; the folders of git come in one row.
@@ -78,13 +166,19 @@ impl Watched {
         let names = before.files.keys().chain(self.files.keys().filter(|path| !before.files.contains_key(*path)));
         let is_seen = |path: &PathBuf, by: &Watched| path.components().count() <= by.depth;
         let word = |path: &PathBuf| match (before.files.get(path), self.files.get(path)) {
-            (None, Some(_)) => is_seen(path, before).then_some("new"),
-            (Some(_), None) => is_seen(path, self).then_some("gone"),
-            (Some(was), Some(is)) if was != is => Some("changed"),
+            (None, Some(_)) => is_seen(path, before).then_some((0, "new")),
+            (Some(_), None) => is_seen(path, self).then_some((2, "gone")),
+            (Some(was), Some(is)) if was != is => Some((1, "changed")),
             (Some(_), Some(_)) | (None, None) => None,
         };
-        let mut all: Vec<String> =
-            names.filter_map(|path| Some(format!("{} ({})", names::shown(path.as_os_str()), word(path)?))).collect();
+        let mut told: Vec<_> = names.filter_map(|path| Some((word(path)?, names::shown(path.as_os_str())))).collect();
+        told.sort_by_key(|((rank, _), _)| *rank);
+        // First what may hide more.
+        let is_cut = (self.depth != usize::MAX).then(|| "more entries than are looked at".to_string());
+        let unread = self.unread.difference(&before.unread);
+        let unread = unread.map(|path| format!("can't be read: {}", names::shown(path.as_os_str())));
+        let mut all: Vec<String> = is_cut.into_iter().chain(unread).collect();
+        all.extend(told.into_iter().map(|((_, word), name)| format!("{name} ({word})")));
         let more = all.len().saturating_sub(limits::WATCHED_NAMED);
         all.truncate(limits::WATCHED_NAMED);
         if more > 0 {
@@ -125,7 +219,7 @@ mod tests {
         std::fs::remove_file(at.join("deep/.envrc")).unwrap();
         assert_eq!(
             Watched::of(at).changes_since(&before),
-            [".git/config (changed)", "deep/.envrc (gone)", "new/.git/hooks/post-checkout (new)"]
+            ["new/.git/hooks/post-checkout (new)", ".git/config (changed)", "deep/.envrc (gone)"]
         );
         for number in 0..20 {
             stage.write(&format!(".husky/{number:02}"), "1");
@@ -143,8 +237,9 @@ mod tests {
         let (all, few) = (Watched::of(at), Watched::of_at_most(at, 4));
         assert_eq!((few.depth, all.depth), (1, usize::MAX), "{few:?}");
         assert_eq!(all.changes_since(&few), Vec::<String>::new());
-        assert_eq!(few.changes_since(&all), Vec::<String>::new());
+        let cut = "more entries than are looked at";
+        assert_eq!(few.changes_since(&all), [cut]);
         stage.write(".envrc", "1");
-        assert_eq!(Watched::of_at_most(at, 5).changes_since(&few), [".envrc (new)"]);
+        assert_eq!(Watched::of_at_most(at, 5).changes_since(&few), [cut, ".envrc (new)"]);
     }
 }
