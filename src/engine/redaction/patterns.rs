@@ -22,9 +22,12 @@ const PREFIXES: &[&str] = &[
     "gsk_",
     "xai-",
 ];
+/// Whether a byte may stand in a key.
+type Fits = fn(&u8) -> bool;
+
 /// How keys begin that go on with letters and digits only, and which of these: with others it is a word such as
 /// `npm_config_user_agent` or `ASIA-PACIFIC`.
-const STRICT: &[(&str, usize, fn(&u8) -> bool)] = &[
+const STRICT: &[(&str, usize, Fits)] = &[
     ("npm_", 30, u8::is_ascii_alphanumeric),
     ("hf_", 30, u8::is_ascii_alphanumeric),
     ("ASIA", 16, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()),
