@@ -250,8 +250,6 @@ impl Ground {
         if let Some(why) = self.homeless(&run) {
             return Err(Obstacle::Stopped(format!("run {id} was not opened: {why}")).into());
         }
-        let (tools, level) = self.tools(Some(&id), &workspace)?;
-        self.judge(&run, &tools)?;
         if run.terms.rehearsal {
             let parent = run.lineage.as_ref().map(|lineage| self.home.run_dir(&lineage.parent));
             let laid_out = rehearsal::lay_out(&self.home.run_dir(&id), parent.as_deref());
@@ -259,6 +257,9 @@ impl Ground {
         }
         let model =
             model::open(&run.terms.model).unwrap_or_else(|_| Arc::new(Unready { spec: run.terms.model.clone() }));
+        // A rehearsal's folder has to be there by now: it is what makes it one that may work among our own.
+        let (tools, level) = self.tools(Some(&id), &workspace)?;
+        self.judge(&run, &tools)?;
         let redactor = self.redactor(run.terms.model.key_variable.as_deref())?;
         let rules = self.rulebook();
         let noticed = rules.notices();

@@ -82,7 +82,9 @@ fn what_is_written_is_read_again() {
     let mut chance = Chance::new(2);
     let stage = Stage::new("");
     for _ in 0..60 {
-        let tokens: Vec<Token> = words(&mut chance).into_iter().map(|word| Token::Word(word.to_string())).collect();
+        // A program has no space in its name.
+        let said = std::iter::once("rm").chain(words(&mut chance));
+        let tokens: Vec<Token> = said.map(|word| Token::Word(word.to_string())).collect();
         let draft = tiller::domain::rule::RuleDraft {
             effect: tiller::domain::rule::RuleEffect::Deny,
             what: tiller::domain::rule::What::Argv(tokens),
