@@ -182,6 +182,15 @@ impl Room {
             let place = place.display();
             return Err(format!("half a box can't leave out {place}, which is tiller's own; work in another folder"));
         }
+        // What is hidden stays in its place; a folder above it could be moved away, and another put there.
+        let is_open = |folder: &Path| sandbox.writable.iter().chain([&scene.workspace]).any(|open| open == folder);
+        let movable = hidden.iter().find(|place| place.parent().is_some_and(|folder| !is_open(folder)));
+        if let Some(place) = movable.filter(|_| is_writable) {
+            let place = place.display();
+            return Err(format!(
+                "{place}, which is tiller's own, lies deep in what can be written; work in another folder"
+            ));
+        }
         let group = Group::new();
         let maker = match (&sandbox.maker, sandbox.level) {
             (Some(maker), _) => maker.clone(),

@@ -94,7 +94,7 @@ async fn tillers_own_places_are_not_there() {
     for level in levels("tiller's own places") {
         let mut bench = Bench::new(level);
         bench.write("state/runs/x", "GOT");
-        bench.scene.off_limits = vec![bench.scene.workspace.join("state"), bench.scene.workspace.join("not/yet")];
+        bench.scene.off_limits = vec![bench.scene.workspace.join("state"), bench.scene.workspace.join("not")];
         if level == Level::Partial {
             // Landlock opens whole trees: a workspace that holds them is no place for a partial box.
             let outcome = bench.run("cat state/runs/x").await;
@@ -102,12 +102,15 @@ async fn tillers_own_places_are_not_there() {
             assert!(outcome.text.contains("box could not be made"), "{}", outcome.text);
             continue;
         }
-        let outcome = bench
-            .run("cat state/runs/x; echo 2 > state/runs/x; mkdir -p not/yet && touch not/yet/z; ls -A not/yet")
-            .await;
+        let outcome =
+            bench.run("cat state/runs/x; echo 2 > state/runs/x; mkdir -p not && touch not/z; ls -A not").await;
         assert!(!outcome.text.contains("GOT"), "{}", outcome.text);
         assert_eq!(fs::read_to_string(bench.scene.workspace.join("state/runs/x")).unwrap(), "GOT");
-        assert!(!bench.has("not/yet/z"));
+        assert!(!bench.has("not/z"));
+        // A folder above one could be moved away.
+        bench.scene.off_limits = vec![bench.scene.workspace.join("above/state")];
+        let outcome = bench.run("mkdir above; mv above other").await;
+        assert!(outcome.text.contains("lies deep in what can be written"), "{}", outcome.text);
     }
 }
 
