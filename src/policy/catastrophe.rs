@@ -33,7 +33,7 @@ fn ruins(argv: &[String], touches: &[&Touch]) -> Option<String> {
     let is_foundation = |word: &&String| touches.iter().any(|touch| touch.is_foundation && touch.word == **word);
     if name == "find" && words.iter().any(|word| word == "-delete") {
         let from = words.iter().take_while(|word| !word.starts_with('-')).collect::<Vec<_>>();
-        let is_whole = from.is_empty() || from.iter().any(|word| is_foundation(word));
+        let is_whole = from.is_empty() || from.iter().any(is_foundation);
         let has_test = words.iter().any(|word| matches!(word.as_str(), "-name" | "-iname" | "-path" | "-regex"));
         return (is_whole && !has_test).then(|| "find removes all below the folder of the run, or more".to_string());
     }
