@@ -308,6 +308,38 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_is_too_large_hides_nothing_that_counts() {
+        let stage = Stage::new();
+        let at = &stage.scene.workspace;
+        for number in 0..200 {
+            stage.write(&format!("{number}"), "");
+        }
+        stage.write(".git/hooks/pre-commit", "1");
+        let few = || Watched::of_at_most(at, 20);
+        let before = few();
+        assert!(before.large.contains(Path::new("")), "{before:?}");
+        stage.write(".git/hooks/pre-commit", "2");
+        stage.write(".envrc", "1");
+        stage.write("more", "1");
+        assert_eq!(few().changes_since(&before), [".envrc (new)", ".git/hooks/pre-commit (changed)"]);
+    }
+
+    #[test]
+    fn dependencies_are_gone_through_last() {
+        let stage = Stage::new();
+        let at = &stage.scene.workspace;
+        for number in 0..200 {
+            stage.write(&format!("node_modules/{number}/x"), "");
+        }
+        stage.write("src/deep/er/main.rs", "");
+        let few = || Watched::of_at_most(at, 40);
+        let before = few();
+        assert!(!before.unseen.is_empty());
+        stage.write("src/deep/er/.vscode/tasks.json", "1");
+        assert_eq!(few().changes_since(&before), ["src/deep/er/.vscode/tasks.json (new)"]);
+    }
+
+    #[test]
     fn what_lies_too_deep_is_neither_new_nor_gone() {
         let stage = Stage::new();
         let at = &stage.scene.workspace;
