@@ -174,7 +174,7 @@ fn with_code(run: &Run, leave: Command) -> anyhow::Result<Command> {
     };
     let leaves_box = matches!(&leave, Command::Decide { decision: Decision::AllowUnboxed, .. });
     let unboxed = leaves_box.then(|| grave::UNBOXED.to_string());
-    let asked = call.and_then(|call| Some((call.id, grave::of(call).or(unboxed)?, call.digest()?.code())));
+    let asked = call.and_then(|call| Some((call.id, grave::of(call).or(unboxed)?, call.digest()?.code(&run.id))));
     let Some((call, why, code)) = asked.filter(|_| std::io::stdin().is_terminal() && std::io::stderr().is_terminal())
     else {
         return Ok(leave);

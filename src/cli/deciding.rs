@@ -37,8 +37,10 @@ How far it reaches:
                 with --open its last word may be another; with --everywhere in every folder
   --tool        every later call of this tool, until the run ends, but never a shell line, nor
                 what is asked about each time; on the screen t
-A grave call (key material, what other programs run by themselves) needs the code that is shown with it:
-  tiller approve k7f c7 1a2b3c4d --code CODE      on a terminal it is asked for
+A grave call (key material, what other programs run by themselves) needs its code, and so does leaving the
+box; `tiller show` names both:
+  tiller approve k7f c7 1a2b3c4d --code CODE              on a terminal it is asked for
+  tiller approve k7f c7 1a2b3c4d --unboxed --code CODE    outside of the box, with your full rights
 `tiller show` lists what is allowed for the run.";
 
 /// What is said of `deny` below its words.

@@ -450,7 +450,7 @@ impl fmt::Display for Refusal {
             Refusal::NeedsCode(call, why) => {
                 write!(
                     out,
-                    "{call} needs its code: {why}; nothing was decided; type the code that is shown with {call}"
+                    "{call} needs its code: {why}; nothing was decided; `tiller show RUN` names the code"
                 )
             }
             Refusal::BadEdit(why) => write!(out, "the changed arguments do not fit: {why}; nothing was decided"),

@@ -97,7 +97,8 @@ pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone:
         text += &format!("[in doubt] what these calls cost can't be verified; if you know better, say so\n{doubtful}");
     }
     for (call, waits) in run.waiting() {
-        text += &head(call, waits, call.digest().as_ref());
+        text += &head(run, call, waits);
+        text += &unboxed(run, call, waits);
         text += &whole(call, waits);
     }
     text + &match way {
@@ -106,6 +107,21 @@ pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone:
         Way::Hindered(why) => hindered(why),
         Way::Held(_) => String::new(),
     }
+}
+
+/// The line that lets a call that waits run outside of its box, with the code for it.
+fn unboxed(run: &Run, call: &ToolCall, waits: Waits) -> String {
+    let Some((code, digest)) = unboxed_code(run, call, waits).zip(call.digest()) else { return String::new() };
+    format!(
+        "  to let it run outside of its box, with your full rights, once: tiller approve {} {} {} --unboxed --code {code}\n",
+        run.id.short(),
+        call.id,
+        digest.short()
+    )
+}
+
+fn unboxed_code(run: &Run, call: &ToolCall, waits: Waits) -> Option<String> {
+    grave::code_unboxed(run, call).filter(|_| waits == Waits::Decision)
 }
 
 /// What was done before the run went back behind it: hidden from the model, and not undone.
@@ -370,7 +386,8 @@ fn waiting_json(run: &Run, call: &ToolCall, waits: Waits) -> Value {
         "digest": call.digest(),
         "facts": call.facts,
         "grave": grave::of(call),
-        "code": grave::code(call),
+        "code": grave::code(run, call),
+        "code_unboxed": unboxed_code(run, call, waits),
         "commands": deciding(run, call, waits),
     })
 }

@@ -15,6 +15,7 @@ pub mod lineage;
 pub mod list;
 pub mod live;
 pub mod moving;
+pub mod notice;
 pub mod past;
 pub mod popup;
 pub mod reread;

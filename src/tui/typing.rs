@@ -9,7 +9,7 @@ use crate::domain::limits;
 use crate::tui::action::Action;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
-use crate::tui::app::Lasts;
+use crate::tui::notice::Lasts;
 use crate::tui::app::Out;
 use crate::tui::composer::Composer;
 use crate::tui::popup::Asks;

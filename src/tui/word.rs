@@ -3,7 +3,7 @@
 
 use crate::domain::command::Command;
 use crate::tui::app::App;
-use crate::tui::app::Lasts;
+use crate::tui::notice::Lasts;
 use crate::tui::app::Out;
 
 impl App {
