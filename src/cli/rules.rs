@@ -86,7 +86,7 @@ pub(crate) enum RulesWord {
     Add(AddWords),
     /// Take a rule away
     Remove {
-        /// Its id, as `tiller rules list` shows it
+        /// The beginning of its id, as `tiller rules list` shows it
         id: String,
     },
 }

@@ -130,7 +130,10 @@ mod tests {
     #[test]
     fn sentences_are_cut_after_whole_words() {
         assert_eq!(fit_words("one two three", 13), "one two three");
-        assert_eq!([12, 9, 8, 5].map(|width| fit_words("one two three", width)), ["one two …", "one two …", "one …", "one …"]);
+        assert_eq!(
+            [12, 9, 8, 5].map(|width| fit_words("one two three", width)),
+            ["one two …", "one two …", "one …", "one …"]
+        );
         assert_eq!(fit_words("one two three", 3), "on…");
         assert_eq!(wrap_at_most("asked: no rule allows it", 12, 2), ["asked: no", "rule …"]);
     }

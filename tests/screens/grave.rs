@@ -164,7 +164,8 @@ fn content_reaches_no_cell_of_the_frame() {
             story.park(ParkReason::Approval);
             let mut show = rested(story, size);
             let digest = digest(&show, call);
-            let frame = rest(&mut show).replace(digest.short(), "DIGEST##").replace(&digest.code(&show.app.run.id), "CODE");
+            let frame =
+                rest(&mut show).replace(digest.short(), "DIGEST##").replace(&digest.code(&show.app.run.id), "CODE");
             frame
                 .lines()
                 .filter(|row| !row.contains('│') && !row.contains("bytes") && !row.contains('B'))

@@ -29,16 +29,16 @@ use tiller::domain::tool::EffectClass;
 use tiller::domain::trust::Trust;
 use tiller::tui::app::App;
 use tiller::tui::app::Focus;
-use tiller::tui::notice::Lasts;
 use tiller::tui::app::Moment;
 use tiller::tui::app::Msg;
-use tiller::tui::notice::Notice;
 use tiller::tui::app::Options;
 use tiller::tui::app::Out;
 use tiller::tui::app::Ticket;
 use tiller::tui::lineage::Doubt;
 use tiller::tui::lineage::Step;
 use tiller::tui::lineage::StepKind;
+use tiller::tui::notice::Lasts;
+use tiller::tui::notice::Notice;
 use tiller::tui::theme::Role;
 
 use crate::screens::story::Show;

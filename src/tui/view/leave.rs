@@ -57,7 +57,10 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
                 format!("type {} · {call} {}", digest.code(&app.run.id), digest.short()),
                 vec![
                     (format!("This call is grave: {why}."), Role::Warning),
-                    (format!("Type its code, {}, to let it run{}.", digest.code(&app.run.id), once(*choice)), Role::Text),
+                    (
+                        format!("Type its code, {}, to let it run{}.", digest.code(&app.run.id), once(*choice)),
+                        Role::Text,
+                    ),
                 ],
                 "four letters…",
                 1,

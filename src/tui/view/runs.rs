@@ -179,7 +179,8 @@ fn row(listed: &Listed, is_selected: bool, list: &List, width: usize) -> Line<'s
                 piece(title(&summary.goal, limits::TODO_TITLE_MAX_CHARS), strong, list.palette),
             ];
             // The name and the status stay; the money, then the age, then the goal give way to them.
-            let state = fit_words(&state(summary, &status, list.elsewhere(*held_by)), width.saturating_sub(NAME_CELLS + 3));
+            let state =
+                fit_words(&state(summary, &status, list.elsewhere(*held_by)), width.saturating_sub(NAME_CELLS + 3));
             let mut room = width.saturating_sub(NAME_CELLS + GOAL_CELLS + 3 + cells(&state));
             let mut right = vec![piece(format!("  {state}"), role, list.palette)];
             let old = (width >= 60 && room >= AGE_CELLS + 2).then(|| age(list.now.at.since(summary.updated)));

@@ -68,7 +68,8 @@ pub fn rows_needed(app: &App, width: u16, most: u16) -> u16 {
             break;
         }
     }
-    let rows = list_rows(app) + head_lines(app, item, inner).len() + why_rows(app, item, inner, WHY_ROWS).len() + body + 1 + 2;
+    let rows =
+        list_rows(app) + head_lines(app, item, inner).len() + why_rows(app, item, inner, WHY_ROWS).len() + body + 1 + 2;
     u16::try_from(rows).unwrap_or(u16::MAX).min(most)
 }
 
