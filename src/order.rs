@@ -110,7 +110,9 @@ pub fn recorded(run: &Run, order: &Order) -> String {
 /// An error in which the lines to type name the run.
 pub fn naming(error: anyhow::Error, id: &RunId) -> anyhow::Error {
     match error.downcast_ref::<Refusal>() {
-        Some(refusal @ (Refusal::Ended(_) | Refusal::EndedUnsaid(_) | Refusal::NeedsCode(..))) => Obstacle::Refused(refusal.of(id)).into(),
+        Some(refusal @ (Refusal::Ended(_) | Refusal::EndedUnsaid(_) | Refusal::NeedsCode(..))) => {
+            Obstacle::Refused(refusal.of(id)).into()
+        }
         Some(_) | None => error,
     }
 }
