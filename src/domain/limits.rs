@@ -220,6 +220,11 @@ pub const RESULT_MAX_BYTES: usize = 32 * 1024;
 pub const PREVIEW_MAX_BYTES: usize = 2 * 1024 * 1024;
 /// Largest file that a tool reads or writes, in bytes.
 pub const FILE_MAX_BYTES: u64 = 1024 * 1024;
+/// Largest `.gitignore` that is obeyed, and of all of them in one walk, in bytes: their patterns are compiled, which
+/// takes four hundred times as much memory.
+pub const IGNORE_FILE_MAX_BYTES: u64 = 64 * 1024;
+/// See there.
+pub const IGNORE_FILES_MAX_BYTES: u64 = 1024 * 1024;
 /// What is kept of a program's output, from its start and from its end each, in bytes.
 pub const OUTPUT_KEPT_BYTES: usize = 256 * 1024;
 /// A program that prints more than this is ended, in bytes.
@@ -259,6 +264,8 @@ pub const BOX_PROCESSES: u64 = 256;
 /// Entries of a workspace that are gone through for files that other programs run by themselves: a box must not take
 /// seconds to make.
 pub const WATCHED_ENTRIES: usize = 20_000;
+/// Configurations of git that are read for one repository, each with what it includes.
+pub const GIT_CONFIGURATIONS: usize = 20;
 /// Such files that are compared by content, each up to so many bytes, ...
 pub const WATCHED_BYTES: u64 = 256 * 1024;
 /// ... and at most so many of them; so many can be kept from being written, too.
