@@ -2,10 +2,12 @@
 //! (docs/SAFETY.md §9). No grant, no rule and no mode covers one; whoever sends leave for one without its code is refused
 //! (`machine/deciding.rs`). What a call is about was found out by the tools; this only judges it.
 
+use crate::domain::run::Run;
 use crate::domain::tool::Facts;
 use crate::domain::tool::Grave;
 use crate::domain::tool::ToolCall;
 use crate::policy::catastrophe;
+use crate::policy::permission;
 
 /// Why leave to run outside of the box is typed, whatever the call is.
 pub const UNBOXED: &str = "it would run outside of the box, with your full rights";
@@ -23,9 +25,15 @@ pub fn of(call: &ToolCall) -> Option<String> {
 }
 
 /// The code that is typed to allow a call that waits, where it is grave.
-pub fn code(call: &ToolCall) -> Option<String> {
+pub fn code(run: &Run, call: &ToolCall) -> Option<String> {
     of(call)?;
-    call.digest().map(|digest| digest.code())
+    call.digest().map(|digest| digest.code(&run.id))
+}
+
+/// The code that is typed to let a call that waits run outside of its box, where it has one.
+pub fn code_unboxed(run: &Run, call: &ToolCall) -> Option<String> {
+    permission::can_leave_box(call).ok()?;
+    call.digest().map(|digest| digest.code(&run.id))
 }
 
 fn words(grave: Grave) -> &'static str {
