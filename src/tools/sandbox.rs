@@ -23,13 +23,16 @@ pub(crate) mod watch;
 use std::ffi::OsString;
 use std::path::Path;
 use std::path::PathBuf;
+#[cfg(target_os = "linux")]
 use std::sync::atomic::AtomicU64;
+#[cfg(target_os = "linux")]
 use std::sync::atomic::Ordering;
 
 use serde::Deserialize;
 use serde::Serialize;
 use tempfile::TempDir;
 
+#[cfg(target_os = "linux")]
 use crate::domain::limits;
 use crate::domain::sandbox::Level;
 use crate::domain::sandbox::Manner;
@@ -45,8 +48,10 @@ use crate::tools::sandbox::watch::Watched;
 /// Where bubblewrap may be. It is looked for nowhere else: a search path or a workspace could hold another one.
 pub(crate) const BWRAP: [&str; 2] = ["/usr/bin/bwrap", "/bin/bwrap"];
 /// Where groups of processes are counted.
+#[cfg(target_os = "linux")]
 const GROUPS: [&str; 2] = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"];
 /// Numbers of the groups of this process.
+#[cfg(target_os = "linux")]
 static GROUP: AtomicU64 = AtomicU64::new(0);
 
 /// What a scene has of boxes. The usual one has none.
@@ -333,6 +338,7 @@ fn hidden(scene: &Scene, is_writable: bool) -> Vec<PathBuf> {
 /// A group of processes that is counted. Only root can make one; everybody else is bounded in another way.
 struct Group(PathBuf);
 
+#[cfg(target_os = "linux")]
 impl Group {
     fn new() -> Option<Group> {
         if !nix::unistd::Uid::effective().is_root() {
