@@ -4,6 +4,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use nix::sys::stat::fstat;
+
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
@@ -45,6 +47,7 @@ use crate::tools::line;
 use crate::tools::names;
 use crate::tools::output::Output;
 use crate::tools::pipeline::Search;
+use crate::tools::place;
 use crate::tools::process;
 use crate::tools::process::Ending;
 use crate::tools::process::Interpreter;
@@ -190,10 +193,11 @@ impl Run {
             arguments::problem(ProblemKind::Impossible, text)
         };
         let shell = self.shell.program.metadata().map_err(|_| missing("shell"))?;
-        let folder = workspace.metadata().map_err(|_| missing("workspace"))?;
+        // It is fixed for the life of the run: a link on the way to it, or in its place, leads to another one.
+        let folder = place::open_folder(workspace).and_then(fstat).map_err(|_| missing("workspace"))?;
         let mut lines = vec![
             format!("shell={} {}:{} {}", self.shell.program.display(), shell.dev(), shell.ino(), shell.size()),
-            format!("workspace={} {}:{}", workspace.display(), folder.dev(), folder.ino()),
+            format!("workspace={} {}:{}", workspace.display(), folder.st_dev, folder.st_ino),
             environment::binding(&self.variables),
             format!("time limit={}", human(self.time_limit)),
             self.scene.sandbox.binding(self.network),
