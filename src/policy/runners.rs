@@ -125,8 +125,15 @@ fn names(name: &str) -> Vec<&str> {
         let bare = rest.get(..unversioned(rest)).unwrap_or(rest);
         FOR_MACHINES.contains(&bare)
     });
-    let all = [name, first, build].into_iter().chain(machine);
-    all.flat_map(|name| [name, name.get(..unversioned(name)).unwrap_or(name)]).filter(|name| !name.is_empty()).collect()
+    let mut all = Vec::new();
+    for name in [name, first, build].into_iter().chain(machine) {
+        for name in [name, name.get(..unversioned(name)).unwrap_or(name)] {
+            if !name.is_empty() && !all.contains(&name) {
+                all.push(name);
+            }
+        }
+    }
+    all
 }
 
 #[cfg(test)]

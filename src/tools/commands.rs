@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use crate::domain::limits;
 
-/// Programs, and words of the shell, that run a line which they are given as a word, or read.
-const RUN_A_LINE: [&str; 40] = [
+/// Programs, and words of the shell, that run a line which they are given as a word, or read, or keep it to be run.
+const RUN_A_LINE: [&str; 45] = [
     "sh",
     "bash",
     "dash",
@@ -48,6 +48,11 @@ const RUN_A_LINE: [&str; 40] = [
     "batch",
     "crontab",
     "hyperfine",
+    "export",
+    "declare",
+    "typeset",
+    "local",
+    "readonly",
 ];
 /// Programs that print their words, which another one may run.
 const PRINT: [&str; 2] = ["echo", "printf"];
@@ -182,7 +187,7 @@ struct Scanner<'text> {
     /// Whether texts may follow the line.
     has_documents: bool,
     awaited: Vec<Document>,
-    /// The texts that commands read.
+    /// The texts that commands read, and those that are kept.
     documents: Vec<String>,
 }
 
@@ -392,7 +397,12 @@ impl<'text> Scanner<'text> {
                 false if word == "esac" => frame.cases.saturating_sub(1),
                 true | false => frame.cases,
             };
-            if is_language(&BEFORE_A_COMMAND) || is_language(&NO_PROGRAM) || is_assignment(&word) {
+            if is_language(&BEFORE_A_COMMAND) || is_language(&NO_PROGRAM) {
+                return;
+            }
+            if let Some(value) = assigned(&word) {
+                // It may be run by its name.
+                self.documents.extend(Some(value).filter(|value| value.contains(' ')).map(String::from));
                 return;
             }
         }
@@ -453,13 +463,14 @@ fn escaped(text: &str) -> (String, &str) {
     (read, rest)
 }
 
-/// Whether a word before a command sets a variable.
-fn is_assignment(word: &str) -> bool {
-    let Some((name, _)) = word.split_once('=') else { return false };
+/// The value of a word before a command that sets a variable.
+fn assigned(word: &str) -> Option<&str> {
+    let (name, value) = word.split_once('=')?;
     let name = name.trim_end_matches('+');
-    !name.is_empty()
+    let is_name = !name.is_empty()
         && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
-        && !name.starts_with(|letter: char| letter.is_ascii_digit())
+        && !name.starts_with(|letter: char| letter.is_ascii_digit());
+    is_name.then_some(value)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::rules::stage::Stage;
 const DENY: &str = "[[rule]]\neffect = \"deny\"\nargv = [\"rm\", \"-rf\", { any = \"rest\" }]\n";
 
 /// Where CMD stands, a shell would run it.
-const SPELLINGS: [&str; 96] = [
+const SPELLINGS: [&str; 98] = [
     "CMD",
     "  CMD  ",
     "true; CMD",
@@ -79,6 +79,8 @@ const SPELLINGS: [&str; 96] = [
     "eval \"true; CMD\"",
     "trap 'CMD' EXIT",
     "alias x='CMD'",
+    "x='CMD'; $x",
+    "export X='CMD'; $X",
     "nice -n 5 CMD",
     "env A=b CMD",
     "env -S 'CMD'",
