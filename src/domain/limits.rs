@@ -220,6 +220,11 @@ pub const RESULT_MAX_BYTES: usize = 32 * 1024;
 pub const PREVIEW_MAX_BYTES: usize = 2 * 1024 * 1024;
 /// Largest file that a tool reads or writes, in bytes.
 pub const FILE_MAX_BYTES: u64 = 1024 * 1024;
+/// Largest `.gitignore` that is obeyed, and of all of them in one walk, in bytes: their patterns are compiled, which
+/// takes four hundred times as much memory.
+pub const IGNORE_FILE_MAX_BYTES: u64 = 64 * 1024;
+/// See there.
+pub const IGNORE_FILES_MAX_BYTES: u64 = 1024 * 1024;
 /// What is kept of a program's output, from its start and from its end each, in bytes.
 pub const OUTPUT_KEPT_BYTES: usize = 256 * 1024;
 /// A program that prints more than this is ended, in bytes.

@@ -19,13 +19,17 @@ use crate::domain::event::Finding;
 use crate::domain::event::OwnerMode;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
+use crate::domain::id::ClientId;
 use crate::domain::money::MicroUsd;
+use crate::domain::sandbox::Level;
 use crate::domain::text::sha256_hex;
 use crate::domain::text::short_hash;
 use crate::domain::time::Timestamp;
+use crate::domain::tool::Facts;
 use crate::headless::lines::control_phrase;
 use crate::headless::lines::limit_phrase;
 use crate::headless::text::title;
+use crate::policy::grave;
 
 /// Whether texts are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,13 +73,50 @@ pub struct Line {
     text: Option<Value>,
 }
 
+/// What is known of a call when a record speaks of it.
+#[derive(Default)]
+struct Known {
+    tool: String,
+    /// As they are executed.
+    arguments: String,
+    facts: Option<Facts>,
+    is_unboxed: bool,
+}
+
+impl Known {
+    /// Where it runs, for what starts a program: behind a comma.
+    fn place(&self) -> String {
+        let Some((facts, level)) = self.facts.as_ref().and_then(|facts| Some((facts, facts.level?))) else {
+            return String::new();
+        };
+        let network = if facts.network { ", the network open" } else { "" };
+        match level {
+            _ if self.is_unboxed => ", outside of the box".to_string(),
+            Level::None => ", without a box".to_string(),
+            Level::Full | Level::Partial => format!(", box {}{network}", level.word()),
+        }
+    }
+
+    /// That leave for it is typed, where it is: behind a comma.
+    fn code(&self, decision: &Decision) -> &'static str {
+        let is_grave = self.facts.as_ref().is_some_and(|facts| grave::grave(facts).is_some());
+        if is_grave || *decision == Decision::AllowUnboxed { ", by its code" } else { "" }
+    }
+}
+
 /// The audit of a journal, or of the beginning of one.
 pub fn audit(records: &[Record], payloads: Payloads) -> Vec<Line> {
-    let mut calls = BTreeMap::new();
+    let mut calls: BTreeMap<CallId, Known> = BTreeMap::new();
     let mut lines = Vec::new();
     for record in records {
         if let Event::ToolCallProposed { call, tool, arguments, .. } = &record.event {
-            calls.insert(*call, (tool.clone(), arguments.clone()));
+            let known = Known { tool: tool.clone(), arguments: arguments.clone(), ..Known::default() };
+            calls.insert(*call, known);
+        }
+        if let Event::ToolCallPrepared { call, facts } = &record.event
+            && let Some(known) = calls.get_mut(call)
+        {
+            known.facts = Some((**facts).clone());
         }
         // A plan that the operator changed is their decision; one that the model changed is its work.
         let is_theirs = matches!(record.event, Event::PlanUpdated { by: Some(_), .. });
@@ -83,10 +124,13 @@ pub fn audit(records: &[Record], payloads: Payloads) -> Vec<Line> {
             lines.push(line(record, &calls, payloads));
         }
         // From here on the call is what the operator made of it: that is what is started.
-        if let Event::ApprovalDecided { call, decision: Decision::Edit(changed), .. } = &record.event
-            && let Some((_, arguments)) = calls.get_mut(call)
+        if let Event::ApprovalDecided { call, decision, .. } = &record.event
+            && let Some(known) = calls.get_mut(call)
         {
-            arguments.clone_from(changed);
+            known.is_unboxed = *decision == Decision::AllowUnboxed;
+            if let Decision::Edit(changed) = decision {
+                known.arguments.clone_from(changed);
+            }
         }
     }
     lines
@@ -154,7 +198,7 @@ pub fn json(lines: &[Line]) -> String {
     lines.iter().filter_map(|line| Some(serde_json::to_string(line).ok()? + "\n")).collect()
 }
 
-fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: Payloads) -> Line {
+fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads) -> Line {
     let told = |text: &str| match payloads {
         _ if text.is_empty() => None,
         Payloads::Shown => Some(json!(text)),
@@ -167,13 +211,16 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
         action: record.event.name(),
         ..Line::default()
     };
-    let by = |client: &dyn std::fmt::Display| Line { actor: format!("operator ({client})"), ..start.clone() };
+    let by = |client: &ClientId| {
+        let through = if client.0 == "operator" { String::new() } else { format!(" ({client})") };
+        Line { actor: format!("operator{through}"), ..start.clone() }
+    };
     let on = |call: CallId, line: Line| {
         let known = calls.get(&call);
-        let arguments = known.map(|(_, arguments)| arguments.as_str());
+        let arguments = known.map(|known| known.arguments.as_str());
         Line {
             call: Some(call.to_string()),
-            tool: known.map(|(tool, _)| tool.clone()),
+            tool: known.map(|known| known.tool.clone()),
             args_sha256: arguments.map(|arguments| sha256_hex(arguments.as_bytes())),
             text: line.text.clone().or(arguments.filter(|_| payloads == Payloads::Shown).map(|text| json!(text))),
             ..line
@@ -226,6 +273,7 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
         Event::ApprovalRequested { call, why, .. } => on(*call, Line { outcome: Some(why.clone()), ..start }),
         Event::ApprovalDecided { call, decision, by: decider, .. } => {
             let (word, text) = match decision {
+                Decision::AllowOnce if matches!(decider, By::Rule(_)) => ("allow", None),
                 Decision::AllowOnce => ("allow once", None),
                 Decision::AllowRun => ("allow for the run", None),
                 Decision::AllowTool => ("allow the tool for the run", None),
@@ -238,7 +286,10 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
                 By::Operator(client) => by(client),
                 By::Rule(rule) => Line { actor: "rule".to_string(), rule: Some(rule.clone()), ..start.clone() },
             };
-            let line = on(*call, Line { decision: Some(word.to_string()), text, ..line });
+            // A denial is never typed.
+            let is_leave = !matches!(decision, Decision::Deny(_) | Decision::Edit(_));
+            let code = calls.get(call).filter(|_| is_leave).map(|known| known.code(decision)).unwrap_or_default();
+            let line = on(*call, Line { decision: Some(format!("{word}{code}")), text, ..line });
             match decision {
                 Decision::Edit(arguments) => Line {
                     outcome: line.args_sha256.map(|hash| format!("in the place of arguments {}", head(&hash))),
@@ -255,7 +306,8 @@ fn line(record: &Record, calls: &BTreeMap<CallId, (String, String)>, payloads: P
         }
         Event::ApprovalInvalidated { call, why } => on(*call, Line { outcome: Some(why.clone()), ..start }),
         Event::ToolCallStarted { call, attempt } => {
-            on(*call, Line { outcome: Some(format!("attempt {attempt}")), ..start })
+            let place = calls.get(call).map(Known::place).unwrap_or_default();
+            on(*call, Line { outcome: Some(format!("attempt {attempt}{place}")), ..start })
         }
         Event::ToolCallFinished { call, outcome } => {
             let word = outcome.kind.word().to_string();

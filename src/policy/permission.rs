@@ -196,7 +196,7 @@ fn always_asked(case: &Case<'_>) -> Option<Judgement> {
         return Some(Judgement::Ask(text));
     }
     let text = match (case.call.effect, case.facts.inside) {
-        (EffectClass::Read, false) => format!("it reads what is not plainly yours to show: {}", case.facts.reach),
+        (EffectClass::Read, false) => format!("a read like this is asked about each time: {}", case.facts.reach),
         (EffectClass::WriteFile, false) => format!("it changes a file: {}", case.facts.reach),
         (EffectClass::Read | EffectClass::WriteFile, true)
         | (EffectClass::Idempotent | EffectClass::External | EffectClass::Control, _) => grave::grave(case.facts)?,
@@ -269,7 +269,7 @@ fn reason(case: &Case<'_>) -> String {
         (EffectClass::External, _) if case.facts.host.is_some() => "it sends a request to a host".to_string(),
         (_, Some(Ok(()))) => "it seems to only read, but no full box confines it".to_string(),
         (_, Some(Err(why))) if !case.facts.unconfined => {
-            format!("it is not known to only read: {}", one_line(&why, REASON_CHARS))
+            format!("it may do more than read: {}", one_line(&why, REASON_CHARS))
         }
         (_, Some(Err(why))) => format!("it can change anything that you can: {}", one_line(&why, REASON_CHARS)),
         (_, None) => "it can change anything that you can".to_string(),

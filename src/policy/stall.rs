@@ -20,7 +20,7 @@ pub fn stalls(run: &Run, seen: &Observation, after: &Progress) -> Vec<(Detector,
     if run.iteration.phase == Phase::Replan {
         // Its record empties the windows, so only the replan itself is judged.
         let in_vain = !seen.movement.is_structural() && after.ineffective + 1 >= limits::REPLANS_INEFFECTIVE;
-        let text = || "replans in a row left the plan as it was".to_string();
+        let text = || format!("{} replans in a row left the plan as it was", after.ineffective.saturating_add(1));
         return in_vain.then(|| (Detector::NoProgress, text())).into_iter().collect();
     }
     let peaks = peaks(&run.progress, &seen.outcomes);

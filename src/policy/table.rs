@@ -90,7 +90,7 @@ impl Words<'_> {
             return Err("tail with a + is not listed as what only reads".to_string());
         }
         let entry = entries::ENTRIES.iter().find(|entry| entry.name == self.name);
-        entry.ok_or_else(|| format!("{} is no command that is known to only read", self.name))?.judge(self)
+        entry.ok_or_else(|| format!("{} is not in the read-only table", self.name))?.judge(self)
     }
 
     /// `cd`, which only makes sense before all else.

@@ -27,6 +27,7 @@ use crate::tools::place;
 use crate::tools::place::Kind;
 use crate::tools::place::Place;
 use crate::tools::search_files::Ignored;
+use crate::tools::search_files::told_left_out;
 use crate::tools::search_files::walk;
 
 /// The tool.
@@ -108,7 +109,8 @@ fn list(scene: &Scene, place: &Place, depth: usize, cancel: &CancellationToken) 
     let mut lines = Vec::new();
     let mut unreadable = 0_u64;
     let mut more = false;
-    for entry in walk(scene, &place.path, ignored).max_depth(Some(depth)).build().skip(1) {
+    let (mut walk, left_out) = walk(scene, &place.path, ignored);
+    for entry in walk.max_depth(Some(depth)).build().skip(1) {
         if cancel.is_cancelled() {
             return Executed::ended(OutcomeKind::Cancelled, "Cancelled while it looked. Nothing was changed.");
         }
@@ -130,6 +132,7 @@ fn list(scene: &Scene, place: &Place, depth: usize, cancel: &CancellationToken) 
     if unreadable > 0 {
         lines.push(format!("[{unreadable} entries can't be read]"));
     }
+    lines.extend(told_left_out(&left_out));
     Executed::ended(OutcomeKind::Done, lines.join("\n") + "\n")
 }
 

@@ -374,7 +374,9 @@ impl FileWork {
 impl Action for FileWork {
     async fn run(self: Box<Self>, _call: CallId, reins: Reins) -> Executed {
         let FileWork { on_cancel, work } = *self;
-        let cancel = reins.cancel.clone();
+        // Whatever ends the waiting ends the work.
+        let cancel = reins.cancel.child_token();
+        let _end = cancel.clone().drop_guard();
         let running = timeout(wait(limits::TOOL_TIMEOUT), spawn_blocking(move || work(&cancel)));
         let cancelled = async {
             match on_cancel {
@@ -387,7 +389,7 @@ impl Action for FileWork {
                 Ok(Ok(executed)) => executed,
                 Ok(Err(_)) => Executed::broken(),
                 Err(_) => Executed::ended(OutcomeKind::TimedOut, match on_cancel {
-                    OnCancel::Leave => "The file system does not answer; given up.",
+                    OnCancel::Leave => "It took too long, or the file system does not answer; given up.",
                     OnCancel::Wait => "The file system does not answer; given up. The change may still happen.",
                 }),
             },

@@ -2,6 +2,9 @@
 //! only, keeps away from sensitive names, and its time grows with the size of what it looks at, never faster.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 
 use grep_regex::RegexMatcher;
 use grep_regex::RegexMatcherBuilder;
@@ -141,10 +144,14 @@ impl Tool for SearchFiles {
 }
 
 /// A walk that follows no link and leaves out what belongs to tiller. Files that say what is ignored are obeyed only
-/// where they are regular and small: a pipe of that name would hold the walk for ever.
-pub(crate) fn walk(scene: &Scene, root: &Path, ignored: Ignored) -> WalkBuilder {
+/// where they are regular and small: a pipe of that name would hold the walk for ever. A folder with another one is left
+/// out, and counted.
+pub(crate) fn walk(scene: &Scene, root: &Path, ignored: Ignored) -> (WalkBuilder, Arc<AtomicU64>) {
+    let left_out = Arc::new(AtomicU64::new(0));
+    let count = left_out.clone();
     let mut walk = WalkBuilder::new(root);
-    let obey = ignored == Ignored::LeftOut && root.ancestors().all(has_sound_ignore_file);
+    let room = AtomicU64::new(limits::IGNORE_FILES_MAX_BYTES);
+    let obey = ignored == Ignored::LeftOut && root.ancestors().all(|folder| has_sound_ignore_file(folder, &room));
     walk.standard_filters(false).follow_links(false).sort_by_file_name(|one, other| one.cmp(other));
     walk.git_ignore(obey).parents(obey).require_git(false);
     let off_limits = place::OffLimits::of(scene);
@@ -152,17 +159,26 @@ pub(crate) fn walk(scene: &Scene, root: &Path, ignored: Ignored) -> WalkBuilder 
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
         let in_git = is_folder && ignored == Ignored::LeftOut && entry.depth() > 0 && entry.file_name() == ".git";
         // What lies above was looked at before; a file may be off limits by itself.
-        let is_obeyed = !is_folder || !obey || has_sound_ignore_file(entry.path());
+        let is_obeyed = !is_folder || !obey || has_sound_ignore_file(entry.path(), &room);
+        count.fetch_add(u64::from(!is_obeyed), Ordering::Relaxed);
         is_obeyed && !in_git && !off_limits.are_at(entry.path())
     });
-    walk
+    (walk, left_out)
 }
 
-fn has_sound_ignore_file(folder: &Path) -> bool {
-    match std::fs::metadata(folder.join(".gitignore")) {
-        Ok(found) => found.is_file() && found.len() <= limits::FILE_MAX_BYTES,
-        Err(_) => true,
-    }
+/// That folders were left out, where some were.
+pub(crate) fn told_left_out(left_out: &AtomicU64) -> Option<String> {
+    let count = left_out.load(Ordering::Relaxed);
+    (count > 0).then(|| format!("[{count} folders left out: their .gitignore is no file, or too large]"))
+}
+
+/// Whether the file is one that can be obeyed, or not there. `room` is what all of a walk may still have.
+fn has_sound_ignore_file(folder: &Path, room: &AtomicU64) -> bool {
+    let Ok(found) = std::fs::metadata(folder.join(".gitignore")) else { return true };
+    let take = |left: u64| left.checked_sub(found.len());
+    found.is_file()
+        && found.len() <= limits::IGNORE_FILE_MAX_BYTES
+        && room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
 }
 
 fn query(asked: &Arguments, root: &Path) -> Result<Query, Problem> {
@@ -253,7 +269,8 @@ impl Found {
 
 fn search(scene: &Scene, place: &Place, query: &Query, cancel: &CancellationToken) -> Executed {
     let mut found = Found::default();
-    for entry in walk(scene, &place.path, Ignored::LeftOut).build() {
+    let (walk, left_out) = walk(scene, &place.path, Ignored::LeftOut);
+    for entry in walk.build() {
         if cancel.is_cancelled() {
             return Executed::ended(OutcomeKind::Cancelled, "Cancelled while it looked. Nothing was changed.");
         }
@@ -290,7 +307,8 @@ fn search(scene: &Scene, place: &Place, query: &Query, cancel: &CancellationToke
             }
         }
     }
-    Executed::ended(OutcomeKind::Done, found.text())
+    let left_out = told_left_out(&left_out).map(|line| line + "\n").unwrap_or_default();
+    Executed::ended(OutcomeKind::Done, found.text() + &left_out)
 }
 
 fn look_into(path: &Path, below: &Path, pattern: &RegexMatcher, context: usize, found: &mut Found) {
@@ -474,7 +492,24 @@ mod tests {
         }
         check(&stage, r#"{"pattern":"needle"}"#, "b:1:needle\nsub/a:1:needle\n").await;
         std::fs::remove_file(stage.scene.workspace.join(".gitignore")).unwrap();
-        check(&stage, r#"{"pattern":"needle"}"#, "b:1:needle\n").await;
+        let told = "[1 folders left out: their .gitignore is no file, or too large]\n";
+        check(&stage, r#"{"pattern":"needle"}"#, &format!("b:1:needle\n{told}")).await;
+    }
+
+    #[tokio::test]
+    async fn patterns_to_ignore_are_bounded_in_each_file_and_in_all() {
+        let stage = Stage::new();
+        let lines = |bytes: u64| "# 23456\n".repeat(usize::try_from(bytes / 8).unwrap());
+        stage.write("large/.gitignore", lines(limits::IGNORE_FILE_MAX_BYTES + 8));
+        stage.write("large/x", "needle");
+        let files = limits::IGNORE_FILES_MAX_BYTES / limits::IGNORE_FILE_MAX_BYTES;
+        for number in 0..=files {
+            stage.write(&format!("{number:02}/.gitignore"), lines(limits::IGNORE_FILE_MAX_BYTES));
+            stage.write(&format!("{number:02}/x"), "needle");
+        }
+        let said = stage.run("search_files", r#"{"pattern":"needle"}"#).await;
+        assert_eq!(said.matches(":1:needle").count() as u64, files, "{said}");
+        assert!(said.ends_with("[2 folders left out: their .gitignore is no file, or too large]\n"), "{said}");
     }
 
     #[tokio::test]

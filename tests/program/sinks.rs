@@ -124,7 +124,7 @@ fn a_whole_run_is_told_in_order() {
     assert!(seqs.is_sorted_by(|one, other| one < other), "{seqs:?}");
     assert_eq!(
         told[2]["sentence"],
-        "c2 (shell touch done) waits for a decision: it can change anything that you can: touch is no command that is known to only read"
+        "c2 (shell touch done) waits for a decision: it can change anything that you can: touch is not in the read-only table"
     );
     assert_eq!(
         (&told[2]["goal"], &told[2]["calls"], &told[0]["calls"]),

@@ -84,6 +84,8 @@ fn check_approve(stage: &Stage, line: &str, more: &[&str], made: &str) {
     assert_eq!(asked(&format!("{code}\r")), 0);
     stage.ask(&["resume", &run, "--plain"]).check(0, &["completed"]);
     assert!(stage.path(made).exists());
+    let place = if more.is_empty() { "attempt 1, without a box" } else { "attempt 1, outside of the box" };
+    stage.ask(&["audit", &run]).check(0, &[", by its code", place]);
 }
 
 #[test]
