@@ -320,15 +320,15 @@ Examples:
   tiller approve k7f c7 1a2b3c4d          allow the call c7 of run k7f, as shown
 
 Run names may be cut to any beginning that fits one run only.
-Exit status: 0 completed; 2 usage; 3 refused; 10 waits for approval; 11 budget; 12 stalled or not verified;
-13 key, account, rights, model or price; 14 parked for another reason, or the disk is full;
+Exit status: 0 completed; 2 usage; 3 refused; 10 waits for approval; 11 budget; 12 stalled or not verified; \
+13 key, account, rights, model or price; 14 parked for another reason, or the disk is full; \
 20 failed, or damaged; 21 cancelled; 30 the run is held by another process.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
   tiller run \"make the tests pass\" --check \"cargo test\" --budget 2
   tiller run - --json < goal.txt
-Without --plain or --json the screen opens where there is a terminal; elsewhere lines are printed.
+Without --plain or --json the screen opens where there is a terminal; elsewhere lines are printed. \
 A run that needs a decision and has no terminal is parked, and the command that decides is printed.";
 
 const PLAN_HELP: &str = "\

@@ -302,7 +302,8 @@ impl Ground {
     pub fn way(&self, run: &Run) -> Way {
         let (is_ended, shown) = (run.is_ended(), title(&run.terms.workspace));
         match self.homeless(run) {
-            None => Way::Free,
+            None if is_ended => Way::Free,
+            None => self.mistrusted(run).map_or(Way::Free, Way::Hindered),
             Some(why) if !is_ended => Way::Hindered(why),
             Some(_) if run.terms.rehearsal || Path::new(&run.terms.workspace).is_dir() => Way::Free,
             Some(_) => Way::Hindered(format!("its folder, {shown}, is not here: make that folder first")),

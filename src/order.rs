@@ -110,7 +110,9 @@ pub fn recorded(run: &Run, order: &Order) -> String {
 /// An error in which the lines to type name the run.
 pub fn naming(error: anyhow::Error, id: &RunId) -> anyhow::Error {
     match error.downcast_ref::<Refusal>() {
-        Some(refusal @ (Refusal::Ended(_) | Refusal::EndedUnsaid(_))) => Obstacle::Refused(refusal.of(id)).into(),
+        Some(refusal @ (Refusal::Ended(_) | Refusal::EndedUnsaid(_) | Refusal::NeedsCode(..))) => {
+            Obstacle::Refused(refusal.of(id)).into()
+        }
         Some(_) | None => error,
     }
 }
@@ -174,7 +176,7 @@ fn with_code(run: &Run, leave: Command) -> anyhow::Result<Command> {
     };
     let leaves_box = matches!(&leave, Command::Decide { decision: Decision::AllowUnboxed, .. });
     let unboxed = leaves_box.then(|| grave::UNBOXED.to_string());
-    let asked = call.and_then(|call| Some((call.id, grave::of(call).or(unboxed)?, call.digest()?.code())));
+    let asked = call.and_then(|call| Some((call.id, grave::of(call).or(unboxed)?, call.digest()?.code(&run.id))));
     let Some((call, why, code)) = asked.filter(|_| std::io::stdin().is_terminal() && std::io::stderr().is_terminal())
     else {
         return Ok(leave);

@@ -46,6 +46,8 @@ use crate::tools::Toolbox;
 
 /// The tool that runs lines.
 const SHELL: &str = "shell";
+/// Rules that are named in a sentence.
+const NAMED: usize = 8;
 
 /// Does it, and gives the exit status.
 pub async fn carry_out(ground: &Ground, asked: RulesAsk) -> anyhow::Result<u8> {
@@ -128,12 +130,35 @@ fn add(ground: &Ground, new: NewRule) -> anyhow::Result<()> {
 }
 
 fn remove(ground: &Ground, id: &str) -> anyhow::Result<()> {
-    let shown = title(id);
-    match ground.rulebook().remove(id).map_err(|why| stopped(format!("{why}; nothing was removed")))? {
-        Some(rule) => output::put(&format!("removed rule {shown}: {}\n", title(&rule.draft.to_string()))),
-        None => anyhow::bail!("there is no rule {shown}; nothing was removed; `tiller rules list` shows them all"),
+    let unread = |why| stopped(format!("{why}; nothing was removed"));
+    let (shown, rules) = (title(id), ground.rulebook());
+    let book = rules.now().map_err(unread)?;
+    let all: Vec<&Rule> = book.rules.iter().chain(book.passed_over.iter().map(|(rule, _)| rule)).collect();
+    let begins = id.trim().to_ascii_lowercase();
+    let fits = |rule: &&Rule| !begins.is_empty() && rule.id.starts_with(&begins);
+    let found: Vec<&Rule> = all.iter().copied().filter(fits).collect();
+    let gone = match found.as_slice() {
+        [one] => rules.remove(&one.id).map_err(unread)?,
+        [] => None,
+        several => anyhow::bail!(
+            "several rules begin like {shown}: {}; nothing was removed; write more of its id",
+            named(several)
+        ),
+    };
+    match gone {
+        Some(rule) => output::put(&format!("removed rule {}: {}\n", rule.id, title(&rule.draft.to_string()))),
+        None if all.is_empty() => anyhow::bail!("there is no rule {shown}; nothing was removed; there is none at all"),
+        None => anyhow::bail!("there is no rule {shown}; nothing was removed; there are: {}", named(&all)),
     }
     Ok(())
+}
+
+/// Rules by their ids and what they say, the first of them where there are many.
+fn named(rules: &[&Rule]) -> String {
+    let shown = rules.iter().take(NAMED).map(|rule| format!("{} ({})", rule.id, title(&rule.draft.to_string())));
+    let more = rules.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| format!("and {more} more, all in `tiller rules list`"));
+    shown.chain(more).collect::<Vec<_>>().join(", ")
 }
 
 fn folder(named: Option<PathBuf>) -> anyhow::Result<PathBuf> {

@@ -17,4 +17,5 @@ mod screens {
     mod steady;
     mod story;
     mod typing;
+    mod wording;
 }

@@ -31,36 +31,42 @@ Examples:
   tiller approve k7f c7 1a2b3c4d --edit '{\"path\":\"src/b.rs\"}'
 How far it reaches:
   without more  this call, once; on the screen y
-  --for-run     every later call of this tool with the same arguments, byte for byte, and the
-                same binding, until the run ends; on the screen a
-  --rule        every later call of the same words in this folder, in every run, by a standing rule;
-                with --open its last word may be another; with --everywhere in every folder
-  --tool        every later call of this tool, until the run ends, but never a shell line, nor
-                what is asked about each time; on the screen t
-A grave call (key material, what other programs run by themselves) needs the code that is shown with it:
-  tiller approve k7f c7 1a2b3c4d --code CODE      on a terminal it is asked for
+  --for-run     every later call of this tool with the same arguments, byte for
+                byte, and the same binding, until the run ends; on the screen a
+  --rule        every later call of the same words in this folder, in every
+                run, by a standing rule; with --open its last word may be
+                another; with --everywhere in every folder; on the screen r
+  --tool        every later call of this tool, until the run ends, but never a
+                shell line, nor what is asked about each time; on the screen t
+  --unboxed     this call, once, outside of its box; on the screen O
+A grave call (key material, what other programs run by themselves) needs its code, and so does leaving the box. \
+On a terminal it is asked for; `tiller show` names it:
+  tiller approve k7f c7 1a2b3c4d --code CODE
+  tiller approve k7f c7 1a2b3c4d --unboxed --code CODE
 `tiller show` lists what is allowed for the run.";
 
 /// What is said of `deny` below its words.
 pub(crate) const DENY_HELP: &str = "\
 Example: tiller deny k7f c7 1a2b3c4d \"use the test database\"
-A denial holds until the run ends: the same call, byte for byte, is then denied without asking you.
+A denial holds until the run ends: the same call, byte for byte, is then denied without asking you. \
 `tiller show` lists what is denied for the run.";
 
 /// What is said of `trust` below its words.
 pub(crate) const TRUST_HELP: &str = "\
 Examples:
-  tiller trust              runs in the current folder are told its AGENTS.md, as text of the
-                            repository; nothing else changes
+  tiller trust            runs in the current folder are told its AGENTS.md, as
+                          text of the repository; nothing else changes
   tiller trust --list
-  tiller trust k7f ask      how much the run k7f does unasked
+  tiller trust k7f ask    how much the run k7f does unasked
 MODE:
-  plan          it reads inside the workspace; what would change anything is denied
-  ask           it reads inside the workspace; you are asked about everything else
-  auto_edit     it also changes files of the workspace
-  full_trust    you are asked only about sensitive names, what other programs run, places outside the
-                workspace, and shell lines, where no full sandbox holds them
-What waits for you already goes on waiting. A tighter mode takes back what was allowed and not used.
+  plan        it reads inside the workspace; what would change anything is
+              denied
+  ask         it reads inside the workspace; you are asked about all else
+  auto_edit   it also changes files of the workspace
+  full_trust  you are asked only about sensitive names, what other programs
+              run, places outside the workspace, and shell lines, where no full
+              sandbox holds them
+What waits for you already goes on waiting. A tighter mode takes back what was allowed and not used. \
 Full trust ends when another process goes on with the run, unless run.keep_full_trust is set.";
 
 /// What is said of `resolve` below its words.

@@ -61,8 +61,8 @@ Examples:
   tiller rules add deny --everywhere -- rm {any:rest}
   tiller rules add allow --path 'docs/**'
   tiller rules why 'cargo test && ls'
-A rule is compared with a command word by word: quoting is no part of a word, and * is only itself.
-{any:one} stands for one word that is no option, {any:rest} for all to the end. Deny outranks ask, and
+A rule is compared with a command word by word: quoting is no part of a word, and * is only itself. \
+{any:one} stands for one word that is no option, {any:rest} for all to the end. Deny outranks ask, and \
 ask outranks allow. No rule allows redirections, variables or anything else that needs a shell.";
 
 #[derive(Subcommand)]
@@ -86,7 +86,7 @@ pub(crate) enum RulesWord {
     Add(AddWords),
     /// Take a rule away
     Remove {
-        /// Its id, as `tiller rules list` shows it
+        /// The beginning of its id, as `tiller rules list` shows it
         id: String,
     },
 }

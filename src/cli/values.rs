@@ -22,7 +22,7 @@ pub(crate) const RAISE_HELP: &str = "\
 AXIS and LIMIT:
   cost          dollars: 5, 0.50
   time          a time while running: 30m, 2h, 1h30m
-  deadline      a time from now: 90m, 3h; a moment: 2030-01-31T18:00:00Z; or none
+  deadline      a time from now: 90m; a moment: 2030-01-31T18:00:00Z; or none
   iterations, tool-calls, model-calls, tokens   a whole number
 LIMIT is the new limit, not a difference; `unlimited` takes the limit away.
 Example: tiller raise k7f cost 10 && tiller resume k7f";

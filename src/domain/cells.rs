@@ -85,16 +85,31 @@ pub fn wrap(line: &str, width: usize) -> Vec<String> {
     rows
 }
 
-/// As `wrap`, in at most `most` rows; the last ends in an ellipsis where something is missing.
+/// As `wrap`, in at most `most` rows; the last ends in an ellipsis where something is missing, after a whole word.
 pub fn wrap_at_most(line: &str, width: usize, most: usize) -> Vec<String> {
     let mut rows = wrap(line, width);
     if rows.len() > most {
         rows.truncate(most);
         if let Some(last) = rows.last_mut() {
-            *last = fit(&format!("{last} …"), width);
+            *last = fit_words(&format!("{last} …"), width);
         }
     }
     rows
+}
+
+/// As `fit`, for a sentence: it is cut after a whole word, unless there is none that fits.
+pub fn fit_words(text: &str, width: usize) -> String {
+    if cells(text) <= width {
+        return text.to_string();
+    }
+    let mut kept = text.trim_end_matches(['…', ' ']);
+    while cells(kept) + 2 > width {
+        match kept.rfind(' ') {
+            Some(place) => kept = kept.get(..place).unwrap_or_default().trim_end(),
+            None => return fit(text, width),
+        }
+    }
+    format!("{kept} …")
 }
 
 #[cfg(test)]
@@ -110,6 +125,17 @@ mod tests {
         assert_eq!(pad("日本", 3), "日 ".replace("日 ", "日…"));
         assert_eq!(pad("a", 3), "a  ");
         assert_eq!(fit("abc", 0), "");
+    }
+
+    #[test]
+    fn sentences_are_cut_after_whole_words() {
+        assert_eq!(fit_words("one two three", 13), "one two three");
+        assert_eq!(
+            [12, 9, 8, 5].map(|width| fit_words("one two three", width)),
+            ["one two …", "one two …", "one …", "one …"]
+        );
+        assert_eq!(fit_words("one two three", 3), "on…");
+        assert_eq!(wrap_at_most("asked: no rule allows it", 12, 2), ["asked: no", "rule …"]);
     }
 
     #[test]

@@ -448,10 +448,7 @@ impl fmt::Display for Refusal {
             Refusal::TooWide(call, why) => write!(out, "{why}; nothing was decided; allow {call} once"),
             Refusal::BadRule(why) => write!(out, "no rule was made: {why}; nothing was decided"),
             Refusal::NeedsCode(call, why) => {
-                write!(
-                    out,
-                    "{call} needs its code: {why}; nothing was decided; type the code that is shown with {call}"
-                )
+                write!(out, "{call} needs its code: {why}; nothing was decided; `tiller show RUN` names the code")
             }
             Refusal::BadEdit(why) => write!(out, "the changed arguments do not fit: {why}; nothing was decided"),
             Refusal::Empty => write!(out, "the text is empty; nothing was sent"),

@@ -266,6 +266,8 @@ pub const BOX_PROCESSES: u64 = 256;
 /// Entries of a workspace that are gone through for files that other programs run by themselves: a box must not take
 /// seconds to make.
 pub const WATCHED_ENTRIES: usize = 20_000;
+/// Configurations of git that are read for one repository, each with what it includes.
+pub const GIT_CONFIGURATIONS: usize = 20;
 /// Such files that are compared by content, each up to so many bytes, ...
 pub const WATCHED_BYTES: u64 = 256 * 1024;
 /// ... and at most so many of them; so many can be kept from being written, too.

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::domain::approval::By;
 use crate::domain::event::Event;
 use crate::domain::event::Record;
 use crate::domain::fold::Broken;
@@ -24,6 +25,7 @@ use crate::domain::pool::Pool;
 use crate::domain::pricing::Pricing;
 use crate::domain::progress::Progress;
 use crate::domain::run::Run;
+use crate::domain::sandbox::READING_RULE;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::terms::Terms;
@@ -130,12 +132,30 @@ pub fn boundary(records: &[Record], asked: u32) -> Result<Seq, NotABoundary> {
     }
 }
 
+/// The lines that were let happen only because they only read, so that they changed nothing.
+pub fn readings(records: &[Record]) -> BTreeSet<CallId> {
+    let mut readings = BTreeSet::new();
+    let mut others = BTreeSet::new();
+    for record in records {
+        if let Event::ApprovalDecided { call, by, .. } = &record.event {
+            let is_reading = matches!(by, By::Rule(rule) if rule == READING_RULE);
+            if is_reading {
+                readings.insert(*call)
+            } else {
+                others.insert(*call)
+            };
+        }
+    }
+    &readings - &others
+}
+
 /// What happened after a record and can't be taken back by hiding it.
 #[allow(
     clippy::wildcard_enum_match_arm,
     reason = "it looks for a few events; others, and those to come, do not matter"
 )]
 pub fn behind(records: &[Record], seq: Seq) -> Behind {
+    let readings = readings(records);
     let mut proposed: BTreeMap<CallId, Proposed> = BTreeMap::new();
     let mut said: BTreeMap<InterjectionId, &str> = BTreeMap::new();
     let mut behind = Behind::default();
@@ -152,7 +172,7 @@ pub fn behind(records: &[Record], seq: Seq) -> Behind {
                     known.write = facts.write.clone();
                 });
             }
-            Event::ToolCallStarted { call, .. } if is_behind => {
+            Event::ToolCallStarted { call, .. } if is_behind && !readings.contains(call) => {
                 let Some(Proposed { tool, title, effect, write }) = proposed.get(call) else { continue };
                 if matches!(effect, EffectClass::Read | EffectClass::Control) {
                     continue;

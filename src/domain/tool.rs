@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::domain::approval::By;
 use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
+use crate::domain::id::RunId;
 use crate::domain::line::Line;
 use crate::domain::line::Touch;
 use crate::domain::rule::RuleHit;
@@ -526,9 +527,10 @@ impl Digest {
         self.0.get(..8).unwrap_or(&self.0)
     }
 
-    /// The code that is typed to allow a grave call: four letters, none of which looks like another.
-    pub fn code(&self) -> String {
-        let hash = sha256_hex(format!("tiller-code-v1\0{}", self.0).as_bytes());
+    /// The code that is typed to allow a grave call of a run: four letters, none of which looks like another. The same call
+    /// of another run has another one.
+    pub fn code(&self, run: &RunId) -> String {
+        let hash = sha256_hex(format!("tiller-code-v2\0{run}\0{}", self.0).as_bytes());
         let mut rest = hash.get(..8).and_then(|head| usize::from_str_radix(head, 16).ok()).unwrap_or_default();
         let letter = |_| {
             let one = CODE_LETTERS.get(rest % CODE_LETTERS.len()).copied().unwrap_or('a');
@@ -539,8 +541,8 @@ impl Digest {
     }
 
     /// Whether `text` is the code, as a person types it.
-    pub fn is_code(&self, text: &str) -> bool {
-        text.trim().to_ascii_lowercase() == self.code()
+    pub fn is_code(&self, run: &RunId, text: &str) -> bool {
+        text.trim().to_ascii_lowercase() == self.code(run)
     }
 
     /// Whether `text` is this digest or its first 8 or more characters.
@@ -566,14 +568,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_four_letters_that_differ_from_call_to_call() {
+    fn a_code_is_four_letters_that_differ_from_call_to_call_and_from_run_to_run() {
+        let [run, other] = [[7; 12], [8; 12]].map(RunId::from_entropy);
         let codes: std::collections::BTreeSet<String> =
-            (0..500).map(|one| Digest(format!("{one:08x}")).code()).collect();
+            (0..500).map(|one| Digest(format!("{one:08x}")).code(&run)).collect();
         assert!(codes.len() > 490, "{} of 500", codes.len());
         assert!(codes.iter().all(|code| code.len() == 4 && code.chars().all(|one| CODE_LETTERS.contains(&one))));
         let digest = Digest("1a2b3c4d".to_string());
-        assert!(digest.is_code(&format!(" {} ", digest.code().to_uppercase())));
-        assert!(!digest.is_code("") && !digest.is_code(&digest.code()[..3]));
+        let code = digest.code(&run);
+        assert!(digest.is_code(&run, &format!(" {} ", code.to_uppercase())) && !digest.is_code(&other, &code));
+        assert!(!digest.is_code(&run, "") && !digest.is_code(&run, &code[..3]));
     }
 
     fn check(original: &str, arguments: &str, expected: &str) {

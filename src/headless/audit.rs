@@ -239,7 +239,7 @@ fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads) ->
             Line { actor, outcome: Some(format!("{mode}, version {}", owner.version)), ..start.clone() }
         }
         Event::StatusChanged { status, by: client } => {
-            let line = client.as_ref().map_or(start.clone(), |client| by(client));
+            let line = client.as_ref().map_or(start.clone(), &by);
             Line { outcome: Some(status.phrase()), ..line }
         }
         Event::ControlRequested { control, by: client } => {

@@ -66,7 +66,7 @@ impl Prompt {
         let count = whole.lines().count();
         let unseen = count.saturating_sub(limits::PROMPT_LINES);
         let digest = call.digest();
-        let mut text = head(call, waits, digest.as_ref());
+        let mut text = head(run, call, waits);
         text.extend(whole.lines().take(limits::PROMPT_LINES).flat_map(|line| [line, "\n"]));
         if unseen > 0 {
             let more = counted(unseen, "more line");
@@ -79,7 +79,7 @@ impl Prompt {
             (Waits::Decision | Waits::Outcome | Waits::Answer, _) => [None, None],
         };
         text += &offered(run, &rules);
-        let code = grave::code(call);
+        let code = grave::code(run, call);
         text += &question_line(waits, code.as_ref());
         Some((Prompt { call: call.id, waits, digest, code, whole, rules, unseen, asked_at: now }, text))
     }
@@ -94,7 +94,7 @@ impl Prompt {
     /// The question in short, for below what was printed since it was asked.
     pub fn again_below(&self, run: &Run) -> String {
         let Some(call) = run.calls.get(&self.call) else { return String::new() };
-        let head = head(call, self.waits, self.digest.as_ref());
+        let head = head(run, call, self.waits);
         // Of a question its own first line says more than that there is one.
         let about = match self.waits {
             Waits::Decision | Waits::Outcome => None,
@@ -184,12 +184,13 @@ impl Prompt {
 
     /// Leave for a grave call, if its code was typed.
     fn coded(&self, words: &str, leave: Meaning) -> Meaning {
-        match (leave, &self.digest) {
-            (Meaning::Command(leave), Some(digest)) if digest.is_code(words) => {
-                Meaning::Command(orders::coded(leave, words.trim().to_string()))
+        let typed = words.trim().to_ascii_lowercase();
+        match leave {
+            Meaning::Command(leave) if self.code.as_ref() == Some(&typed) => {
+                Meaning::Command(orders::coded(leave, typed))
             }
-            (Meaning::Command(_), _) => self.again("that is not its code; nothing was decided"),
-            (other, _) => other,
+            Meaning::Command(_) => self.again("that is not its code; nothing was decided"),
+            other => other,
         }
     }
 
@@ -233,7 +234,7 @@ pub fn whole(call: &ToolCall, waits: Waits) -> String {
 }
 
 /// What stands above the whole of a call that waits.
-pub fn head(call: &ToolCall, waits: Waits, digest: Option<&Digest>) -> String {
+pub fn head(run: &Run, call: &ToolCall, waits: Waits) -> String {
     let mark = match waits {
         Waits::Decision => "decision needed",
         Waits::Outcome => "outcome unknown",
@@ -247,10 +248,10 @@ pub fn head(call: &ToolCall, waits: Waits, digest: Option<&Digest>) -> String {
         text += &format!("  what it reaches: {}\n", title(&facts.reach));
         text.extend(facts.binding.iter().map(|bound| format!("  bound to: {}\n", title(bound))));
     }
-    if let Some(digest) = digest {
+    if let Some(digest) = call.digest() {
         text += &format!("  digest: {}\n", digest.short());
     }
-    if let (Some(why), Some(code)) = (grave::of(call), grave::code(call)) {
+    if let (Some(why), Some(code)) = (grave::of(call), grave::code(run, call)) {
         text += &format!("  grave: {why}; it is allowed by typing its code: {code}\n");
     }
     text
@@ -368,7 +369,7 @@ mod tests {
     fn made_grave(mut desk: Desk) -> (Desk, String) {
         let call = desk.run.calls.get_mut(&CallId(2)).unwrap();
         call.facts.as_mut().unwrap().grave = vec![Grave::Keys];
-        let code = call.digest().unwrap().code();
+        let code = call.digest().unwrap().code(&desk.run.id);
         (desk, code)
     }
 

@@ -85,7 +85,7 @@ pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone:
         text += &format!("[guide] {}: told as text of the repository, each line behind a bar\n", title(&guide.title()));
         text += &block(&guide.text);
     }
-    text += &facts(run, today);
+    text += &facts(run, records, today);
     text += &remembered::lines(&remembered::of(run, records));
     text += &hidden(records);
     let doubtful: String = run
@@ -97,7 +97,8 @@ pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone:
         text += &format!("[in doubt] what these calls cost can't be verified; if you know better, say so\n{doubtful}");
     }
     for (call, waits) in run.waiting() {
-        text += &head(call, waits, call.digest().as_ref());
+        text += &head(run, call, waits);
+        text += &unboxed(run, call, waits);
         text += &whole(call, waits);
     }
     text + &match way {
@@ -106,6 +107,21 @@ pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone:
         Way::Hindered(why) => hindered(why),
         Way::Held(_) => String::new(),
     }
+}
+
+/// The line that lets a call that waits run outside of its box, with the code for it.
+fn unboxed(run: &Run, call: &ToolCall, waits: Waits) -> String {
+    let Some((code, digest)) = unboxed_code(run, call, waits).zip(call.digest()) else { return String::new() };
+    format!(
+        "  to let it run outside of its box, with your full rights, once: tiller approve {} {} {} --unboxed --code {code}\n",
+        run.id.short(),
+        call.id,
+        digest.short()
+    )
+}
+
+fn unboxed_code(run: &Run, call: &ToolCall, waits: Waits) -> Option<String> {
+    grave::code_unboxed(run, call).filter(|_| waits == Waits::Decision)
 }
 
 /// What was done before the run went back behind it: hidden from the model, and not undone.
@@ -149,13 +165,13 @@ pub fn rest(run: &Run, records: &[Record]) -> String {
         run.status.phrase(),
         run.iteration.n,
         plan_lines(&run.plan),
-        facts(run, None),
+        facts(run, records, None),
         hidden(records)
     )
 }
 
 /// What is known of a run besides its head, its status and its plan.
-fn facts(run: &Run, today: Option<Today>) -> String {
+fn facts(run: &Run, records: &[Record], today: Option<Today>) -> String {
     let mut text = String::new();
     if let Some(line) = &run.lineage {
         let Lineage { parent, iteration, cost, .. } = line;
@@ -201,11 +217,13 @@ fn facts(run: &Run, today: Option<Today>) -> String {
             limits::TOOL_FAULTS
         );
     }
-    text + &deeds(run)
+    text + &deeds(run, records)
 }
 
-/// What was done, or refused: every call that could change something and has ended, and the last claim.
-fn deeds(run: &Run) -> String {
+/// What was done, or refused: every call that could change something and has ended, and the last claim. A line that was
+/// let happen because it only reads is none of them; the audit has it.
+fn deeds(run: &Run, records: &[Record]) -> String {
+    let readings = lineage::readings(records);
     let mut tools: BTreeMap<CallId, &str> = BTreeMap::new();
     let mut text = String::new();
     for entry in run.transcript.all() {
@@ -214,7 +232,8 @@ fn deeds(run: &Run) -> String {
             Message::ToolResult { call, title: about, kind, .. } => {
                 let tool = tools.get(call).copied().unwrap_or_default();
                 let effect = run.offer.find(tool).map(|one| one.effect);
-                if !matches!(effect, None | Some(EffectClass::Read | EffectClass::Control)) {
+                let is_deed = !matches!(effect, None | Some(EffectClass::Read | EffectClass::Control));
+                if is_deed && !readings.contains(call) {
                     text += &format!("  {call} {} {}: {}\n", title(tool), title(about), kind.word());
                 }
             }
@@ -370,7 +389,8 @@ fn waiting_json(run: &Run, call: &ToolCall, waits: Waits) -> Value {
         "digest": call.digest(),
         "facts": call.facts,
         "grave": grave::of(call),
-        "code": grave::code(call),
+        "code": grave::code(run, call),
+        "code_unboxed": unboxed_code(run, call, waits),
         "commands": deciding(run, call, waits),
     })
 }

@@ -3,36 +3,72 @@
 
 use crate::config::keys::split_model;
 use crate::domain::model::Dialect;
-use crate::domain::model::ModelSpec;
 use crate::domain::run::Run;
 use crate::headless::exit::Obstacle;
 use crate::headless::text::title;
 use crate::launch::Ground;
+use crate::launch::hands::tools_anywhere;
 use crate::tools::Toolbox;
 
 impl Ground {
     /// Errors when this run is not to be driven, because of what its journal says of its tools or its model.
     pub(super) fn judge(&self, run: &Run, tools: &Toolbox) -> Result<(), Obstacle> {
+        let unopened = |why: &str| format!("run {} was not opened: {why}; ", run.id);
         if let Some(name) = misnamed(run, tools) {
-            return Err(Obstacle::Lost(format!(
-                "run {} was not opened: its journal says of {} what this program does not know it as; it was made by \
-                 another program or changed by hand; nothing was run; `tiller show {}` still shows it",
-                run.id,
-                title(&name),
-                run.id.short()
-            )));
+            let short = run.id.short();
+            let look = format!("nothing was run; `tiller show {short}` still shows it");
+            return Err(Obstacle::Lost(unopened(&unknown(&name)) + &look));
         }
-        if !run.brought {
-            return Ok(());
+        if let Some(why) = pretends(run).filter(|_| run.brought) {
+            return Err(Obstacle::Lost(unopened(why) + "nothing was sent"));
         }
-        if let Some(why) = pretends(run) {
-            return Err(Obstacle::Lost(format!("run {} was not opened: {why}; nothing was sent", run.id)));
+        match self.stranger(run) {
+            Some((why, way_on)) => Err(Obstacle::Refused(format!("{}nothing was sent; {way_on}", unopened(&why)))),
+            None => Ok(()),
         }
-        let model = &run.terms.model;
-        let is_known = model.dialect == Dialect::Scripted
-            || self.settings.is_set_up(&model.address, model.key_variable.as_deref());
-        if is_known { Ok(()) } else { Err(Obstacle::Refused(stranger(run, model))) }
     }
+
+    /// Why this run would not be opened here, as `judge` finds it, and what to do; the end of a sentence.
+    pub(super) fn mistrusted(&self, run: &Run) -> Option<String> {
+        if let Some(name) = misnamed(run, &tools_anywhere()) {
+            return Some(unknown(&name));
+        }
+        self.stranger(run).map(|(why, way_on)| format!("{why}; {way_on}"))
+    }
+
+    /// That a run from elsewhere asks at an address that nobody set up here, and what to do.
+    fn stranger(&self, run: &Run) -> Option<(String, String)> {
+        let model = &run.terms.model;
+        let is_known = !run.brought
+            || model.dialect == Dialect::Scripted
+            || self.settings.is_set_up(&model.address, model.key_variable.as_deref());
+        if is_known {
+            return None;
+        }
+        let provider = split_model(&model.name).map_or("NAME", |(provider, _)| provider);
+        let (key, how) = match &model.key_variable {
+            Some(name) => (format!("the key in {}", title(name)), "base_url and key"),
+            None => ("no key".to_string(), "base_url"),
+        };
+        let address = title(&model.address);
+        Some((
+            format!(
+                "it was brought from elsewhere and asks at {address} with {key}, as no provider of this configuration does"
+            ),
+            format!(
+                "to go on, set {how} of [providers.{}] so in tiller.toml, if you trust that address",
+                title(provider)
+            ),
+        ))
+    }
+}
+
+/// That a journal and this program do not mean the same by the name of a tool.
+fn unknown(name: &str) -> String {
+    format!(
+        "its journal says of {} what this program does not know it as; it was made by another program or changed by hand",
+        title(name)
+    )
 }
 
 /// Why a run is no rehearsal, although its journal says so.
@@ -47,20 +83,4 @@ fn misnamed(run: &Run, tools: &Toolbox) -> Option<String> {
     let is_other = |name: &str, effect| ours.iter().any(|own| own.name == name && own.effect != effect);
     let other = run.terms.tools.iter().find(|tool| is_other(&tool.name, tool.effect));
     other.map(|tool| tool.name.clone())
-}
-
-fn stranger(run: &Run, model: &ModelSpec) -> String {
-    let provider = split_model(&model.name).map_or("NAME", |(provider, _)| provider);
-    let (key, how) = match &model.key_variable {
-        Some(name) => (format!("the key in {}", title(name)), "base_url and key"),
-        None => ("no key".to_string(), "base_url"),
-    };
-    format!(
-        "run {} was not opened: it was brought from elsewhere and asks at {} with {key}, as no provider of this \
-         configuration does; nothing was sent; to go on, set {how} of [providers.{}] so in tiller.toml, if you trust that \
-         address",
-        run.id,
-        title(&model.address),
-        title(provider)
-    )
 }

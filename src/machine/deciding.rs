@@ -25,11 +25,11 @@ use crate::policy::rules;
 /// room can forget to ask.
 pub fn coded(run: &Run, id: CallId, code: Option<&str>) -> Result<(), Refusal> {
     let call = run.calls.get(&id).ok_or(Refusal::NoSuchCall(id))?;
-    grave::of(call).map_or(Ok(()), |why| typed(call, code, why))
+    grave::of(call).map_or(Ok(()), |why| typed(run, call, code, why))
 }
 
-fn typed(call: &ToolCall, code: Option<&str>, why: String) -> Result<(), Refusal> {
-    let fits = |digest: Digest| code.is_some_and(|code| digest.is_code(code));
+fn typed(run: &Run, call: &ToolCall, code: Option<&str>, why: String) -> Result<(), Refusal> {
+    let fits = |digest: Digest| code.is_some_and(|code| digest.is_code(&run.id, code));
     if call.digest().is_some_and(fits) { Ok(()) } else { Err(Refusal::NeedsCode(call.id, why)) }
 }
 
@@ -67,7 +67,7 @@ pub fn decide(
         Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool | Decision::AllowRule(_) => {
             coded(run, id, code)?;
         }
-        Decision::AllowUnboxed => typed(call, code, grave::UNBOXED.to_string())?,
+        Decision::AllowUnboxed => typed(run, call, code, grave::UNBOXED.to_string())?,
         // What was changed is judged anew, and its code is asked for then.
         Decision::Edit(_) | Decision::Deny(_) => {}
     }

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::path::PathBuf;
 
 use nix::errno::Errno;
@@ -46,6 +47,7 @@ use crate::tools::TITLE_MAX_CHARS;
 use crate::tools::arguments::problem;
 use crate::tools::diff;
 use crate::tools::diff::Difference;
+use crate::tools::gits;
 use crate::tools::names;
 use crate::tools::place;
 use crate::tools::place::Kind;
@@ -103,7 +105,7 @@ pub(crate) fn prepare(
 ) -> Result<Prepared, Problem> {
     let shown_change = Shown::of(place, before.as_ref().map(|before| before.bytes.as_slice()), &after);
     let plan = Plan::new(scene, place, before, Some(after.into_bytes()), done)?;
-    let facts = facts(place, &plan, shown_change);
+    let facts = facts(&scene.workspace, place, &plan, shown_change);
     let work = move |_: &_| make(&plan);
     Ok(Prepared { facts, action: FileWork::action(OnCancel::Wait, work) })
 }
@@ -174,8 +176,11 @@ impl Shown {
     }
 }
 
-fn facts(place: &Place, plan: &Plan, change: Shown) -> Facts {
-    let runs = place.named(names::runs_unasked).or_else(|| place.named(names::in_repository));
+fn facts(workspace: &Path, place: &Place, plan: &Plan, change: Shown) -> Facts {
+    let runs = place
+        .named(names::runs_unasked)
+        .or_else(|| place.named(names::in_repository))
+        .or_else(|| gits::obeys(workspace, &place.path));
     let mut reach = place.reach("writes");
     if let Some(why) = runs.or_else(|| place.named(names::runs_at_build)) {
         reach.push_str(&format!("; runs later: {why}"));

@@ -9,6 +9,7 @@ mod diff;
 mod edit_file;
 mod environment;
 mod family;
+pub(crate) mod gits;
 pub mod guard;
 pub mod guide;
 pub mod hook;

@@ -26,6 +26,7 @@ const KEYS: &[(Name, &str)] = &[
     (Name::Ends(".key"), "key material"),
     (Name::Ends(".p12"), "key material"),
     (Name::Ends(".pfx"), "key material"),
+    (Name::Ends(".p8"), "key material"),
     (Name::Ends(".ppk"), "key material"),
     (Name::Ends(".jks"), "key material"),
     (Name::Ends(".keystore"), "key material"),
@@ -42,6 +43,15 @@ const KEYS: &[(Name, &str)] = &[
 /// What else may hold a secret, with the reason that the operator is shown.
 const SENSITIVE: &[(Name, &str)] = &[
     (Name::Starts(".env"), "environment files hold keys"),
+    (Name::Ends(".env"), "environment files hold keys"),
+    (Name::Is("env.local"), "environment files hold keys"),
+    (Name::Is(".dev.vars"), "environment files hold keys"),
+    (Name::Ends(".tfstate"), "the state of terraform holds keys"),
+    (Name::Ends(".tfvars"), "variables of terraform hold keys"),
+    (Name::Is("kubeconfig"), "cluster credentials"),
+    (Name::Is("service-account.json"), "cloud credentials"),
+    (Name::Pair("gh", "hosts.yml"), "a token"),
+    (Name::Is("rclone.conf"), "passwords of hosts"),
     (Name::Is(".aws"), "cloud credentials"),
     (Name::Is(".azure"), "cloud credentials"),
     (Name::Is("gcloud"), "cloud credentials"),
@@ -90,6 +100,7 @@ const RUNS_UNASKED: &[(Name, &str)] = &[
     (Name::Is(".circleci"), "a build server runs it"),
     (Name::Is(".travis.yml"), "a build server runs it"),
     (Name::Is(".drone.yml"), "a build server runs it"),
+    (Name::Is(".cirrus.yml"), "a build server runs it"),
     (Name::Is(".buildkite"), "a build server runs it"),
     (Name::Is(".woodpecker"), "a build server runs it"),
     (Name::Is(".woodpecker.yml"), "a build server runs it"),
@@ -101,11 +112,23 @@ const RUNS_UNASKED: &[(Name, &str)] = &[
     (Name::Is("appveyor.yml"), "a build server runs it"),
     (Name::Is(".pre-commit-config.yaml"), "git runs its hooks"),
     (Name::Is("lefthook.yml"), "git runs its hooks"),
+    (Name::Is("lefthook.yaml"), "git runs its hooks"),
+    (Name::Is("lefthook.toml"), "git runs its hooks"),
+    (Name::Is("lefthook-local.yml"), "git runs its hooks"),
+    (Name::Is(".overcommit.yml"), "git runs its hooks"),
     (Name::Is(".lefthook.yml"), "git runs its hooks"),
     (Name::Is(".claude"), "an agent obeys it"),
     (Name::Is(".cursor"), "an agent obeys it"),
+    (Name::Is(".gemini"), "an agent obeys it"),
+    (Name::Is(".codex"), "an agent obeys it"),
+    (Name::Is("opencode.json"), "an agent runs programs named in it"),
     (Name::Is(".mcp.json"), "an agent runs programs named in it"),
     (Name::Is(".zed"), "an editor runs its tasks"),
+    (Name::Ends(".code-workspace"), "an editor runs its tasks"),
+    (Name::Is(".lvimrc"), "an editor runs it"),
+    (Name::Is(".gdbinit"), "a debugger runs it"),
+    (Name::Is("mise.toml"), "every shell runs it"),
+    (Name::Is(".mise.toml"), "every shell runs it"),
     (Name::Is(".devcontainer"), "an editor runs it"),
     (Name::Is(".devcontainer.json"), "an editor runs it"),
     (Name::Is(".exrc"), "an editor runs it"),
@@ -116,6 +139,11 @@ const RUNS_UNASKED: &[(Name, &str)] = &[
     (Name::Is(".gitconfig"), "git runs programs named in it"),
     (Name::Pair(".config", "git"), "git runs programs named in it"),
     (Name::Pair(".config", "fish"), "every shell runs it"),
+    (Name::Pair(".config", "autostart"), "it is run at every login"),
+    (Name::Pair("systemd", "user"), "it is run at every login"),
+    (Name::Pair(".ssh", "authorized_keys"), "it lets others in"),
+    (Name::Pair(".ssh", "config"), "ssh runs programs named in it"),
+    (Name::Pair(".ssh", "rc"), "it is run at every login"),
     (Name::Is(".bash_aliases"), "every shell runs it"),
     (Name::Is(".bashrc"), "every shell runs it"),
     (Name::Is(".bash_profile"), "every shell runs it"),
@@ -155,30 +183,41 @@ const RUNS_AT_BUILD: &[(Name, &str)] = &[
     (Name::Is(".pnpmfile.cjs"), "the next build runs it"),
 ];
 
+/// How the name of a copy that is kept ends.
+const COPIES: [&str; 5] = [".bak", ".old", ".orig", ".save", "~"];
+
 /// Why a path of this name may hold a secret.
 pub(crate) fn sensitive(path: &Path) -> Option<&'static str> {
-    key_material(path).or_else(|| find(SENSITIVE, path))
+    find(KEYS, &originals(path)).or_else(|| find(SENSITIVE, &originals(path)))
 }
 
 /// Why a path of this name may be key material.
 pub(crate) fn key_material(path: &Path) -> Option<&'static str> {
-    find(KEYS, path)
+    find(KEYS, &originals(path))
 }
 
 /// Why something runs or obeys a path of this name without another question.
 pub(crate) fn runs_unasked(path: &Path) -> Option<&'static str> {
-    find(RUNS_UNASKED, path)
+    find(RUNS_UNASKED, &parts(path))
 }
 
 /// Why a write to a path of this name is one to a repository of git: what lies in `.git`, or stands in its place, can lead
 /// it to another configuration, and so to other programs.
 pub(crate) fn in_repository(path: &Path) -> Option<&'static str> {
-    find(&[(Name::Is(".git"), "git obeys what lies in a repository")], path)
+    find(&[(Name::Is(".git"), "git obeys what lies in a repository")], &parts(path))
+}
+
+/// The first components of what runs unasked, as far as they are whole names.
+pub(crate) fn first_parts() -> impl Iterator<Item = &'static str> {
+    RUNS_UNASKED.iter().filter_map(|(name, _)| match name {
+        Name::Is(first) | Name::Pair(first, _) => Some(*first),
+        Name::Starts(_) | Name::Ends(_) | Name::Below(..) => None,
+    })
 }
 
 /// Why the next build or test runs or obeys a path of this name.
 pub(crate) fn runs_at_build(path: &Path) -> Option<&'static str> {
-    find(RUNS_AT_BUILD, path)
+    find(RUNS_AT_BUILD, &parts(path))
 }
 
 /// A file name as it may stand in a list: itself, or quoted and escaped where it has bytes or signs that could pass
@@ -190,14 +229,25 @@ pub(crate) fn shown(name: &OsStr) -> String {
     }
 }
 
-fn find(table: &[(Name, &'static str)], path: &Path) -> Option<&'static str> {
-    let parts: Vec<String> = path
-        .components()
-        .filter_map(|part| match part {
-            Component::Normal(name) => Some(name.to_string_lossy().to_lowercase()),
-            Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
-        })
-        .collect();
+/// The names of a path, in small letters.
+fn parts(path: &Path) -> Vec<String> {
+    let part = |part| match part {
+        Component::Normal(name) => Some(std::ffi::OsStr::to_string_lossy(name).to_lowercase()),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+    };
+    path.components().filter_map(part).collect()
+}
+
+/// The same, where one is that of a copy the name of what was copied.
+fn originals(path: &Path) -> Vec<String> {
+    let original = |name: String| {
+        let rest = COPIES.iter().find_map(|end| name.strip_suffix(end)).filter(|rest| !rest.is_empty());
+        rest.map(String::from).unwrap_or(name)
+    };
+    parts(path).into_iter().map(original).collect()
+}
+
+fn find(table: &[(Name, &'static str)], parts: &[String]) -> Option<&'static str> {
     let fits = |name: &Name| match name {
         Name::Is(whole) => parts.iter().any(|part| part == whole),
         Name::Starts(start) => parts.iter().any(|part| part.starts_with(start)),
@@ -247,6 +297,13 @@ mod tests {
             (".github/workflows/ci.yml", "unasked"),
             (".github/README.md", ""),
             ("config", ""),
+            ("prod.env", "secret"),
+            ("Server.key.OLD", "key"),
+            ("key.pem~", "key"),
+            ("notes.bak", ""),
+            ("infra/main.tfstate", "secret"),
+            ("x.code-workspace", "unasked"),
+            (".ssh/authorized_keys", "key unasked"),
             (".envrc", "secret unasked"),
             ("Makefile", "build"),
             ("sub/Build.rs", "build"),

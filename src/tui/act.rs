@@ -15,7 +15,6 @@ use crate::domain::run::Waits;
 use crate::tui::action::Action;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
-use crate::tui::app::Lasts;
 use crate::tui::app::Out;
 use crate::tui::composer::Composer;
 use crate::tui::guard::Cut;
@@ -25,6 +24,7 @@ use crate::tui::lineage::StepKind;
 use crate::tui::moving::Move;
 use crate::tui::moving::PANES;
 use crate::tui::moving::page;
+use crate::tui::notice::Lasts;
 use crate::tui::popup::Asks;
 use crate::tui::popup::Popup;
 use crate::tui::scroll::Scroll;
@@ -73,6 +73,11 @@ impl App {
             return Vec::new();
         }
         self.forget_explained();
+        if let Some(why) = self.comes_too_late(&key) {
+            self.guard.disturb(self.now.ms);
+            self.explain(why, Lasts::UntilKey);
+            return Vec::new();
+        }
         if let Some(cut) = self.guard.cut().filter(|_| self.is_letter_for_a_pane(&key)) {
             // Doubted anew: the operator may have gone to another pane meanwhile, and types words there as well.
             self.guard.cut_off(cut, self.now.ms);
@@ -82,6 +87,11 @@ impl App {
         let action = keymap::find(&self.places(), &key).filter(|action| !self.is_text(*action, &key));
         if !matches!(action, Some(Action::Decide(_))) {
             self.guard.interrupt();
+        }
+        if self.seen.is_too_small && action.is_some_and(Action::settles) {
+            self.guard.disturb(self.now.ms);
+            self.explain("nothing was decided: the screen was too small to show what it was about", Lasts::UntilKey);
+            return Vec::new();
         }
         match action {
             Some(action @ Action::Decide(choice)) if self.in_vain(action).is_none() => self.decide(choice, &key),
@@ -155,6 +165,17 @@ impl App {
         held.is_some() && self.focus == Focus::Composer && self.popups.is_empty()
     }
 
+    /// Why a key writes nothing that would have decided, had the keys not just gone back to the composer by themselves.
+    fn comes_too_late(&self, key: &KeyEvent) -> Option<String> {
+        let since_ms = self.now.ms.saturating_sub(self.emptied_ms?);
+        let is_here = self.focus == Focus::Composer && self.popups.is_empty();
+        let would_decide = matches!(keymap::find(&[Place::Decision, Place::Outcome], key), Some(Action::Decide(_)));
+        let name = keymap::Chord::of(key).name();
+        (is_here && would_decide && since_ms < limits::KEY_GUARD_AFTER_DECISION.0).then(|| {
+            format!("{name} was dropped: nothing waits any more, and the keys are in the composer; press it again to write it")
+        })
+    }
+
     /// What counts only after a rest looks for that itself; any other key disturbs it.
     fn carry_out(&mut self, action: Action) -> Vec<Out> {
         match action {
@@ -171,16 +192,6 @@ impl App {
     }
 
     fn act(&mut self, action: Action) -> Vec<Out> {
-        let open = self.popups.len();
-        let out = self.do_action(action);
-        if self.popups.len() > open {
-            // It was about something else, and a dialog says under its field what is wrong with what it was sent.
-            self.notice = None;
-        }
-        out
-    }
-
-    fn do_action(&mut self, action: Action) -> Vec<Out> {
         match action {
             Action::NextPane => self.focus_by(1),
             Action::PreviousPane => self.focus_by(PANES.len() - 1),
@@ -189,7 +200,7 @@ impl App {
             Action::ShowWaiting => self.show(Focus::Waiting),
             Action::ShowSpend => self.show(Focus::Spend),
             Action::GoToWaiting => self.go_to_waiting(),
-            Action::Help => self.popups.push(Popup::Help { places: self.places(), scroll: Scroll::START }),
+            Action::Help => self.open(Popup::Help { places: self.places(), scroll: Scroll::START }),
             Action::OpenRuns => return vec![Out::OpenRuns],
             Action::Close => self.close(),
             Action::Stop => return self.stop(),
@@ -219,12 +230,12 @@ impl App {
             Action::AskFork => self.ask_step(StepKind::Fork),
             Action::GrantReplans => return self.submit(Command::GrantReplans, None),
             Action::RefuseClaim => {
-                self.popups.push(Popup::Words { asks: Asks::WrongClaim, line: Composer::default() });
+                self.open(Popup::Words { asks: Asks::WrongClaim, line: Composer::default() });
             }
-            Action::AskCancel => self.popups.push(Popup::Cancel),
+            Action::AskCancel => self.open(Popup::Cancel),
             Action::AskRaise => self.ask_raise(),
             Action::AskPlan => {
-                self.popups.push(Popup::Words { asks: Asks::Plan, line: Composer::default() });
+                self.open(Popup::Words { asks: Asks::Plan, line: Composer::default() });
             }
             Action::View => self.view(),
             Action::WriteAnswer => self.show(Focus::Composer),

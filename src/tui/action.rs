@@ -204,6 +204,20 @@ impl Action {
             | Action::LeaveList => false,
         }
     }
+
+    /// Whether it settles something, so that what it is about must be on the screen.
+    pub fn settles(self) -> bool {
+        matches!(
+            self,
+            Action::Decide(_)
+                | Action::Submit
+                | Action::CancelGently
+                | Action::CancelNow
+                | Action::AcceptWork
+                | Action::CloseFailed
+                | Action::ConfirmClaim
+        )
+    }
 }
 
 impl Choice {

@@ -31,6 +31,7 @@ use crate::tui::guard::Shown;
 use crate::tui::lineage::Doubt;
 use crate::tui::lineage::Step;
 use crate::tui::live::Live;
+use crate::tui::notice::Notice;
 use crate::tui::past::Past;
 use crate::tui::popup::Asks;
 use crate::tui::popup::Popup;
@@ -159,6 +160,8 @@ pub struct Seen {
     pub plan: Option<View>,
     /// Where the popup was scrolled to.
     pub popup: Option<View>,
+    /// Whether there was no room for anything but that word.
+    pub is_too_small: bool,
 }
 
 /// A scrolled view in a frame.
@@ -198,30 +201,6 @@ pub struct Sent {
     seq: Option<Seq>,
     /// Sent when this one was accepted.
     then: Option<Command>,
-}
-
-/// How long a sentence above the composer lasts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lasts {
-    /// For a while.
-    AWhile,
-    /// For a while, and then until the next key: it explains a key that did nothing.
-    UntilKey,
-    /// The same, but only as long as the run has the status that it speaks of.
-    UntilKeyOrStatus,
-}
-
-/// A sentence above the composer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
-    /// What it says.
-    pub text: String,
-    /// How it is shown.
-    pub role: Role,
-    /// Until when it is shown, in milliseconds since the screen was opened.
-    pub until_ms: u64,
-    /// What it lasts for beyond that.
-    pub lasts: Lasts,
 }
 
 /// The state of the screen.
@@ -283,6 +262,8 @@ pub struct App {
     pub(crate) last_stop_ms: Option<u64>,
     /// The key that decided last, and until when it is taken for held down.
     pub(crate) decided_by: Option<(KeyCode, u64)>,
+    /// When the keys went back to the composer by themselves, because nothing waited any more.
+    pub(crate) emptied_ms: Option<u64>,
     next_ticket: u64,
     /// Whether anything but streamed text changed since the last frame.
     pub(crate) is_urgent: bool,
@@ -319,6 +300,7 @@ impl App {
             leaving: false,
             last_stop_ms: None,
             decided_by: None,
+            emptied_ms: None,
             next_ticket: 1,
             is_urgent: true,
             call: None,
@@ -346,7 +328,7 @@ impl App {
     pub fn update(&mut self, msg: Msg, now: Moment) -> Vec<Out> {
         self.now = now;
         self.guard.tick(now.ms);
-        self.notice = self.notice.take().filter(|one| one.lasts != Lasts::AWhile || one.until_ms > now.ms);
+        self.forget_old();
         self.is_urgent |= !matches!(msg, Msg::Delta(_) | Msg::Lost(_) | Msg::Drawn(_));
         match msg {
             Msg::Key(key) => self.key(key),
@@ -413,8 +395,7 @@ impl App {
         const MINUTE_MS: u64 = 60_000;
         let second_ms = 1_000 - self.now.at.0 % 1_000;
         let steady = if self.run.is_running() || self.leaving { second_ms } else { MINUTE_MS };
-        let notice = self.notice.as_ref().filter(|notice| notice.lasts == Lasts::AWhile);
-        let notice = notice.map(|notice| notice.until_ms.saturating_sub(self.now.ms));
+        let notice = self.notice.as_ref().and_then(Notice::ends_ms).map(|end| end.saturating_sub(self.now.ms));
         let ages = self.waiting.iter().map(|item| MINUTE_MS - self.now.at.since(item.since).0 % MINUTE_MS).min();
         let arms = self.guard.arms_in(self.now.ms);
         [Some(steady), notice, ages, arms].into_iter().flatten().min().unwrap_or(MINUTE_MS).max(1)
@@ -459,22 +440,6 @@ impl App {
         self.item().filter(is_question).or_else(|| self.waiting.iter().find(is_question)).map(|item| item.call)
     }
 
-    pub(crate) fn say(&mut self, text: impl Into<String>, role: Role) {
-        let until_ms = self.now.ms.saturating_add(limits::NOTICE.0);
-        self.notice = Some(Notice { text: text.into(), role, until_ms, lasts: Lasts::AWhile });
-    }
-
-    /// Says why a key did nothing. That stands until another is pressed, however long it takes to look up.
-    pub(crate) fn explain(&mut self, text: impl Into<String>, lasts: Lasts) {
-        self.say(text, Role::Warning);
-        self.notice = self.notice.take().map(|notice| Notice { lasts, ..notice });
-    }
-
-    /// A key comes: what was explained about one before has been read.
-    pub(crate) fn forget_explained(&mut self) {
-        self.notice = self.notice.take().filter(|notice| notice.until_ms > self.now.ms);
-    }
-
     pub(crate) fn submit(&mut self, command: Command, then: Option<Command>) -> Vec<Out> {
         // What was said before this key holds no longer.
         self.notice = None;
@@ -500,8 +465,7 @@ impl App {
                 break;
             }
             if matches!(record.event, Event::StatusChanged { .. }) {
-                // What was said about the status before is not true any more.
-                self.notice = self.notice.take().filter(|notice| notice.lasts == Lasts::UntilKey);
+                self.forget_of_status();
             }
             let waits = !self.run.waiting().is_empty();
             is_back |= waited && !waits && self.give_keys_back();
@@ -516,7 +480,9 @@ impl App {
         let head = self.run.seq;
         self.sent.retain(|sent| sent.seq.is_none_or(|seq| seq > head));
         self.refresh_waiting();
+        self.forget_of_calls();
         if is_back {
+            self.emptied_ms = Some(self.now.ms);
             self.say("nothing waits for you any more: the keys are in the composer again", Role::Dim);
         }
         Vec::new()

@@ -16,7 +16,6 @@ use crate::policy::spending::needed;
 use crate::tui::action::Action;
 use crate::tui::action::Choice;
 use crate::tui::app::App;
-use crate::tui::app::Lasts;
 use crate::tui::app::Out;
 use crate::tui::composer::Composer;
 use crate::tui::guard::Cut;
@@ -24,6 +23,7 @@ use crate::tui::guard::Held;
 use crate::tui::keymap;
 use crate::tui::leave::trusted;
 use crate::tui::lineage::sure;
+use crate::tui::notice::Lasts;
 use crate::tui::popup::Asks;
 use crate::tui::popup::Popup;
 use crate::tui::popup::new_limit;
@@ -46,7 +46,7 @@ pub(crate) type Unfit = (String, Role);
 impl App {
     pub(crate) fn ask_raise(&mut self) {
         if self.run.status == Status::Parked(ParkReason::PriceUnknown) {
-            return self.popups.push(Popup::Words { asks: Asks::Price, line: Composer::default() });
+            return self.open(Popup::Words { asks: Asks::Price, line: Composer::default() });
         }
         let axis = match &self.run.status {
             Status::Parked(ParkReason::Budget(axis)) => *axis,
@@ -58,7 +58,7 @@ impl App {
             | Status::Cancelled => Axis::Cost,
         };
         let line = Composer::suggesting(&proposal(axis, &self.run.pool, needed(&self.run, axis)));
-        self.popups.push(Popup::Raise { axis, line });
+        self.open(Popup::Raise { axis, line });
     }
 
     pub(crate) fn turn_axis(&mut self, steps: usize) {
@@ -147,6 +147,8 @@ impl App {
 
     /// Closes what is on top. After a dialog that letters were typed for, a deciding key asks once more.
     pub(crate) fn close_dialog(&mut self) {
+        // What was said was about what was open.
+        self.notice = None;
         match self.popups.pop() {
             Some(Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel) => {
                 self.asking = None;
@@ -172,7 +174,7 @@ impl App {
             return Vec::new();
         };
         if self.is_sent(call) {
-            self.say("that is sent already; its record has not come yet", Role::Dim);
+            self.explain("that is sent already; its record has not come yet", Lasts::UntilKeyOrCall(call));
             return Vec::new();
         }
         let held = match (key.kind, choice.lets_run()) {
@@ -194,14 +196,14 @@ impl App {
                 } else if held == Held::Early {
                     self.guard.early(choice);
                 }
-                self.hold(held, key);
+                self.hold(held, key, call);
                 Vec::new()
             }
             (Ok(()), None) => Vec::new(),
         }
     }
 
-    pub(crate) fn hold(&mut self, held: Held, key: &KeyEvent) {
+    pub(crate) fn hold(&mut self, held: Held, key: &KeyEvent, call: CallId) {
         let name = keymap::Chord::of(key).name();
         let text = match held {
             Held::Early => {
@@ -215,14 +217,14 @@ impl App {
                 format!("{name} may not have been meant for this call: press {name} again, and it decides")
             }
         };
-        self.explain(text, Lasts::UntilKey);
+        self.explain(text, Lasts::UntilKeyOrCall(call));
     }
 
     pub(crate) fn settle(&mut self, choice: Choice, call: CallId, digest: Digest) -> Vec<Out> {
         self.guard.decided(self.now.ms);
         let ask = |asks| Popup::Words { asks, line: Composer::default() };
         if self.needs_code(call, choice) {
-            self.popups.push(ask(Asks::Code(call, digest, choice)));
+            self.open(ask(Asks::Code(call, digest, choice)));
             return Vec::new();
         }
         let command = match choice {
@@ -241,11 +243,11 @@ impl App {
             }
             Choice::Deny => Command::Decide { call, digest, decision: Decision::Deny(String::new()) },
             Choice::DenyWithWords => {
-                self.popups.push(ask(Asks::Deny(call, digest)));
+                self.open(ask(Asks::Deny(call, digest)));
                 return Vec::new();
             }
             Choice::Happened => {
-                self.popups.push(ask(Asks::Happened(call)));
+                self.open(ask(Asks::Happened(call)));
                 return Vec::new();
             }
             Choice::NotHappened => Command::Resolve { call, resolution: Resolution::NotHappened },

@@ -161,7 +161,9 @@ impl Guard {
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         };
-        if !is_same {
+        // What comes to be shown, its end too, is seen only after a rest.
+        let ends = |one: &Option<Shown>| one.as_ref().is_some_and(|one| one.end);
+        if !is_same || ends(&self.shown) != ends(&shown) {
             self.disturb(now_ms);
         }
         // A key that was asked about is about the item that was there then.
@@ -169,20 +171,26 @@ impl Guard {
         if name(&self.shown) != name(&shown) {
             self.interrupt();
         }
-        if let Some(one) = shown.as_ref().filter(|one| one.end) {
-            let name = (one.call, one.digest.clone());
-            if !self.read.contains(&name) {
-                self.read.push(name);
-                let surplus = self.read.len().saturating_sub(limits::CALLS_PER_REPLY);
-                self.read.drain(..surplus);
-            }
-        }
         self.shown = shown;
+    }
+
+    /// The item that is shown has stood there, its end too, for as long as a key needs to count.
+    fn read_it(&mut self) {
+        let Some(one) = self.shown.as_ref().filter(|one| one.end) else { return };
+        let name = (one.call, one.digest.clone());
+        if !self.read.contains(&name) {
+            self.read.push(name);
+            let surplus = self.read.len().saturating_sub(limits::CALLS_PER_REPLY);
+            self.read.drain(..surplus);
+        }
     }
 
     /// Time passed. Arms the keys when it was still for long enough; the next frame shows them so.
     pub fn tick(&mut self, now_ms: u64) {
         self.cut = self.cut.filter(|_| !self.is_rested(now_ms));
+        if self.is_rested(now_ms) {
+            self.read_it();
+        }
         if !self.is_armed && self.arms_in(now_ms) == Some(0) {
             self.is_armed = true;
             self.needs = limits::KEY_GUARD;
@@ -206,7 +214,7 @@ impl Guard {
         self.is_armed
     }
 
-    /// Whether the last line of this was ever shown.
+    /// Whether the last line of this was ever shown at rest.
     pub fn was_read(&self, call: CallId, digest: Option<&Digest>) -> bool {
         self.read.iter().any(|(known, seen)| *known == call && seen.as_ref() == digest)
     }
@@ -221,7 +229,8 @@ impl Guard {
     /// As `check`, for a key that lets something run: the last line must have been shown as well.
     pub fn check_allowing(&self, call: CallId, digest: Option<&Digest>) -> Result<(), Held> {
         let is_seen = self.shown.as_ref().is_some_and(|one| one.call == call && one.digest.as_ref() == digest);
-        if is_seen && !self.was_read(call, digest) {
+        let is_at_end = self.shown.as_ref().is_some_and(|one| one.end);
+        if is_seen && !is_at_end && !self.was_read(call, digest) {
             return Err(Held::Unread);
         }
         self.check(call, digest)

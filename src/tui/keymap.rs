@@ -460,13 +460,14 @@ pub fn document() -> String {
     let mut out = String::from(
         "# Keys\n\nWritten from the table in `src/tui/keymap.rs` (`UPDATE_DOCS=1 cargo test keys_are_documented`).\n\
          Deciding keys count only after the call has been still on the screen for half a second, and allowing only \
-         after its last line was shown (docs/SAFETY.md §9).\n\n\
+         after its last line stood there for as long (docs/SAFETY.md §9).\n\n\
          A dialog stays open until its request is recorded; one that is refused keeps what was typed and says why. \
          After a dialog in which letters are typed, the first key that would decide about a call asks: the same key, \
          pressed again, decides. A key that goes to the pane (Ctrl-G, Alt-3, Tab) makes the next one count at once. \
          Letters that follow within half a second on a dialog that closed by itself, or did not open, are dropped.\n\n\
          A new approval never takes the keys. When the last call that waited is decided and nothing waits any more, they \
-         are in the composer again; Ctrl-G, Alt-3 or Tab goes to what waits next. While several wait, they stay. While \
+         are in the composer again, and a key that would have decided writes nothing there for 800 ms; Ctrl-G, Alt-3 or \
+         Tab goes to what waits next. While several wait, they stay. While \
          they are in a pane, the row of the composer says in which, and that Esc comes back. A letter that means nothing \
          in a pane does nothing, and neither do those that follow it within half a second; why stays on the screen until \
          the next key.\n\n\

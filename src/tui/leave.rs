@@ -50,8 +50,8 @@ impl App {
 
     /// Leave for a grave call, if what was typed is its code and it is still what was shown.
     pub(crate) fn coded(&self, call: CallId, digest: &Digest, choice: Choice, typed: &str) -> Result<Command, Unfit> {
-        if !digest.is_code(typed) {
-            return Err((format!("nothing was decided: the code is {}", digest.code()), Role::Bad));
+        if !digest.is_code(&self.run.id, typed) {
+            return Err((format!("nothing was decided: the code is {}", digest.code(&self.run.id)), Role::Bad));
         }
         let leave = match choice {
             Choice::RunAgain => Command::Resolve { call, resolution: Resolution::RunAgain },
@@ -72,7 +72,7 @@ impl App {
                 .say("the arguments are too long to be changed here; use `tiller approve --edit FILE`", Role::Bad);
         }
         let line = Composer::new(&arguments, Vec::new());
-        self.popups.push(Popup::Words { asks: Asks::Edit(call, digest), line });
+        self.open(Popup::Words { asks: Asks::Edit(call, digest), line });
     }
 
     /// The decision that changed arguments are, if they fit.
@@ -88,7 +88,7 @@ impl App {
     /// Opens the choice of a standing rule that is made of a call, where one can be made.
     pub(crate) fn ask_rule(&mut self, call: CallId, digest: Digest) {
         match self.no_rule(call) {
-            None => self.popups.push(Popup::Words { asks: Asks::Rule(call, digest), line: Composer::default() }),
+            None => self.open(Popup::Words { asks: Asks::Rule(call, digest), line: Composer::default() }),
             Some(why) => self.say(why, Role::Warning),
         }
     }
@@ -126,7 +126,7 @@ impl App {
 
     /// Asks how much the run does unasked.
     pub(crate) fn ask_trust(&mut self) {
-        self.popups.push(Popup::Words { asks: Asks::Trust, line: Composer::default() });
+        self.open(Popup::Words { asks: Asks::Trust, line: Composer::default() });
     }
 }
 

@@ -70,7 +70,7 @@ impl App {
     /// Asks for the iteration.
     pub(crate) fn ask_step(&mut self, kind: StepKind) {
         let last = self.run.history.last().map_or(0, |closed| closed.n);
-        self.popups.push(Popup::Words { asks: Asks::Iteration(kind), line: Composer::suggesting(&last.to_string()) });
+        self.open(Popup::Words { asks: Asks::Iteration(kind), line: Composer::suggesting(&last.to_string()) });
     }
 
     /// Takes the number of the iteration; the room is left to see what the step would not undo.

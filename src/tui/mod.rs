@@ -15,6 +15,7 @@ pub mod lineage;
 pub mod list;
 pub mod live;
 pub mod moving;
+pub mod notice;
 pub mod past;
 pub mod popup;
 pub mod reread;
@@ -25,6 +26,7 @@ pub mod sources;
 pub mod terminal;
 pub mod text;
 pub mod theme;
+mod turn;
 pub mod typing;
 pub mod vain;
 pub mod view;
@@ -59,9 +61,8 @@ use crate::tui::past::Past;
 use crate::tui::sources::Heard;
 use crate::tui::sources::Sources;
 use crate::tui::terminal::Screen;
+use crate::tui::turn::Turn;
 
-/// Messages that are taken in before a frame is drawn, at most.
-const DRAINED: usize = 512;
 /// A draft is kept at most this long after it was changed.
 const DRAFT_KEPT: Duration = Duration::from_secs(1);
 
@@ -164,16 +165,25 @@ impl<Keep: FnMut(&str)> Room<Keep> {
             }
             let wait = self.wait(is_changed);
             match tokio::time::timeout(wait, self.sources.next()).await {
-                Ok(heard) => self.hear(heard, screen)?,
+                Ok(heard) => self.take_in(heard, screen).await?,
                 Err(_) => self.tell(Msg::Tick, screen)?,
-            }
-            for _ in 0..DRAINED {
-                let Some(heard) = self.sources.at_hand().await else { break };
-                self.hear(heard, screen)?;
             }
             self.keep();
             is_changed = true;
         }
+    }
+
+    /// Takes in what came and what is at hand after it, as much as one frame may wait for.
+    async fn take_in(&mut self, first: Heard, screen: &mut Screen) -> io::Result<()> {
+        let mut turn = Turn::default();
+        let mut next = Some(first);
+        while let Some(heard) = next {
+            let is_scrap = turn::is_scrap(&heard);
+            self.hear(heard, screen)?;
+            let goes_on = turn.goes_on_after(is_scrap, self.app.is_urgent);
+            next = if goes_on { self.sources.at_hand().await } else { None };
+        }
+        Ok(())
     }
 
     /// Whether a frame may be drawn: at once for anything but streamed text.

@@ -136,13 +136,13 @@ impl App {
             let first = self.seen.activity.as_ref().map(|view| view.top.0);
             let (title, body) = activity::whole(self, first);
             let popup = Popup::Whole { title, call: None, body: Arc::new(body), scroll: Scroll::START };
-            return self.popups.push(popup);
+            return self.open(popup);
         }
         let Some(item) = self.item().filter(|_| self.popups.is_empty()) else { return };
         let Some(call) = self.run.calls.get(&item.call) else { return };
         let title = format!("{} {}", item.tool, item.title);
         let body = Arc::new(whole(call, item.waits));
-        self.popups.push(Popup::Whole { title, call: Some(item.call), body, scroll: Scroll::START });
+        self.open(Popup::Whole { title, call: Some(item.call), body, scroll: Scroll::START });
     }
 }
 

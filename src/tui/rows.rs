@@ -54,6 +54,10 @@ const LIVE_LINES: usize = 60;
 const REASONING_LINES: usize = 3;
 /// Longest text that is laid out of one thing while it is folded, in bytes.
 const FOLDED_BYTES: usize = 16 * 1024;
+/// The same of a text that streams, in bytes: it is laid out in every frame.
+const LIVE_BYTES: usize = 6 * 1024;
+/// The beginning of a line that is laid out where only one row of it can be seen, in bytes: more than any row shows.
+const ROW_BYTES: usize = 2 * 1024;
 
 /// How much is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -411,7 +415,8 @@ fn output(tool: &str, ended: &Ended<'_>, detail: Detail) -> Vec<Row> {
         (Detail::Folded, true) => fold(&lines, 1, limits::FOLD_LINES),
         (Detail::Folded, false) => fold(&lines, limits::FOLD_LINES - 1, 1),
     };
-    let row = |line: String| Row::new(6, "", transcript(&line), role, Form::Line).text();
+    let most = if detail == Detail::Folded { ROW_BYTES } else { usize::MAX };
+    let row = |line: String| Row::new(6, "", transcript(head(&line, most)), role, Form::Line).text();
     lines.into_iter().map(row).collect()
 }
 
@@ -419,7 +424,7 @@ fn live_output(app: &App, call: CallId) -> Vec<Row> {
     let Some(text) = app.live.tool(call) else { return Vec::new() };
     let lines: Vec<&str> = tail(text, FOLDED_BYTES).lines().collect();
     let last = lines.iter().skip(lines.len().saturating_sub(limits::FOLD_LINES));
-    last.map(|line| Row::new(6, "", transcript(line), Role::Text, Form::Line)).collect()
+    last.map(|line| Row::new(6, "", transcript(head(line, ROW_BYTES)), Role::Text, Form::Line)).collect()
 }
 
 /// What happens in the open iteration right now.
@@ -457,7 +462,7 @@ fn under_way(app: &App) -> Vec<Row> {
 fn streaming(app: &App, flying: &ModelCall) -> Vec<Row> {
     let live = &app.live;
     let last = |text: &str, most: usize| -> Vec<String> {
-        let shown = transcript(tail(text, FOLDED_BYTES));
+        let shown = transcript(tail(text, LIVE_BYTES));
         let lines: Vec<&str> = shown.lines().collect();
         lines.iter().skip(lines.len().saturating_sub(most)).map(|line| line.to_string()).collect()
     };

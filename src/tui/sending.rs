@@ -8,9 +8,9 @@ use crate::domain::limits;
 use crate::domain::status::Status;
 use crate::tui::action::Action;
 use crate::tui::app::App;
-use crate::tui::app::Lasts;
 use crate::tui::app::Out;
 use crate::tui::keymap;
+use crate::tui::notice::Lasts;
 use crate::tui::popup::Popup;
 use crate::tui::theme::Role;
 

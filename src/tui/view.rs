@@ -130,6 +130,7 @@ fn draw_tiny(frame: &mut Frame<'_>, area: Rect, app: &App) -> Seen {
         }
         return seen;
     }
+    seen.is_too_small = true;
     let text = format!("too small: {}×{} needed", TINY.0, TINY.1);
     let middle = Rect { y: area.y + area.height / 2, height: area.height.min(1), ..area };
     let line = Line::raw(fit(&text, usize::from(area.width)));

@@ -3,8 +3,8 @@
 
 use crate::domain::command::Command;
 use crate::tui::app::App;
-use crate::tui::app::Lasts;
 use crate::tui::app::Out;
+use crate::tui::notice::Lasts;
 
 impl App {
     /// Ends a parked run by the operator's word; as a cancel, only after a rest.

@@ -136,6 +136,9 @@ async fn what_leads_git_elsewhere_is_told() {
             ("mkdir -p .git/rebase-merge && echo x > .git/rebase-merge/git-rebase-todo", "git-rebase-todo (new)"),
             ("mkdir -p .git/rebase-apply/x && echo x > .git/rebase-apply/x/y", ".git/rebase-apply/x/y (new)"),
             ("mkdir -p b/objects b/refs && touch b/HEAD && echo x > b/config", "b/config (new)"),
+            ("mkdir -p .git/worktrees/x && echo y > .git/worktrees/x/commondir", "worktrees/x/commondir (new)"),
+            ("mkdir b && touch b/HEAD && echo ../c > b/commondir", "b/commondir (new)"),
+            ("echo x > AGENTS.md", "AGENTS.md (new)"),
             ("ln -sfn other .envrc", ".envrc (changed)"),
             ("echo 2 > plain", ".envrc (changed)"),
             ("echo 2 > folder/x", "folder/x (changed)"),
@@ -149,6 +152,29 @@ async fn what_leads_git_elsewhere_is_told() {
             let outcome = bench.run(line).await;
             assert!(outcome.watched.iter().any(|told| told.contains(wanted)), "{level}: {line}: {:?}", outcome.watched);
             assert_eq!(bench.run("echo 2 > third").await.watched, Vec::<String>::new(), "{level}: {line}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_the_configuration_of_git_names_is_told() {
+    let config = "[core]\nhooksPath = .githooks\n[include]\npath = ../team.inc\n";
+    for level in [Level::None].into_iter().chain(levels("what the configuration of git names")) {
+        for folder in ["", "deep/er/"] {
+            let bench = Bench::new(level);
+            bench.write(&format!("{folder}.git/config"), config);
+            bench.write(&format!("{folder}.githooks/pre-commit"), "1");
+            bench.write(&format!("{folder}team.inc"), "[core]\nfsmonitor = ./watch.sh\n");
+            for (name, how) in [
+                (".githooks/pre-commit", "changed"),
+                (".githooks/post-commit", "new"),
+                ("watch.sh", "new"),
+                ("team.inc", "changed"),
+            ] {
+                let outcome = bench.run(&format!("echo 2 >> {folder}{name}")).await;
+                assert_eq!(outcome.watched, [format!("{folder}{name} ({how})")], "{level}");
+                assert_eq!(bench.run("echo 2 >> third").await.watched, Vec::<String>::new(), "{level}: {name}");
+            }
         }
     }
 }

@@ -124,6 +124,10 @@ fn lines_that_only_read_run_from_their_words_and_leave_all_as_it_was() {
     assert!(before == after, "the workspace is another");
     let journal = stage.ask(&["export", &stage.ids()[0]]).out;
     assert!(journal.contains(" M src/a.rs") && journal.contains("read-only line"), "{journal}");
+    // What only reads is no deed; the audit has it.
+    let id = &stage.ids()[0];
+    assert!(!stage.ask(&["show", id]).out.contains("[deeds]"));
+    stage.ask(&["audit", id]).check(0, &["rule `read-only line`"]);
 }
 
 /// The same, by a rule of the operator's; the control is the operator's own leave, which a shell runs.

@@ -307,7 +307,7 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             let (call, typed) = named(rest);
             let digest = stage.run.calls.get(&call).and_then(ToolCall::digest);
             let code = typed.split_once(':').map(|(_, typed)| typed.to_string());
-            let code = code.or(digest.map(|digest| digest.code())).unwrap_or_default();
+            let code = code.or(digest.map(|digest| digest.code(&stage.run.id))).unwrap_or_default();
             Command::Coded { code, leave: Box::new(leave) }
         }
         ("deny", _) => decide(&|words| Decision::Deny(words.to_string())),

@@ -276,7 +276,9 @@ fn a_tool_that_a_journal_calls_another_kind_is_not_used() {
     let id = brought(&other, &with_terms(&other, BEGUN, effect("read")));
     let told = other.ask(&["resume", &id, "--plain"]);
     told.check(20, &["says of write_file what this program does not know it as", "nothing was run"]);
-    other.ask(&["show", &id]).check(0, &[]);
+    let shown = other.ask(&["show", &id]);
+    shown.check(0, &["it can't go on here: its journal says of write_file what this program does not know it as"]);
+    assert!(!shown.out.contains("tiller resume"), "{shown}");
     assert!(!stage.path("work/made").exists() && !other.path("work/made").exists());
 }
 
@@ -298,7 +300,15 @@ fn a_run_from_elsewhere_sends_no_variable_to_an_address_that_is_not_set_up() {
     listener.set_nonblocking(true).unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
     let file = with_terms(&stage, BEGUN, asking_at(&address));
-    let id = brought(&stage, &file);
+    // A resume that would be refused is not offered, at the import or later.
+    let hindered =
+        ["it can't go on here: it was brought from elsewhere and asks at ", "to go on, set base_url and key of"];
+    let told = stage.ask(&["import", &file, "--as-new"]);
+    told.check(0, &hindered);
+    let id = stage.ids().into_iter().find(|id| told.out.contains(id.as_str())).unwrap();
+    let shown = stage.ask(&["show", &id]);
+    shown.check(0, &hindered);
+    assert!(!told.out.contains("tiller resume") && !shown.out.contains("tiller resume"), "{told}{shown}");
     let resume = |id: &str| {
         let mut command = stage.tiller(&["resume", id, "--plain"]);
         command.env("SOMETHING_OF_MINE", "a-value-of-mine-1234").spawn().unwrap()

@@ -274,15 +274,21 @@ fn help_is_shown_and_has_examples() {
     }
 }
 
-/// What clap itself finds wrong with the definitions.
+/// What clap itself finds wrong with the definitions. A row of an example or a list fits a terminal of 80 columns; prose is
+/// wrapped between words at any width.
 #[test]
 fn every_command_has_help() {
     for word in [
         "run", "resume", "runs", "show", "rehearse", "doctor", "approve", "deny", "answer", "resolve", "say", "raise",
-        "cancel",
+        "cancel", "rules", "trust", "plan", "price", "export", "fork", "rewind", "remove", "audit",
     ] {
         match read(&[word, "--help"]) {
-            Err(Stop::Shown(text)) => assert!(text.contains("Usage: tiller"), "{text}"),
+            Err(Stop::Shown(text)) => {
+                assert!(text.contains("Usage: tiller"), "{text}");
+                let below = text.lines().skip_while(|line| !line.starts_with("Example"));
+                let long = below.filter(|line| line.starts_with("  ")).find(|line| line.chars().count() > 80);
+                assert_eq!(long, None, "{word}");
+            }
             other => panic!("{word}: {other:?}"),
         }
     }

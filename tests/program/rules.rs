@@ -54,6 +54,33 @@ fn a_rule_counts_from_the_next_call_on_and_until_it_is_removed() {
     assert!(stage.path("work/docs/d.md").exists());
 }
 
+/// As with runs: as much of the name as tells it from the others.
+#[test]
+fn a_rule_is_removed_by_the_beginning_of_its_id() {
+    let stage = Stage::new();
+    let made: Vec<String> = ["a", "b", "c"]
+        .map(|path| {
+            let told = stage.ask(&["rules", "add", "deny", "--path", path]);
+            told.out.split([' ', ':']).nth(1).unwrap().to_string()
+        })
+        .to_vec();
+    let is_own = |length: usize| made.iter().filter(|id| id.starts_with(&made[0][..length])).count() == 1;
+    let least = (1..=made[0].len()).find(|length| is_own(*length)).unwrap();
+    let several = stage.ask(&["rules", "remove", "r"]);
+    several.check(2, &["several rules begin like r: ", "nothing was removed; write more of its id"]);
+    assert!(made.iter().all(|id| several.err.contains(id.as_str())), "{several}");
+    let none = stage.ask(&["rules", "remove", "x"]);
+    none.check(2, &["there is no rule x; nothing was removed; there are: ", "(deny the files b, in "]);
+    stage.ask(&["rules", "remove", ""]).check(2, &["nothing was removed"]);
+    let gone = stage.ask(&["rules", "remove", &made[0][..least].to_uppercase()]);
+    gone.check(0, &[&format!("removed rule {}: deny the files a, in ", made[0])]);
+    assert_eq!(stage.ask(&["rules", "list"]).out.matches("deny the files").count(), 2);
+    for id in &made[1..] {
+        stage.ask(&["rules", "remove", id]).check(0, &["removed rule"]);
+    }
+    stage.ask(&["rules", "remove", "r"]).check(2, &["there is no rule r; nothing was removed; there is none at all"]);
+}
+
 #[test]
 fn a_decision_makes_a_rule_and_the_next_run_is_not_asked() {
     let stage = Stage::new();

@@ -66,7 +66,7 @@ fn a_grave_call_is_allowed_by_its_code_and_by_nothing_else() {
     for size in SIZES {
         let (mut show, calls) = on_calls(size, &[grave]);
         let digest = digest(&show, calls[0]);
-        let code = digest.code();
+        let code = digest.code(&show.app.run.id);
         assert!(show.frame().contains(&format!("code {code}")), "{size:?}\n{}", show.frame());
         show.letters("y");
         assert_eq!(commands(&show), [], "y opens a field");
@@ -120,7 +120,7 @@ fn no_wider_leave_and_no_list_covers_a_grave_call() {
 #[test]
 fn a_code_that_comes_late_does_nothing() {
     let (mut show, calls) = on_calls((80, 24), &[grave]);
-    let code = digest(&show, calls[0]).code();
+    let code = digest(&show, calls[0]).code(&show.app.run.id);
     show.letters("y");
     show.letters(&code);
     show.next(|story| story.event(Event::ApprovalInvalidated { call: calls[0], why: "the file changed".to_string() }));
@@ -142,7 +142,7 @@ fn a_grave_call_is_run_again_by_its_code() {
     let mut show = rested(story, (80, 24));
     show.letters("r");
     assert_eq!(commands(&show), []);
-    let code = digest(&show, call).code();
+    let code = digest(&show, call).code(&show.app.run.id);
     show.letters(&code);
     show.press(KeyCode::Enter);
     let again = Command::Resolve { call, resolution: Resolution::RunAgain };
@@ -164,7 +164,8 @@ fn content_reaches_no_cell_of_the_frame() {
             story.park(ParkReason::Approval);
             let mut show = rested(story, size);
             let digest = digest(&show, call);
-            let frame = rest(&mut show).replace(digest.short(), "DIGEST##").replace(&digest.code(), "CODE");
+            let frame =
+                rest(&mut show).replace(digest.short(), "DIGEST##").replace(&digest.code(&show.app.run.id), "CODE");
             frame
                 .lines()
                 .filter(|row| !row.contains('│') && !row.contains("bytes") && !row.contains('B'))

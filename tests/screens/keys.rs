@@ -29,16 +29,16 @@ use tiller::domain::tool::EffectClass;
 use tiller::domain::trust::Trust;
 use tiller::tui::app::App;
 use tiller::tui::app::Focus;
-use tiller::tui::app::Lasts;
 use tiller::tui::app::Moment;
 use tiller::tui::app::Msg;
-use tiller::tui::app::Notice;
 use tiller::tui::app::Options;
 use tiller::tui::app::Out;
 use tiller::tui::app::Ticket;
 use tiller::tui::lineage::Doubt;
 use tiller::tui::lineage::Step;
 use tiller::tui::lineage::StepKind;
+use tiller::tui::notice::Lasts;
+use tiller::tui::notice::Notice;
 use tiller::tui::theme::Role;
 
 use crate::screens::story::Show;
@@ -206,9 +206,19 @@ fn what_was_not_seen_to_its_end_is_not_allowed() {
         show.press(KeyCode::PageDown);
         show.frame_at(800 + page);
     }
+    // An end that only flew by was not seen.
     show.press(KeyCode::Esc);
-    show.frame_at(1_000);
+    show.frame_at(1_500);
+    show.frame_at(1_501);
+    show.letters("a");
+    assert_eq!(commands(&show), []);
+    show.letters("vG");
     show.frame_at(1_600);
+    show.frame_at(2_101);
+    show.press(KeyCode::Esc);
+    show.frame_at(2_102);
+    show.frame_at(2_700);
+    show.frame_at(2_701);
     show.letters("a");
     assert_eq!(commands(&show), [decided(&show, call, Decision::AllowRun)]);
 }

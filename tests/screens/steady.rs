@@ -3,12 +3,17 @@
 
 use crossterm::event::KeyCode;
 use crossterm::event::KeyModifiers;
+use tiller::domain::approval::By;
+use tiller::domain::approval::Decision;
+use tiller::domain::id::ClientId;
 use tiller::domain::id::ModelCallId;
 use tiller::domain::model::Delta;
 use tiller::domain::model::DeltaSource;
 use tiller::domain::status::ParkReason;
 use tiller::tui::app::App;
 use tiller::tui::app::Msg;
+use tiller::tui::rows;
+use tiller::tui::rows::Detail;
 
 use crate::chance::Chance;
 use crate::screens::story::Show;
@@ -135,4 +140,32 @@ fn r36_texts_change_nothing_that_decides() {
         decided += usize::from(with.last().is_some_and(|last| last.contains("Decide")));
     }
     assert!(decided > 0, "{decided} of the runs decided something: the rest of them shows little");
+}
+
+/// What a frame lays out of a program that prints one line without end is bounded, whatever was printed, and a key that
+/// comes meanwhile is in the next frame.
+#[test]
+fn a_line_without_end_costs_a_frame_no_more_than_a_short_one() {
+    let laid_out = |scraps: usize| {
+        let mut story = Story::planned(terms("fix it"));
+        story.ask(9_000);
+        story.reply("on it", 6_000, 300);
+        let call = story.command_waits("make noise");
+        story.decide(call, Decision::AllowOnce, By::Operator(ClientId("s".to_string())));
+        story.start(call);
+        let mut show = Show::of(story, (100, 30), 0);
+        show.frame();
+        for _ in 0..scraps {
+            let text = "\u{e9}\u{1b}[1m\u{202e}a".repeat(1_000);
+            show.tell(Msg::Delta(Delta { source: DeltaSource::Tool(call), text }));
+        }
+        assert!(show.app.live.tool(call).map_or(0, str::len) <= 64 * 1024);
+        show.letters("x");
+        assert!(show.frame().contains(" › x"), "{}", show.frame());
+        let blocks = 0..rows::blocks(&show.app);
+        let rows = blocks.flat_map(|block| rows::of(&show.app, block, Detail::Folded));
+        rows.map(|row| row.text.len()).sum::<usize>()
+    };
+    let (none, some, many) = (laid_out(0), laid_out(9), laid_out(900));
+    assert!(none < some && some.abs_diff(many) < 1_024 && many < none + 16 * 1024, "{none} {some} {many}");
 }

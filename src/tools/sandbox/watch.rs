@@ -11,17 +11,36 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::path::PathBuf;
 
+use crate::domain::guide;
 use crate::domain::limits;
 use crate::domain::text::sha256_hex;
+use crate::tools::gits;
 use crate::tools::names;
 
 /// Entries that are read for each one that is looked at: plain files cost little, and must not hide the others.
 const READ_FOR_EACH: usize = 5;
 /// Below `.git`, changed by git itself in its work, so that they are told and not kept.
 const WORK_OF_GIT: [&str; 2] = [".git/rebase-merge/git-rebase-todo", ".git/rebase-apply"];
+/// Files by which git finds its configuration, wherever they lie.
+const LEADS: [&str; 2] = ["commondir", "config.worktree"];
 /// What makes a folder a repository, whatever its name is; and what git runs and obeys of it.
 const REPOSITORY: [&str; 3] = ["HEAD", "objects", "refs"];
 const OBEYED: [&str; 2] = ["config", "hooks"];
+/// Folders that are made of what others wrote, and are many: they are gone through last.
+const DEPENDENCIES: [&str; 12] = [
+    "node_modules",
+    "target",
+    "vendor",
+    "third_party",
+    ".venv",
+    "venv",
+    "site-packages",
+    "dist",
+    "build",
+    ".gradle",
+    ".tox",
+    "__pycache__",
+];
 
 /// The watched files of a workspace at one moment, by their path below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,8 +48,10 @@ pub(crate) struct Watched {
     files: BTreeMap<PathBuf, String>,
     /// Folders that could not be read.
     unread: BTreeSet<PathBuf>,
-    /// How many folders deep all was seen; below that, something may be there that was not.
-    depth: usize,
+    /// What was not looked at, nor anything below it.
+    unseen: BTreeSet<PathBuf>,
+    /// Folders of which not all was read.
+    large: BTreeSet<PathBuf>,
     /// The outermost of them, files and folders.
     roots: Vec<PathBuf>,
 }
@@ -53,11 +74,14 @@ impl Watched {
     }
 
     fn of_at_most(workspace: &Path, mut left: usize) -> Watched {
-        let mut found = Watched { depth: usize::MAX, ..Watched::default() };
+        let mut found = Watched::default();
         let mut read = left.saturating_mul(READ_FOR_EACH);
         let mut led_to = BTreeSet::new();
         let mut folders = VecDeque::from([(workspace.to_path_buf(), false)]);
-        while let Some((folder, is_watched)) = folders.pop_front() {
+        // Folders of dependencies wait until all others are done.
+        let mut last = VecDeque::new();
+        found.note_named(workspace, gits::named_around(workspace), &mut folders);
+        while let Some((folder, is_watched)) = folders.pop_front().or_else(|| last.pop_front()) {
             for Entry { path, below, kind, is_root, is_told } in
                 found.entries(workspace, &folder, is_watched, &mut read)
             {
@@ -65,56 +89,86 @@ impl Watched {
                 if !kind.is_dir() && !is_watched {
                     continue;
                 }
-                left = left.saturating_sub(1);
                 if left == 0 {
-                    break;
+                    found.unseen.insert(below);
+                    continue;
                 }
+                left -= 1;
                 if is_root && !kind.is_symlink() && found.roots.len() < limits::WATCHED_FILES {
                     found.roots.push(path.clone());
                 }
+                // The repository around the workspace was looked at first.
+                if below.ends_with(".git/config") && folder.parent() != Some(workspace) {
+                    let top = folder.parent().unwrap_or(&folder);
+                    found.note_named(workspace, gits::named(&path, top), &mut folders);
+                }
+                let is_dependency = DEPENDENCIES.iter().any(|name| path.ends_with(name));
                 let further = if kind.is_dir() { Some(path) } else { found.note(workspace, &path, below) };
                 match further {
                     // What a link leads to is gone through once.
                     Some(path) if kind.is_dir() || led_to.insert(path.clone()) => match is_watched {
                         true => folders.push_front((path, true)),
+                        false if is_dependency => last.push_back((path, false)),
                         false => folders.push_back((path, false)),
                     },
                     Some(_) | None => {}
                 }
             }
-            if left == 0 || read == 0 {
-                let deep = |path: &PathBuf| path.components().count().saturating_sub(workspace.components().count());
-                let nearest = folders.iter().map(|(path, _)| deep(path)).chain([deep(&folder)]).min();
-                found.depth = nearest.unwrap_or_default();
-                return found;
-            }
         }
         found
     }
 
-    /// What is in a folder, the watched first. What git stores is many, and is neither run nor obeyed.
+    /// Notes what the configuration of git names, as far as it lies in the workspace.
+    fn note_named(&mut self, workspace: &Path, named: BTreeSet<PathBuf>, folders: &mut VecDeque<(PathBuf, bool)>) {
+        for path in named.into_iter().filter(|path| path.starts_with(workspace)) {
+            match path.is_dir() {
+                true => folders.push_front((path, true)),
+                false if path.is_file() => {
+                    self.note(workspace, &path, below(workspace, &path));
+                }
+                false => {}
+            }
+        }
+    }
+
+    /// What is in a folder, the watched first. What git stores is many, and is neither run nor obeyed. No folder takes more
+    /// than half of what may still be `read`; of a larger one, what counts most is asked for by its name.
     fn entries(&mut self, workspace: &Path, folder: &Path, is_watched: bool, read: &mut usize) -> Vec<Entry> {
-        let below = |path: &Path| path.strip_prefix(workspace).unwrap_or(path).to_path_buf();
+        let mut here = read.div_ceil(2);
+        if here == 0 {
+            self.unseen.insert(below(workspace, folder));
+            return Vec::new();
+        }
         let all = match std::fs::read_dir(folder) {
             Ok(all) => all,
             Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
             Err(_) => {
-                self.unread.insert(below(folder));
+                self.unread.insert(below(workspace, folder));
                 return Vec::new();
             }
         };
+        let entry = |path: PathBuf, kind: FileType| {
+            let below = below(workspace, &path);
+            let is_root = !is_watched && names::runs_unasked(&below).is_some();
+            let is_told = told_names().any(|name| below.ends_with(name)) || (below.ends_with(".git") && !kind.is_dir());
+            Entry { path, below, kind, is_root, is_told }
+        };
         let mut entries = Vec::new();
-        for entry in all.flatten() {
-            *read = read.saturating_sub(1);
-            if *read == 0 {
+        for one in all.flatten() {
+            if here == 0 {
+                self.large.insert(below(workspace, folder));
+                let asked = asked_names().map(|name| folder.join(name));
+                let there = asked.filter_map(|path| Some((path.symlink_metadata().ok()?.file_type(), path)));
+                let there: Vec<Entry> = there.map(|(kind, path)| entry(path, kind)).collect();
+                entries.retain(|one: &Entry| !there.iter().any(|other| other.path == one.path));
+                entries.extend(there);
                 break;
             }
-            let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
-            let below = below(&path);
-            let is_root = !is_watched && names::runs_unasked(&below).is_some();
-            let is_told =
-                WORK_OF_GIT.iter().any(|name| below.ends_with(name)) || (below.ends_with(".git") && !kind.is_dir());
-            entries.push(Entry { path, below, kind, is_root, is_told });
+            here -= 1;
+            *read = read.saturating_sub(1);
+            if let Ok(kind) = one.file_type() {
+                entries.push(entry(one.path(), kind));
+            }
         }
         let has = |name: &&str| entries.iter().any(|entry| entry.path.ends_with(name));
         if REPOSITORY.iter().all(has) {
@@ -164,7 +218,14 @@ impl Watched {
     /// What is other than it was before, in words.
     pub(crate) fn changes_since(&self, before: &Watched) -> Vec<String> {
         let names = before.files.keys().chain(self.files.keys().filter(|path| !before.files.contains_key(*path)));
-        let is_seen = |path: &PathBuf, by: &Watched| path.components().count() <= by.depth;
+        let is_asked = |folder: &Path, path: &Path| {
+            let first = path.strip_prefix(folder).ok().and_then(|rest| rest.components().next());
+            first.is_some_and(|first| asked_names().any(|name| Path::new(name) == Path::new(first.as_os_str())))
+        };
+        let is_seen = |path: &PathBuf, by: &Watched| {
+            path.ancestors()
+                .all(|above| !by.unseen.contains(above) && (!by.large.contains(above) || is_asked(above, path)))
+        };
         let word = |path: &PathBuf| match (before.files.get(path), self.files.get(path)) {
             (None, Some(_)) => is_seen(path, before).then_some((0, "new")),
             (Some(_), None) => is_seen(path, self).then_some((2, "gone")),
@@ -175,7 +236,8 @@ impl Watched {
         told.sort_by_key(|((rank, _), _)| *rank);
         // First what may hide more.
         // Told once: a folder that is that large is so at every call.
-        let is_cut = self.depth != usize::MAX && before.depth == usize::MAX;
+        let is_all = |one: &Watched| one.unseen.is_empty() && one.large.is_empty();
+        let is_cut = !is_all(self) && is_all(before);
         let is_cut = is_cut.then(|| "more entries than are looked at".to_string());
         let unread = self.unread.difference(&before.unread);
         let unread = unread.map(|path| format!("can't be read: {}", names::shown(path.as_os_str())));
@@ -188,6 +250,21 @@ impl Watched {
         }
         all
     }
+}
+
+/// Names that are told and not kept.
+fn told_names() -> impl Iterator<Item = &'static str> {
+    WORK_OF_GIT.into_iter().chain(LEADS).chain(guide::NAMES)
+}
+
+/// Names that are asked for in a folder that is too large to be read: they are watched, or hold what is.
+fn asked_names() -> impl Iterator<Item = &'static str> {
+    names::first_parts().chain(LEADS).chain(guide::NAMES)
+}
+
+/// A path, from the workspace on.
+fn below(workspace: &Path, path: &Path) -> PathBuf {
+    path.strip_prefix(workspace).unwrap_or(path).to_path_buf()
 }
 
 /// What makes a file the same. The moment of its last change can't be set by whoever changes it.
@@ -231,13 +308,45 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_is_too_large_hides_nothing_that_counts() {
+        let stage = Stage::new();
+        let at = &stage.scene.workspace;
+        for number in 0..200 {
+            stage.write(&format!("{number}"), "");
+        }
+        stage.write(".git/hooks/pre-commit", "1");
+        let few = || Watched::of_at_most(at, 20);
+        let before = few();
+        assert!(before.large.contains(Path::new("")), "{before:?}");
+        stage.write(".git/hooks/pre-commit", "2");
+        stage.write(".envrc", "1");
+        stage.write("more", "1");
+        assert_eq!(few().changes_since(&before), [".envrc (new)", ".git/hooks/pre-commit (changed)"]);
+    }
+
+    #[test]
+    fn dependencies_are_gone_through_last() {
+        let stage = Stage::new();
+        let at = &stage.scene.workspace;
+        for number in 0..200 {
+            stage.write(&format!("node_modules/{number}/x"), "");
+        }
+        stage.write("src/deep/er/main.rs", "");
+        let few = || Watched::of_at_most(at, 40);
+        let before = few();
+        assert!(!before.unseen.is_empty());
+        stage.write("src/deep/er/.vscode/tasks.json", "1");
+        assert_eq!(few().changes_since(&before), ["src/deep/er/.vscode/tasks.json (new)"]);
+    }
+
+    #[test]
     fn what_lies_too_deep_is_neither_new_nor_gone() {
         let stage = Stage::new();
         let at = &stage.scene.workspace;
         stage.write("a/b/c/.envrc", "1");
         stage.write(".husky/x", "1");
         let (all, few) = (Watched::of(at), Watched::of_at_most(at, 4));
-        assert_eq!((few.depth, all.depth), (1, usize::MAX), "{few:?}");
+        assert_eq!((few.unseen.len(), all.unseen.len()), (1, 0), "{few:?}");
         assert_eq!(all.changes_since(&few), Vec::<String>::new());
         let cut = "more entries than are looked at";
         assert_eq!(few.changes_since(&all), [cut]);

@@ -208,14 +208,17 @@ pub(crate) struct Field<'a> {
 pub(crate) fn draw_field(frame: &mut Frame<'_>, area: Rect, text: &Composer, field: Field<'_>) {
     let lead = cells(field.prompt);
     let width = usize::from(area.width).saturating_sub(lead + 1);
-    let (rows, row, column) = text.rows(width);
+    let (mut rows, row, column) = text.rows(width);
     let height = usize::from(area.height);
+    if text.is_empty() {
+        rows = wrap_at_most(field.hint, width, height.max(1));
+    }
     let first = (row + 1).saturating_sub(height);
     let role = if field.has_keys { Role::Key } else { Role::Dim };
     let line = |(place, row): (usize, &String)| {
         let lead = if place == 0 { field.prompt.to_string() } else { " ".repeat(lead) };
         let body = match text.is_empty() {
-            true => piece(field.hint.to_string(), Role::Dim, field.palette),
+            true => piece(row.clone(), Role::Dim, field.palette),
             false if text.is_suggested() => piece(row.clone(), Role::Dim, field.palette),
             false => piece(row.clone(), Role::Text, field.palette),
         };

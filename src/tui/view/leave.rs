@@ -45,7 +45,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
         Asks::Rule(call, digest) => (
             format!("Allow {call} {} by a standing rule", digest.short()),
             offered(app, *call),
-            "here, everywhere, open here, open everywhere (open: any last word)…",
+            "here, everywhere, open here or open everywhere…",
             1,
             "makes the rule and allows it · Esc: nothing is decided",
         ),
@@ -54,10 +54,13 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
             let grave = item.and_then(|item| item.grave.clone()).unwrap_or_default();
             let why = if *choice == Choice::AllowUnboxed { grave::UNBOXED.to_string() } else { grave };
             (
-                format!("type {} · {call} {}", digest.code(), digest.short()),
+                format!("type {} · {call} {}", digest.code(&app.run.id), digest.short()),
                 vec![
                     (format!("This call is grave: {why}."), Role::Warning),
-                    (format!("Type its code, {}, to let it run{}.", digest.code(), once(*choice)), Role::Text),
+                    (
+                        format!("Type its code, {}, to let it run{}.", digest.code(&app.run.id), once(*choice)),
+                        Role::Text,
+                    ),
                 ],
                 "four letters…",
                 1,

@@ -114,7 +114,8 @@ pub(crate) fn draw_help(
         if !lines.is_empty() {
             lines.push(Line::default());
         }
-        lines.push(Line::from(cut(vec![piece(format!(" {place}"), Role::Strong, palette)], width)));
+        let heading = wrap(place, width.saturating_sub(2)).into_iter();
+        lines.extend(heading.map(|row| Line::from(piece(format!(" {row}"), Role::Strong, palette))));
         lines.extend(rows.iter().flat_map(|row| help_lines(row, (column, width), palette)));
     }
     let height = usize::from(inner.height);

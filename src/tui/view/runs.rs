@@ -11,7 +11,7 @@ use ratatui::widgets::Paragraph;
 
 use crate::domain::budget::Limit;
 use crate::domain::cells::cells;
-use crate::domain::cells::fit;
+use crate::domain::cells::fit_words;
 use crate::domain::cells::pad;
 use crate::domain::cells::wrap_at_most;
 use crate::domain::limits;
@@ -179,7 +179,8 @@ fn row(listed: &Listed, is_selected: bool, list: &List, width: usize) -> Line<'s
                 piece(title(&summary.goal, limits::TODO_TITLE_MAX_CHARS), strong, list.palette),
             ];
             // The name and the status stay; the money, then the age, then the goal give way to them.
-            let state = fit(&state(summary, &status, list.elsewhere(*held_by)), width.saturating_sub(NAME_CELLS + 3));
+            let state =
+                fit_words(&state(summary, &status, list.elsewhere(*held_by)), width.saturating_sub(NAME_CELLS + 3));
             let mut room = width.saturating_sub(NAME_CELLS + GOAL_CELLS + 3 + cells(&state));
             let mut right = vec![piece(format!("  {state}"), role, list.palette)];
             let old = (width >= 60 && room >= AGE_CELLS + 2).then(|| age(list.now.at.since(summary.updated)));
@@ -215,7 +216,7 @@ fn state(summary: &Summary, status: &Status, elsewhere: Option<u32>) -> String {
             status.phrase()
         }
     };
-    format!("{rehearsal}{}{waits}{held}", fit(&phrase, 40))
+    format!("{rehearsal}{}{waits}{held}", fit_words(&phrase, 40))
 }
 
 fn spent(summary: &Summary) -> String {

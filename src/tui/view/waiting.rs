@@ -27,6 +27,7 @@ use crate::tui::app::Seen;
 use crate::tui::app::View;
 use crate::tui::guard::Shown;
 use crate::tui::keymap;
+use crate::tui::keymap::Binding;
 use crate::tui::keymap::Place;
 use crate::tui::moving::CLAIM_WAITS;
 use crate::tui::scroll::lay;
@@ -67,7 +68,8 @@ pub fn rows_needed(app: &App, width: u16, most: u16) -> u16 {
             break;
         }
     }
-    let rows = list_rows(app) + 1 + why_rows(app, item, inner, WHY_ROWS).len() + body + 1 + 2;
+    let rows =
+        list_rows(app) + head_lines(app, item, inner).len() + why_rows(app, item, inner, WHY_ROWS).len() + body + 1 + 2;
     u16::try_from(rows).unwrap_or(u16::MAX).min(most)
 }
 
@@ -95,19 +97,24 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     let height = usize::from(inner.height);
     // The call itself comes first: where there is too little room, the list goes, then the reasons.
     let body_least = item.body.lines.len().min(BODY_ROWS_LEAST);
+    let head = head_lines(app, item, width);
     let why = why_rows(app, item, width, WHY_ROWS);
-    let listed = if list_rows(app) + why.len() + body_least + 2 > height { 0 } else { list_rows(app) };
-    let why = if listed + why.len() + body_least + 2 > height { why_rows(app, item, width, 1) } else { why };
-    let [list, head, reason, body, keys] = Layout::vertical([
+    // The keys have a row as well.
+    let beside = head.len() + 1;
+    let listed = if list_rows(app) + why.len() + body_least + beside > height { 0 } else { list_rows(app) };
+    let mut why = if listed + why.len() + body_least + beside > height { why_rows(app, item, width, 1) } else { why };
+    // What the tool and the digest are, and a row of the call, are shown on any screen.
+    why.truncate(height.saturating_sub(listed + beside + 1));
+    let [list, top, reason, body, keys] = Layout::vertical([
         Constraint::Length(rows(listed)),
-        Constraint::Length(1),
+        Constraint::Length(rows(head.len())),
         Constraint::Length(rows(why.len())),
         Constraint::Min(1),
         Constraint::Length(1),
     ])
     .areas(inner);
     frame.render_widget(Paragraph::new(list_lines(app, item, width)), list);
-    frame.render_widget(Paragraph::new(head_line(app, item, width)), head);
+    frame.render_widget(Paragraph::new(head), top);
     frame.render_widget(Paragraph::new(why), reason);
     let at_end = draw_body(frame, body, app, item, seen);
     let has_keys = app.focus == Focus::Waiting;
@@ -130,7 +137,7 @@ fn extent(item: &Item, width: u16) -> String {
 /// Draws the code of a grave call into the frame below, where no content can come.
 pub(crate) fn draw_code(frame: &mut Frame<'_>, area: Rect, app: &App, item: &Item) {
     let digest = item.digest.as_ref().filter(|_| item.grave.is_some());
-    let text = digest.map(|digest| format!(" code {} ", digest.code())).unwrap_or_default();
+    let text = digest.map(|digest| format!(" code {} ", digest.code(&app.run.id))).unwrap_or_default();
     let wide = u16::try_from(cells(&text)).unwrap_or(u16::MAX);
     if wide > 0 && wide + 2 <= area.width && area.height > 1 {
         let place = Rect { x: area.x + 1, y: area.bottom() - 1, width: wide, height: 1 };
@@ -180,7 +187,8 @@ fn kind(item: &Item) -> &'static str {
     }
 }
 
-fn head_line(app: &App, item: &Item, width: usize) -> Line<'static> {
+/// The tool, what it is about, and the digest: side by side, where that is too narrow below one another.
+fn head_lines(app: &App, item: &Item, width: usize) -> Vec<Line<'static>> {
     let mark = match item.waits {
         Waits::Decision => "‖",
         Waits::Outcome => "?",
@@ -192,9 +200,19 @@ fn head_line(app: &App, item: &Item, width: usize) -> Line<'static> {
         left.push(piece("  ", Role::Text, app.palette));
         left.extend(named(&item.title, Role::Strong, app.palette));
     }
-    let digest = item.digest.as_ref().map(Digest::short).unwrap_or_default();
-    let right = format!("{} · {} {digest} ", age(app.now.at.since(item.since)), item.call);
-    two_sided(left, vec![piece(right, Role::Dim, app.palette)], width)
+    let age = age(app.now.at.since(item.since));
+    match item.digest.as_ref().map(Digest::short) {
+        Some(digest) if width + 2 < usize::from(NARROW) => {
+            let below = format!("   {} {digest}", item.call);
+            let aged = format!("{below} {age}");
+            let below = piece(if cells(&aged) <= width { aged } else { below }, Role::Dim, app.palette);
+            vec![Line::from(cut(left, width)), Line::from(cut(vec![below], width))]
+        }
+        digest => {
+            let right = format!("{age} · {} {} ", item.call, digest.unwrap_or_default());
+            vec![two_sided(left, vec![piece(right, Role::Dim, app.palette)], width)]
+        }
+    }
 }
 
 fn why_rows(app: &App, item: &Item, width: usize, most: usize) -> Vec<Line<'static>> {
@@ -323,7 +341,14 @@ fn keys_line(app: &App, item: &Item, width: usize, keys: Keys) -> (Line<'static>
     let mut spans = Vec::new();
     // Of one call alone the list says nothing that the call does not say.
     let is_of_use = |action| action != Action::Decide(Choice::AllowList) || app.waiting.len() > 1;
-    for row in keymap::rows(place).filter(|row| app.in_vain(row.action).is_none() && is_of_use(row.action)) {
+    let mut bindings: Vec<&Binding> =
+        keymap::rows(place).filter(|row| app.in_vain(row.action).is_none() && is_of_use(row.action)).collect();
+    if width + 2 < usize::from(NARROW) {
+        // Where two keys have room, one of them says no.
+        let is_plain = |action| matches!(action, Action::Decide(Choice::AllowOnce | Choice::Deny));
+        bindings.sort_by_key(|row| !is_plain(row.action));
+    }
+    for row in bindings {
         let works = match row.action {
             Action::Decide(choice) => app.guard.is_armed() && (is_read || !choice.lets_run()),
             _ => true,
@@ -353,11 +378,15 @@ fn keys_line(app: &App, item: &Item, width: usize, keys: Keys) -> (Line<'static>
     let mut is_whole = true;
     for pair in spans.chunks(2) {
         used += pair.iter().map(|span| cells(&span.content)).sum::<usize>();
-        if used > width {
+        // The space behind it may hang over the edge.
+        if used > width + 1 {
             is_whole = false;
             break;
         }
         shown.extend(pair.iter().cloned());
+        if let Some(label) = shown.last_mut().filter(|_| used > width) {
+            label.content = label.content.trim_end().to_string().into();
+        }
     }
     if used + cells(right) <= width {
         return (two_sided(shown, vec![piece(right, Role::Warning, app.palette)], width), String::new());

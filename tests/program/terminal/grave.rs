@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use tiller::domain::id::RunId;
 use tiller::domain::tool::Digest;
 use tiller::tools::sandbox::Maker;
 
@@ -47,8 +48,9 @@ fn waiting(stage: &Stage) -> [String; 4] {
     let shown = stage.show();
     let text = |pointer: &str| shown.pointer(pointer).unwrap().as_str().unwrap().to_string();
     let digest = text("/waiting/0/digest");
-    let code = Digest(digest.clone()).code();
-    [text("/summary/id"), text("/waiting/0/call"), digest, code]
+    let run = text("/summary/id");
+    let code = Digest(digest.clone()).code(&RunId::try_from(run.clone()).unwrap());
+    [run, text("/waiting/0/call"), digest, code]
 }
 
 /// A code that is not this one, as it is typed.
@@ -66,7 +68,9 @@ fn check_approve(stage: &Stage, line: &str, more: &[&str], made: &str) {
         stage.ask(&words)
     };
     let wrong = another(&code);
-    approve(&[]).check(3, &["code"]);
+    // Whoever has no terminal finds the code where the refusal says.
+    approve(&[]).check(3, &["code", &format!("`tiller show {}` names the code", &run[..6])]);
+    stage.ask(&["show", &run]).check(0, &[&code]);
     approve(&["--code", &wrong]).check(3, &["code"]);
     // On a terminal it is asked for.
     let asked = |typed: &str| {

@@ -1,0 +1,88 @@
+//! The sentence above the composer: what was just said, and for how long it is true. What it is about goes, and it goes
+//! too: with the dialog it was said in or before, with the status it speaks of, with the call it speaks of.
+
+use crate::domain::id::CallId;
+use crate::domain::limits;
+use crate::tui::app::App;
+use crate::tui::popup::Popup;
+use crate::tui::theme::Role;
+
+/// How long a sentence above the composer lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lasts {
+    /// For a while.
+    AWhile,
+    /// For a while, and then until the next key: it explains a key that did nothing.
+    UntilKey,
+    /// The same, but only as long as the run has the status that it speaks of.
+    UntilKeyOrStatus,
+    /// The same, but only as long as this call waits: it is about a key for it.
+    UntilKeyOrCall(CallId),
+}
+
+/// A sentence above the composer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// What it says.
+    pub text: String,
+    /// How it is shown.
+    pub role: Role,
+    /// Until when it is shown, in milliseconds since the screen was opened.
+    pub until_ms: u64,
+    /// What it lasts for beyond that.
+    pub lasts: Lasts,
+}
+
+impl Notice {
+    /// When it goes by itself, if it does.
+    pub(crate) fn ends_ms(&self) -> Option<u64> {
+        (self.lasts == Lasts::AWhile).then_some(self.until_ms)
+    }
+}
+
+impl App {
+    pub(crate) fn say(&mut self, text: impl Into<String>, role: Role) {
+        let until_ms = self.now.ms.saturating_add(limits::NOTICE.0);
+        self.notice = Some(Notice { text: text.into(), role, until_ms, lasts: Lasts::AWhile });
+    }
+
+    /// Says why a key did nothing. That stands until another is pressed, however long it takes to look up.
+    pub(crate) fn explain(&mut self, text: impl Into<String>, lasts: Lasts) {
+        self.say(text, Role::Warning);
+        self.notice = self.notice.take().map(|notice| Notice { lasts, ..notice });
+    }
+
+    /// Opens something above the panes. What was said before is about something else, and a dialog says under its field
+    /// what is wrong with what it was sent.
+    pub(crate) fn open(&mut self, popup: Popup) {
+        self.notice = None;
+        self.popups.push(popup);
+    }
+
+    /// A key comes: what was explained about one before has been read.
+    pub(crate) fn forget_explained(&mut self) {
+        self.notice = self.notice.take().filter(|notice| notice.until_ms > self.now.ms);
+    }
+
+    /// Time passed.
+    pub(crate) fn forget_old(&mut self) {
+        let now_ms = self.now.ms;
+        self.notice = self.notice.take().filter(|notice| notice.ends_ms().is_none_or(|end| end > now_ms));
+    }
+
+    /// The run has another status: what was said about the one before is not true any more.
+    pub(crate) fn forget_of_status(&mut self) {
+        let stays = |notice: &Notice| matches!(notice.lasts, Lasts::UntilKey | Lasts::UntilKeyOrCall(_));
+        self.notice = self.notice.take().filter(stays);
+    }
+
+    /// Other calls wait: what was said about a key for one that was decided is about nothing any more.
+    pub(crate) fn forget_of_calls(&mut self) {
+        let waiting = &self.waiting;
+        let stays = |notice: &Notice| match notice.lasts {
+            Lasts::UntilKeyOrCall(call) => waiting.iter().any(|item| item.call == call),
+            Lasts::AWhile | Lasts::UntilKey | Lasts::UntilKeyOrStatus => true,
+        };
+        self.notice = self.notice.take().filter(stays);
+    }
+}

@@ -1,0 +1,269 @@
+//! What tiller says on the screen: words are never cut in two, a notice goes with what it was about, and the smallest
+//! screen has all that a decision is about.
+
+use crossterm::event::KeyCode;
+use crossterm::event::KeyModifiers;
+use tiller::domain::approval::By;
+use tiller::domain::approval::Decision;
+use tiller::domain::command::Command;
+use tiller::domain::event::Event;
+use tiller::domain::event::Finding;
+use tiller::domain::id::CallId;
+use tiller::domain::id::ClientId;
+use tiller::domain::status::ParkReason;
+use tiller::domain::status::Status;
+use tiller::domain::tool::Grave;
+use tiller::tui::app::Focus;
+use tiller::tui::app::Out;
+
+use crate::screens::story::Show;
+use crate::screens::story::Story;
+use crate::screens::story::terms;
+
+const SIZE: (u16, u16) = (80, 24);
+
+fn pursuing() -> Story {
+    let mut story = Story::planned(terms("fix it"));
+    story.ask(9_000);
+    story.reply("on it", 6_000, 300);
+    story
+}
+
+fn parked(reason: ParkReason) -> Story {
+    let mut story = pursuing();
+    story.park(reason);
+    story
+}
+
+fn waits(call: fn(&mut Story) -> CallId) -> Story {
+    let mut story = pursuing();
+    call(&mut story);
+    story.park(ParkReason::Approval);
+    story
+}
+
+fn grave(story: &mut Story) -> CallId {
+    story.grave = vec![Grave::Keys, Grave::RunsLater];
+    story.command_waits("cat id_rsa")
+}
+
+fn shell(story: &mut Story) -> CallId {
+    story.command_waits("cargo test")
+}
+
+fn lost() -> Story {
+    let mut story = pursuing();
+    let call = shell(&mut story);
+    story.decide(call, Decision::AllowOnce, by_operator());
+    story.start(call);
+    story.event(Event::Recovered { findings: vec![Finding::ToolCallLost(call)] });
+    story.park(ParkReason::OutcomeUnknown);
+    story
+}
+
+fn by_operator() -> By {
+    By::Operator(ClientId("screen".to_string()))
+}
+
+/// A screen of this size with this pane focused, at rest.
+fn at_rest(story: Story, size: (u16, u16), pane: char) -> Show {
+    let mut show = Show::of(story, size, 0);
+    show.frame_at(0);
+    show.chord(KeyCode::Char(pane), KeyModifiers::ALT);
+    rest(&mut show);
+    show
+}
+
+/// Two frames with a rest between them: the second has keys that work.
+fn rest(show: &mut Show) -> String {
+    show.frame();
+    show.frame_at(show.ms + 1_000);
+    show.frame_at(show.ms + 1)
+}
+
+fn commands(show: &Show) -> Vec<Command> {
+    let command = |out: &Out| if let Out::Submit(_, command) = out { Some(command.clone()) } else { None };
+    show.outs.iter().filter_map(command).collect()
+}
+
+fn flat(frame: &str) -> String {
+    frame.replace(['┃', '│', '━', '─'], " ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The words inside the box that is open.
+fn boxed(frame: &str) -> Vec<String> {
+    let inside = |line: &'_ str| Some(line[line.find('┃')? + '┃'.len_utf8()..line.rfind('┃')?].to_string());
+    let is_in = |line: &&str| line.find('┃') != line.rfind('┃');
+    let text = frame.lines().filter(is_in).filter_map(inside).collect::<Vec<_>>().join(" ");
+    text.split_whitespace().map(str::to_string).collect()
+}
+
+/// Everything that opens above the panes: the story, the pane, and the keys that open it and have it say what is wrong.
+/// But the field for changed arguments: what stands there stands there byte for byte.
+type Opened = (&'static str, fn() -> Story, char, &'static str);
+
+const OPENED: [Opened; 18] = [
+    ("help", pursuing, '1', "?"),
+    ("help of a call", || waits(shell), '3', "?"),
+    ("plan", pursuing, '1', "e"),
+    ("plan, wrong", pursuing, '1', "emark t2\r"),
+    ("trust", pursuing, '2', "T"),
+    ("trust, wrong", pursuing, '2', "Tall\r"),
+    ("limit", pursuing, '2', "+"),
+    ("limit, wrong", pursuing, '2', "+lots\r"),
+    ("price, wrong", || parked(ParkReason::PriceUnknown), '2', "+cheap\r"),
+    ("cancel", || parked(ParkReason::Paused), '2', "X"),
+    ("deny", || waits(Story::diff_waits), '3', "d"),
+    ("rule", || waits(Story::diff_waits), '3', "r"),
+    ("help of a field", pursuing, '1', "e\u{1}"),
+    ("rule, wrong", || waits(Story::diff_waits), '3', "rthere\r"),
+    ("code", || waits(grave), '3', "y"),
+    ("code, wrong", || waits(grave), '3', "ywxyz\r"),
+    ("happened", lost, '3', "h"),
+    ("back, wrong", || parked(ParkReason::Paused), '2', "B7\r"),
+];
+
+#[test]
+fn no_word_of_what_opens_is_cut_in_two_on_any_usual_screen() {
+    for (name, story, pane, keys) in OPENED {
+        let words = |width: u16| {
+            let mut show = at_rest(story(), (width, 100), pane);
+            for key in keys.chars() {
+                match key {
+                    '\r' => show.press(KeyCode::Enter),
+                    '\u{1}' => show.press(KeyCode::F(1)),
+                    letter => show.letters(&letter.to_string()),
+                }
+            }
+            let frame = rest(&mut show);
+            assert!(!show.app.popups.is_empty(), "{name}\n{frame}");
+            (boxed(&frame), frame)
+        };
+        let (whole, _) = words(200);
+        for width in [60, 72, 80, 81, 100] {
+            let (found, frame) = words(width);
+            assert_eq!(found, whole, "{name} at {width}\n{frame}");
+        }
+    }
+}
+
+/// What is said of a key before a dialog opens is not said in it, and what is said in it not after it.
+#[test]
+fn a_notice_goes_with_what_it_was_about() {
+    for (name, keys) in [("deny", "d"), ("edit", "e"), ("rule", "r"), ("help", "?"), ("whole", "v")] {
+        let mut show = at_rest(waits(Story::diff_waits), SIZE, '3');
+        show.letters("qY");
+        assert!(flat(&show.frame()).contains("does nothing"), "{}", show.frame());
+        rest(&mut show);
+        show.letters(keys);
+        assert!(!show.app.popups.is_empty(), "{name}");
+        assert!(show.app.notice.is_none(), "{name}: {:?}", show.app.notice);
+    }
+    for (name, keys) in [("trust", "Tall\r"), ("plan", "emark\r"), ("limit", "+lots\r")] {
+        let mut show = at_rest(pursuing(), SIZE, '1');
+        for key in keys.chars() {
+            if key == '\r' { show.press(KeyCode::Enter) } else { show.letters(&key.to_string()) }
+        }
+        assert!(show.app.notice.is_some() && !show.app.popups.is_empty(), "{name}");
+        show.press(KeyCode::Esc);
+        assert!(show.app.notice.is_none() && show.app.popups.is_empty(), "{name}: {:?}", show.app.notice);
+    }
+}
+
+#[test]
+fn what_was_said_of_a_call_goes_when_somebody_else_decides_about_it() {
+    let mut story = pursuing();
+    let first = story.diff_waits();
+    story.command_waits("cargo test");
+    story.park(ParkReason::Approval);
+    let mut show = at_rest(story, SIZE, '3');
+    show.press(KeyCode::PageDown);
+    show.letters("y");
+    assert!(flat(&show.frame()).contains("y came too early"), "{}", show.frame());
+    show.next(|story| story.decide(first, Decision::AllowOnce, by_operator()));
+    assert!(show.app.notice.is_none(), "{:?}", show.app.notice);
+}
+
+/// The one call is decided and the keys go back by themselves: who presses the key once more meant to decide.
+#[test]
+fn a_second_press_of_a_key_that_decides_writes_nothing() {
+    for second in ["y", "n", "A"] {
+        let mut show = at_rest(waits(shell), SIZE, '3');
+        let call = show.app.waiting[0].call;
+        show.letters("y");
+        // The record takes its time: the key is not taken for one that is held down any more.
+        show.ms += 900;
+        show.next(|story| {
+            story.decide(call, Decision::AllowOnce, by_operator());
+            story.event(Event::StatusChanged { status: Status::Running, by: None });
+        });
+        assert_eq!(show.app.focus, Focus::Composer);
+        show.ms += 500;
+        show.letters(second);
+        assert_eq!((show.app.draft().as_str(), commands(&show).len()), ("", 1), "{second}");
+        let dropped = format!("{second} was dropped: nothing waits any more");
+        assert!(flat(&show.frame()).contains(&dropped), "{}", show.frame());
+        // What decides nothing is written at once, and so is anything after a moment.
+        show.letters("x");
+        show.ms += 400;
+        show.letters(second);
+        assert_eq!(show.app.draft(), format!("x{second}"));
+    }
+}
+
+/// An end that only flew by was not seen: it must rest on the screen, for a list as for one call.
+#[test]
+fn a_call_that_was_on_the_screen_for_a_moment_only_is_not_allowed_with_the_list() {
+    let listed = |look_ms: u64| {
+        let mut story = pursuing();
+        let calls = [story.diff_waits(), story.command_waits("cargo test"), story.command_waits("cargo doc")];
+        story.park(ParkReason::Approval);
+        let mut show = at_rest(story, SIZE, '3');
+        show.letters("j");
+        show.frame();
+        let left = show.ms + look_ms;
+        show.frame_at(left);
+        show.letters("j");
+        rest(&mut show);
+        show.letters("A");
+        let Some(Command::AllowAll { calls: allowed }) = commands(&show).pop() else { panic!("nothing was allowed") };
+        (calls.map(|call| allowed.iter().any(|(one, _)| *one == call)), flat(&show.frame()))
+    };
+    let (allowed, frame) = listed(50);
+    assert_eq!(allowed, [true, false, true]);
+    assert!(frame.contains("not read to their end, so they wait on: 1 of the list"), "{frame}");
+    assert_eq!(listed(600).0, [true; 3]);
+}
+
+#[test]
+fn the_smallest_screen_has_the_tool_the_digest_and_the_keys() {
+    let stories: [fn() -> Story; 3] = [|| waits(shell), || waits(grave), || waits(Story::diff_waits)];
+    for story in stories {
+        let show = |size| at_rest(story(), size, '3');
+        let mut small = show((20, 10));
+        let (frame, item) = (small.frame(), &small.app.waiting[0]);
+        let digest = item.digest.as_ref().unwrap().short();
+        for wanted in [item.tool.as_str(), digest, "once", "[n] deny", "1 │"] {
+            assert!(frame.contains(wanted), "{wanted}\n{frame}");
+        }
+        // Below that nothing is decided, also not in what was opened before.
+        for size in [(19, 10), (20, 9)] {
+            let mut below = show(size);
+            below.letters("y");
+            rest(&mut below);
+            below.letters("n");
+            assert_eq!(commands(&below), [], "{size:?}");
+            let mut opened = show(SIZE);
+            opened.letters("d");
+            opened.resize(size.0, size.1);
+            rest(&mut opened);
+            opened.letters("no");
+            opened.press(KeyCode::Enter);
+            assert_eq!(commands(&opened), [], "{size:?}");
+            opened.resize(SIZE.0, SIZE.1);
+            rest(&mut opened);
+            opened.press(KeyCode::Enter);
+            assert_eq!(commands(&opened).len(), 1, "control: it is shown again");
+        }
+    }
+}
