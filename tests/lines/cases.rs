@@ -107,7 +107,7 @@ fn words_are_judged_by_where_they_lead() {
         ("cd src && cd .. && ls", "cd stands elsewhere than at the start of the line, before &&"),
         ("git status", "ok"),
         ("cd src && git status", "ok"),
-        ("git show HEAD:.env", ".env has a sensitive name (environment files hold keys)"),
+        ("git show HEAD:.env", "HEAD:.env has a sensitive name (environment files hold keys)"),
         ("git diff /etc/passwd be.sh", "/etc/passwd lies outside the workspace"),
         ("git diff -U /etc/passwd be.sh", "/etc/passwd lies outside the workspace"),
         ("git log --format /etc/passwd", "/etc/passwd lies outside the workspace"),
