@@ -383,14 +383,20 @@ fn guard() -> Finding {
     }
 }
 
+/// What boxes hold back, whether one can be made in this folder, and what of the operator's tools is not in it.
 fn sandbox(places: &Places, settings: &Settings) -> Finding {
     let Ok(program) = std::env::current_exe() else {
         return finding("sandbox", Standing::Missing, "our own program can't be found; try again");
     };
-    match boxes::told(settings, &places.state, &program) {
-        (Level::Full, text) => finding("sandbox", Standing::Ok, text),
-        (Level::Partial | Level::None, text) => finding("sandbox", Standing::Partial, text),
-    }
+    let (level, text) = boxes::told(settings, &places.state, &program);
+    let obstacle = tools(places, settings).box_obstacle();
+    let standing = match (level, &obstacle) {
+        (Level::Full, None) => Standing::Ok,
+        (Level::Full | Level::Partial | Level::None, _) => Standing::Partial,
+    };
+    let advice = boxes::advice(settings, level, &places.config);
+    let parts: Vec<String> = [Some(text), obstacle, advice].into_iter().flatten().collect();
+    finding("sandbox", standing, parts.join("; "))
 }
 
 fn terminal() -> Finding {

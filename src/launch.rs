@@ -265,6 +265,7 @@ impl Ground {
         let noticed = rules.notices();
         let (summary, summaries) = self.keep_summaries(&run);
         let ledger = (!run.is_free()).then(|| self.mend_ledger()).flatten();
+        let closed = tools.box_obstacle();
         let world = World {
             model,
             tools: tools.clone(),
@@ -284,7 +285,7 @@ impl Ground {
         let held = secrets::held_back(&self.settings);
         let held = (!held.is_empty()).then(|| secrets::way_to_pass(&held));
         let box_note = boxes::notice(&self.settings, level);
-        let notes = ledger.into_iter().chain(retold).chain(held).chain(noticed).chain(box_note).collect();
+        let notes = ledger.into_iter().chain(retold).chain(held).chain(noticed).chain(box_note).chain(closed).collect();
         let driven = driver::start(run, journal, world, owner(OwnerMode::Drives));
         let sink = sink.map(|sink| sinks::start(sink, &driven.handle));
         Ok(Seat { id, notes, level, driven, summaries, sink })

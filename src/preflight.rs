@@ -60,7 +60,8 @@ pub fn broken(tools: &Toolbox, check: &Check) -> Option<String> {
         Check::Command(line) if line.contains('\0') || line.len() > limits::COMMAND_MAX_BYTES => {
             Some(format!("a check has a NUL, or more than {} bytes, which no shell takes", limits::COMMAND_MAX_BYTES))
         }
-        Check::Command(_) => None,
+        // Each attempt at it would fail.
+        Check::Command(_) => tools.box_obstacle(),
         Check::FileExists(_) | Check::FileMatches { .. } | Check::Tool { .. } => tools.can_check(check).err(),
         Check::ModelJudge(question) if question.trim().is_empty() => {
             Some("a check asks the model nothing; write what must hold".to_string())

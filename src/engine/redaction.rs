@@ -24,16 +24,22 @@ use crate::domain::model::StopReason;
 use crate::domain::text::sha256_hex;
 use crate::domain::tool::Facts;
 use crate::engine::redaction::encodings::Needle;
+use crate::engine::redaction::readings::Readings;
 use crate::machine::Input;
 use crate::machine::Outcome;
 use crate::tools::Veil;
 
 pub mod encodings;
+mod lines;
 pub mod patterns;
+mod readings;
 pub mod stream;
 
 /// A part of a known value that stands beside a cut counts from so many bytes on.
 const PART_BYTES: usize = 8;
+
+/// A word that ends a line may be broken there, if it is so long.
+const BROKEN_BYTES: usize = 16;
 
 /// What knows the secrets.
 pub struct Redactor {
@@ -61,12 +67,17 @@ impl Redactor {
     pub fn new(key: SecretString, values: impl IntoIterator<Item = (String, SecretString)>) -> Redactor {
         let mut redactor = Redactor { key, known: Vec::new() };
         for (name, value) in values {
-            if value.expose_secret().len() >= limits::SECRET_MIN_BYTES {
-                let mark = mark(&name, &redactor.hash(value.expose_secret()));
-                redactor.known.push(Known { mark, needles: encodings::of(value.expose_secret()) });
+            let value = value.expose_secret();
+            if value.len() >= limits::SECRET_MIN_BYTES {
+                redactor.learn(&name, value);
+                lines::own(value).into_iter().for_each(|line| redactor.learn(&name, line));
             }
         }
         redactor
+    }
+
+    fn learn(&mut self, name: &str, value: &str) {
+        self.known.push(Known { mark: mark(name, &self.hash(value)), needles: encodings::of(value) });
     }
 
     /// A text without secrets.
@@ -210,8 +221,16 @@ impl Redactor {
 
     /// Whether a text ends in what may be the beginning of a known value, and where that begins.
     pub(crate) fn begins_known(&self, text: &str) -> Option<usize> {
-        let needles = self.known.iter().flat_map(|known| &known.needles);
-        needles.filter_map(|needle| needle.begun_at_end(text)).min()
+        // The number of the next line may have come already.
+        let end = text.trim_end_matches(|one: char| one.is_ascii_digit() || one == ' ');
+        let least = if broken_word(text) >= BROKEN_BYTES { 1 } else { PART_BYTES };
+        let begun = |text: &str| {
+            let readings = Readings::of(text);
+            let needles = self.known.iter().flat_map(|known| &known.needles);
+            needles.filter_map(|needle| needle.begun_at_end(&readings, least)).min()
+        };
+        let before_number = if end.ends_with('\n') && end.len() < text.len() { begun(end) } else { None };
+        [begun(text), before_number].into_iter().flatten().min()
     }
 
     /// A place in a text, moved to the front of the known value that it cuts.
@@ -225,10 +244,10 @@ impl Redactor {
         if self.known.is_empty() {
             return found;
         }
-        let squeezed = encodings::Squeezed::of(text);
+        let readings = Readings::of(text);
         for known in &self.known {
-            let whole = known.needles.iter().flat_map(|needle| needle.find(text, &squeezed));
-            let parts = known.needles.iter().flat_map(|needle| needle.parts_at_cuts(text, PART_BYTES));
+            let whole = known.needles.iter().flat_map(|needle| needle.find(&readings));
+            let parts = known.needles.iter().flat_map(|needle| needle.parts_at_cuts(&readings, PART_BYTES));
             found.extend(whole.chain(parts).map(|range| Found { range, mark: known.mark.clone() }));
         }
         found
@@ -262,6 +281,12 @@ impl Veil for Redactor {
         self.clean(&mut text);
         text
     }
+}
+
+/// How long the last word of a text is, with the text's end or a line break behind it.
+fn broken_word(text: &str) -> usize {
+    let text = text.trim_end_matches(|one: char| one.is_ascii_digit() || one.is_whitespace());
+    text.len() - text.rfind(char::is_whitespace).unwrap_or(0)
 }
 
 /// The text with marks in the place of what was found. Pieces that touch become one.
@@ -315,6 +340,73 @@ mod tests {
         check("hunter2%2fHunter2%2b%c3%a9%22x", "§");
         check(r#"{"a":"hunter2/Hunter2+é\"x"}"#, r#"{"a":"§"}"#);
         check("nothing here", "nothing here");
+    }
+
+    #[test]
+    fn a_known_value_with_escapes_is_found() {
+        let all = |write: fn(u32) -> String| SECRET.chars().map(|one| write(u32::from(one))).collect::<String>();
+        let some = |write: fn(u32) -> String| -> String {
+            let each =
+                |(place, one): (usize, char)| if place % 3 == 1 { write(u32::from(one)) } else { one.to_string() };
+            SECRET.chars().enumerate().map(each).collect()
+        };
+        let writes: [fn(u32) -> String; 6] = [
+            |one| format!("\\u{one:04x}"),
+            |one| format!("\\u{one:04X}"),
+            |one| format!("\\u{{{one:x}}}"),
+            |one| format!("&#{one};"),
+            |one| format!("&#x{one:X};"),
+            |one| format!("\\\\u{one:04x}"),
+        ];
+        for write in writes {
+            check(&format!("a {} b", all(write)), "a § b");
+            check(&format!("a {} b", some(write)), "a § b");
+        }
+        let bytes = |write: fn(u8) -> String| SECRET.bytes().map(write).collect::<String>();
+        check(&format!("a {} b", bytes(|one| format!("\\x{one:02X}"))), "a § b");
+        check(&format!("a {} b", bytes(|one| format!("%{one:02x}"))), "a § b");
+        check(&format!("a {} b", bytes(|one| format!("\\{one:03o}"))), "a § b");
+        check("hunter2/Hunter2+é&quot;x &amp; more", "§ &amp; more");
+        // A string of JSON in a string of JSON, and one that ends within an escape.
+        check(r#""{\"a\":\"hunter2\\/Hunter2+é\\\"x\"}" 100% \u00"#, r#""{\"a\":\"§\"}" 100% \u00"#);
+        check(r"\n aHVudGVyMi9IdW50\nZXIyK8OpIng= \ud83d\ude00", r"\n § \ud83d\ude00");
+        check("1\taHVudGVyMi9IdW50\n  12\tZXIyK8OpIng=\n", "1\t§\n");
+        check("a.txt:7:aHVudGVyMi9IdW50\na.txt:8:ZXIyK8OpIng=\n", "a.txt:7:§\n");
+        check("> aHVudGVyMi9IdW50\n> ZXIyK8OpIng=\n", "> §\n");
+    }
+
+    /// A key as a variable has it. It is made up.
+    const KEY: &str = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIKe1/+4Rr0gOdVZ0OVpqWmT2\nb25lIG1vcmUgbGluZQ+9xY\nAwEHoUQDQ==\n-----END EC PRIVATE KEY-----\n";
+    const LINES: [&str; 3] = ["MHcCAQEEIKe1/+4Rr0gOdVZ0OVpqWmT2", "b25lIG1vcmUgbGluZQ+9xY", "AwEHoUQDQ=="];
+
+    #[test]
+    fn lines_of_a_known_value_are_found_apart() {
+        for value in [KEY.to_string(), KEY.replace('\n', "\\n"), KEY.replace('\n', "\r\n")] {
+            let redactor = Redactor::new("key".to_string().into(), [("SIGNING_KEY".to_string(), value.clone().into())]);
+            let shown: [fn(&str) -> String; 9] = [
+                |line| format!("12\t{line}\n"),
+                |line| format!("key.txt:12:{line}\n"),
+                |line| format!("+{line}\n"),
+                |line| format!("> {line}\r\n"),
+                |line| format!("    {line}$\n"),
+                |line| format!("{}\n", encodings::base64(line.as_bytes())),
+                |line| format!("{}\n", crate::domain::text::hex(line.as_bytes())),
+                |line| line.chars().map(|one| format!("\\u{:04x}", u32::from(one))).collect(),
+                |line| line.bytes().map(|one| format!("%{one:02X}")).collect(),
+            ];
+            for show in shown {
+                // In any order, without what stands around it.
+                let text: String = LINES.iter().rev().map(|line| show(line)).collect();
+                let clean = redactor.cleaned(&text);
+                assert_eq!(clean.matches("[redacted:SIGNING_KEY:").count(), 3, "{clean}");
+                for line in LINES {
+                    assert!(!clean.contains(&line[..8]) && !clean.contains(&show(line)), "{clean}");
+                }
+            }
+            let other = "-----BEGIN EC PRIVATE KEY----- and -----END EC PRIVATE KEY-----";
+            assert_eq!(redactor.exact(other), other);
+            assert!(redactor.cleaned(KEY).starts_with("[redacted:"));
+        }
     }
 
     #[test]

@@ -233,8 +233,9 @@ fn private(path: &Path, owner: u32, mode: u32, wanted: u32) -> Result<(), StoreE
 /// Errors when the file system of `path` has less than `least` bytes free, with a sentence that says so.
 pub(crate) fn check_space(path: &Path, least: u64) -> io::Result<()> {
     let facts = nix::sys::statvfs::statvfs(path)?;
-    let free = facts.blocks_available().saturating_mul(facts.fragment_size());
-    if free < least {
+    // How wide these numbers are differs between systems.
+    let free = u128::from(facts.blocks_available()) * u128::from(facts.fragment_size());
+    if free < u128::from(least) {
         let why = format!("{} MiB are free on the disk and {} are needed", free >> 20, least.div_ceil(1 << 20));
         return Err(io::Error::new(io::ErrorKind::StorageFull, why));
     }

@@ -8,6 +8,7 @@
 //! status (128 and its number for a signal). It knows nothing of runs, writes no files, and is written without async
 //! code and without unsafe code: what it can't do safely in one process, it does by starting itself a second time.
 
+#[cfg(target_os = "linux")]
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
@@ -43,9 +44,9 @@ use crate::domain::time::Span;
 #[cfg(target_os = "linux")]
 use crate::tools::family;
 use crate::tools::pipeline;
+use crate::tools::sandbox::seatbelt;
 #[cfg(target_os = "linux")]
 use crate::tools::sandbox::stage;
-#[cfg(target_os = "linux")]
 use crate::tools::sandbox::trial;
 
 /// The first word of the command line that makes our program a guard.
@@ -93,7 +94,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Some(BECOME) => become_command(&command),
         Some(pipeline::LINE) => pipeline::main(command.first().and_then(|json| json.to_str())),
-        #[cfg(target_os = "linux")]
+        Some(seatbelt::STAGE) => complain(BROKEN_STATUS, &seatbelt::run(&command)),
         Some(trial::WORD) => match trial::run(&command) {
             Ok(()) => 0,
             Err(why) => complain(BROKEN_STATUS, &why),

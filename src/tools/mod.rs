@@ -223,6 +223,12 @@ impl Toolbox {
             .map_err(|_| "the shell /bin/sh can't be started".to_string())
     }
 
+    /// Why no command that writes could have its box here, if none could, and what to do.
+    pub fn box_obstacle(&self) -> Option<String> {
+        let why = sandbox::obstacle(&self.scene, true)?;
+        Some(format!("no command that writes can run here, because its box can't be made: {why}"))
+    }
+
     /// What the tools are, in the order of their names.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools.values().map(|tool| tool.spec()).collect()

@@ -1,7 +1,7 @@
 //! The box that commands run in (docs/SAFETY.md §7): what this machine has of it, and one box for one command.
 //!
 //! Full: bubblewrap gives namespaces, and inside of them our own program closes files with Landlock and calls to the
-//! system with a filter. Partial: the last two only. Which of them holds is not believed but tried (`probe.rs`). A box
+//! system with a filter. Partial: the last two only, or what `sandbox-exec` makes where that is. Which of them holds is not believed but tried (`probe.rs`). A box
 //! that can't be made is a call that fails; nothing here ever runs a command without the box that was asked for.
 
 #[cfg(target_os = "linux")]
@@ -12,25 +12,27 @@ mod fence;
 mod filter;
 #[cfg(target_os = "linux")]
 mod marks;
-#[cfg(target_os = "linux")]
 pub mod probe;
+pub mod seatbelt;
 #[cfg(target_os = "linux")]
 pub(crate) mod stage;
 pub(crate) mod threshold;
-#[cfg(target_os = "linux")]
 pub(crate) mod trial;
 pub(crate) mod watch;
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::path::PathBuf;
+#[cfg(target_os = "linux")]
 use std::sync::atomic::AtomicU64;
+#[cfg(target_os = "linux")]
 use std::sync::atomic::Ordering;
 
 use serde::Deserialize;
 use serde::Serialize;
 use tempfile::TempDir;
 
+#[cfg(target_os = "linux")]
 use crate::domain::limits;
 use crate::domain::sandbox::Level;
 use crate::domain::sandbox::Manner;
@@ -46,8 +48,10 @@ use crate::tools::sandbox::watch::Watched;
 /// Where bubblewrap may be. It is looked for nowhere else: a search path or a workspace could hold another one.
 pub(crate) const BWRAP: [&str; 2] = ["/usr/bin/bwrap", "/bin/bwrap"];
 /// Where groups of processes are counted.
+#[cfg(target_os = "linux")]
 const GROUPS: [&str; 2] = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"];
 /// Numbers of the groups of this process.
+#[cfg(target_os = "linux")]
 static GROUP: AtomicU64 = AtomicU64::new(0);
 
 /// What a scene has of boxes. The usual one has none.
@@ -57,6 +61,8 @@ pub struct Sandbox {
     pub level: Level,
     /// How a full one is made.
     pub maker: Option<Maker>,
+    /// The program that makes half ones, where our own does not: `sandbox-exec`.
+    pub half: Option<PathBuf>,
     /// Folders that can be read besides the workspace.
     pub readable: Vec<PathBuf>,
     /// Folders that can be written as well.
@@ -96,7 +102,8 @@ impl Sandbox {
         match self.level {
             Level::Full => format!("runs in the box: writes only in the workspace, {network}"),
             Level::Partial => {
-                format!("runs in half a box: writes only in the workspace, {network}; it sees other processes")
+                let sees = if self.half.is_none() { "; it sees other processes" } else { "" };
+                format!("runs in half a box: writes only in the workspace, {network}{sees}")
             }
             Level::None => "runs a program with your rights".to_string(),
         }
@@ -161,36 +168,60 @@ pub(crate) struct Room {
 impl Room {
     /// Makes ready a box for a command; nothing where the scene has none, or the call was let out of it. `watched` is
     /// what must stay as it is. Errors with a sentence.
-    #[cfg(target_os = "linux")]
     pub(crate) fn of(scene: &Scene, manner: Manner, network: bool, watched: &Watched) -> Result<Option<Room>, String> {
-        let sandbox = &scene.sandbox;
-        if sandbox.level == Level::None || manner == Manner::Unboxed {
+        let is_writable = manner != Manner::Reading;
+        if scene.sandbox.level == Level::None || manner == Manner::Unboxed {
             return Ok(None);
         }
-        if scene.workspace == Path::new("/") {
-            return Err("the workspace is all that there is; work in a folder".to_string());
+        if let Some(why) = obstacle(scene, is_writable) {
+            return Err(why);
         }
-        let is_writable = manner != Manner::Reading;
+        match (&scene.sandbox.half, scene.sandbox.level) {
+            (Some(maker), Level::Partial) => Room::behind_profile(maker, scene, is_writable, network, watched),
+            (_, Level::Full | Level::Partial | Level::None) => Room::of_ours(scene, is_writable, network, watched),
+        }
+        .map(Some)
+    }
+
+    /// A box that `sandbox-exec` makes from a profile.
+    fn behind_profile(
+        maker: &Path,
+        scene: &Scene,
+        is_writable: bool,
+        has_network: bool,
+        watched: &Watched,
+    ) -> Result<Room, String> {
+        let failed = |error: std::io::Error| format!("it has no folder of its own ({error})");
+        let folder = tempfile::tempdir().map_err(failed)?;
+        let private = folder.path().canonicalize().map_err(failed)?;
+        let profile = seatbelt::profile(&seatbelt::Plan {
+            program: &scene.program.canonicalize().map_err(failed)?,
+            workspace: &scene.workspace,
+            is_writable,
+            has_network,
+            readable: &scene.sandbox.readable,
+            writable: &scene.sandbox.writable,
+            kept: &kept(scene, watched),
+            private: &private,
+        })?;
+        let own = scene.program.clone().into_os_string();
+        let maker = maker.to_path_buf().into_os_string();
+        let words =
+            vec![maker, "-p".into(), profile.into(), own, guard::WORD.into(), seatbelt::STAGE.into(), "--".into()];
+        let (home, temporary) = (private.clone(), private);
+        Ok(Room { words, own: scene.program.clone(), home, temporary, _folder: Some(folder), _group: None })
+    }
+
+    /// A box that our own program makes, alone or with bubblewrap.
+    #[cfg(target_os = "linux")]
+    fn of_ours(scene: &Scene, is_writable: bool, network: bool, watched: &Watched) -> Result<Room, String> {
+        let sandbox = &scene.sandbox;
         let folder = match sandbox.level {
             Level::Full => None,
             Level::Partial | Level::None => {
                 Some(tempfile::tempdir().map_err(|error| format!("it has no folder of its own ({error})"))?)
             }
         };
-        let hidden = hidden(scene, is_writable);
-        if let (Level::Partial, Some(place)) = (sandbox.level, hidden.first()) {
-            let place = place.display();
-            return Err(format!("half a box can't leave out {place}, which is tiller's own; work in another folder"));
-        }
-        // What is hidden stays in its place; a folder above it could be moved away, and another put there.
-        let is_open = |folder: &Path| sandbox.writable.iter().chain([&scene.workspace]).any(|open| open == folder);
-        let movable = hidden.iter().find(|place| place.parent().is_some_and(|folder| !is_open(folder)));
-        if let Some(place) = movable.filter(|_| is_writable) {
-            let place = place.display();
-            return Err(format!(
-                "{place}, which is tiller's own, lies deep in what can be written; work in another folder"
-            ));
-        }
         let group = Group::new();
         let maker = match (&sandbox.maker, sandbox.level) {
             (Some(maker), _) => maker.clone(),
@@ -217,7 +248,7 @@ impl Room {
             held: held.into_iter().map(mark).collect::<Result<_, _>>()?,
             ground: mark(scene.workspace.clone())?,
             mounted: marks::mounts()?.into_iter().map(|(_, point)| point).filter(|point| is_in(point)).collect(),
-            hidden,
+            hidden: hidden(scene, is_writable),
             home: sandbox.home.clone(),
             private: private.clone(),
             group: group.as_ref().map(|group| group.0.clone()),
@@ -227,13 +258,13 @@ impl Room {
         let program = scene.program.clone().into_os_string();
         let words = vec![program, guard::WORD.into(), word.into(), text.into(), "--".into()];
         let own = if sandbox.level == Level::Full { PathBuf::from(cell::PROGRAM) } else { scene.program.clone() };
-        Ok(Some(Room { words, own, home: private, temporary, _folder: folder, _group: group }))
+        Ok(Room { words, own, home: private, temporary, _folder: folder, _group: group })
     }
 
-    /// Elsewhere there are no boxes.
+    /// Elsewhere it makes none.
     #[cfg(not(target_os = "linux"))]
-    pub(crate) fn of(_: &Scene, _: Manner, _: bool, _: &Watched) -> Result<Option<Room>, String> {
-        Ok(None)
+    fn of_ours(_: &Scene, _: bool, _: bool, _: &Watched) -> Result<Room, String> {
+        Err("this system has none that tiller could make".to_string())
     }
 
     /// The words that stand before the program of the command.
@@ -255,7 +286,6 @@ impl Room {
 }
 
 /// What nothing in a box may change, besides what is watched: our own program, should the run be about it.
-#[cfg(target_os = "linux")]
 fn kept(scene: &Scene, watched: &Watched) -> Vec<PathBuf> {
     let program = Some(scene.program.clone()).filter(|program| program.starts_with(&scene.workspace));
     watched.roots().into_iter().chain(program).collect()
@@ -272,8 +302,29 @@ fn held(scene: &Scene, kept: &[PathBuf]) -> Vec<PathBuf> {
     held
 }
 
+/// Why no box can be made in this scene, if none can, and what to do: tiller's own places lie where no box of this level
+/// could hide them.
+pub(crate) fn obstacle(scene: &Scene, is_writable: bool) -> Option<String> {
+    let sandbox = &scene.sandbox;
+    if sandbox.level == Level::None {
+        return None;
+    }
+    if scene.workspace == Path::new("/") {
+        return Some("the workspace is all that there is; work in a folder".to_string());
+    }
+    let hidden = hidden(scene, is_writable);
+    if let (Level::Partial, Some(place)) = (sandbox.level, hidden.first()) {
+        let place = place.display();
+        return Some(format!("half a box can't leave out {place}, which is tiller's own; work in another folder"));
+    }
+    // What is hidden stays in its place; a folder above it could be moved away, and another put there.
+    let is_open = |folder: &Path| sandbox.writable.iter().chain([&scene.workspace]).any(|open| open == folder);
+    let movable = hidden.iter().find(|place| place.parent().is_some_and(|folder| !is_open(folder)));
+    let place = movable.filter(|_| is_writable)?.display();
+    Some(format!("{place}, which is tiller's own, lies deep in what can be written; work in another folder"))
+}
+
 /// Tiller's own places, as far as the box would show them. What is not there yet must not be made either.
-#[cfg(target_os = "linux")]
 fn hidden(scene: &Scene, is_writable: bool) -> Vec<PathBuf> {
     let sandbox = &scene.sandbox;
     let shown = |place: &PathBuf| {
@@ -287,6 +338,7 @@ fn hidden(scene: &Scene, is_writable: bool) -> Vec<PathBuf> {
 /// A group of processes that is counted. Only root can make one; everybody else is bounded in another way.
 struct Group(PathBuf);
 
+#[cfg(target_os = "linux")]
 impl Group {
     fn new() -> Option<Group> {
         if !nix::unistd::Uid::effective().is_root() {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use serde_json::json;
 
@@ -34,8 +35,19 @@ fn written() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
+/// A key of several lines, made up.
+const KEY: [&str; 5] = [
+    "-----BEGIN EC PRIVATE KEY-----",
+    "MHcCAQEEIKe1/+4Rr0gOdVZ0OVpqWmT2",
+    "b25lIG1vcmUgbGluZQ+9xYAwEHoUQDQ2",
+    "Zm9yIHRoZSB0ZXN0Lw8+a1B2c3D=",
+    "-----END EC PRIVATE KEY-----",
+];
+
 fn tell(stage: &Stage, words: &[&str]) -> Said {
-    said(stage.tiller(words).env("DB_PASSWORD", SECRET).env("TILLER_LOG", "trace").spawn().unwrap())
+    let mut command = stage.tiller(words);
+    command.env("DB_PASSWORD", SECRET).env("SIGNING_KEY", KEY.join("\n")).env("TILLER_LOG", "trace");
+    said(command.spawn().unwrap())
 }
 
 #[test]
@@ -102,6 +114,47 @@ fn no_copy_of_a_secret_is_kept_or_shown() {
     // As a journal writes the UTF-16.
     let escaped = SECRET.replace('"', "\\\"").chars().map(String::from).collect::<Vec<_>>().join("\\u0000");
     assert!(all.iter().all(|(_, text)| !holds(text, escaped.as_bytes())));
+}
+
+#[test]
+fn no_line_of_a_key_is_kept_or_shown() {
+    let stage = Stage::new();
+    // Without what tells everybody that it is a key.
+    let lines = &KEY[1..4];
+    stage.write("work/notes.txt", &format!("a\n{}\nb\n", lines.join("\n")));
+    let shown = "cat -n notes.txt; sed 's/^/> /' notes.txt; cat -A notes.txt; grep -n '' notes.txt; \
+        diff /dev/null notes.txt; base64 -w 64 notes.txt | cat -n; base64 -w 40 notes.txt; od -An -v -tx1 notes.txt";
+    let echo = script(&[
+        ("read_file", json!({ "path": "notes.txt" })),
+        ("read_file", json!({ "path": "notes.txt", "start_line": 3, "line_count": 1 })),
+        ("search_files", json!({ "pattern": "[A-Z]" })),
+        ("shell", json!({ "command": shown })),
+    ]);
+    let words = stage.words(&echo);
+    let heard = tell(&stage, &words.iter().map(String::as_str).collect::<Vec<_>>());
+    heard.check(10, &[]);
+    let id = stage.ids().remove(0);
+    let waits: serde_json::Value = serde_json::from_str(&tell(&stage, &["show", &id, "--json"]).out).unwrap();
+    let one = &waits["waiting"][0];
+    tell(&stage, &["approve", &id, one["call"].as_str().unwrap(), one["digest"].as_str().unwrap()]).check(0, &[]);
+    let resumed = tell(&stage, &["resume", &id, "--plain"]);
+    resumed.check(0, &[]);
+    let mut all = files(&stage.path("state"));
+    let told = heard.out + &resumed.out + &tell(&stage, &["export", &id]).out;
+    // Once for each line in each way of showing them.
+    assert!(told.matches("[redacted:SIGNING_KEY:").count() > 20, "{told}");
+    all.push(("what was said".into(), told.into_bytes()));
+    let control = Command::new("sh").args(["-c", shown]).current_dir(stage.path("work")).output().unwrap().stdout;
+    for line in lines {
+        let part = &line[..12];
+        let hex: Vec<String> = part.bytes().map(|byte| format!("{byte:02x}")).collect();
+        for written in [part.to_string(), hex[..4].join(" ")] {
+            for (file, text) in &all {
+                assert!(!holds(text, written.as_bytes()), "{} holds {written}", file.display());
+            }
+        }
+        assert!(holds(&control, part.as_bytes()), "it is there without redaction");
+    }
 }
 
 /// What a run's check sees of its environment, and how the start went.

@@ -2,24 +2,24 @@
 
 use std::ops::Range;
 
-use secrecy::ExposeSecret;
-use secrecy::SecretString;
+use memchr::memmem::Finder;
 
-use crate::domain::text::CUT_BEGINS;
-use crate::domain::text::CUT_ENDS;
+use crate::domain::text::hex;
+use crate::engine::redaction::readings::Readings;
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// One way to write a value.
+/// One way to write a value. What it holds is secret, and nothing prints it.
 pub struct Needle {
-    text: SecretString,
+    /// It is made once: making it takes longer than looking through a short text.
+    finder: Finder<'static>,
     form: Form,
 }
 
 /// How a way of writing is looked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// As it is.
+    /// As it is, or with escapes.
     Plain,
     /// Digits of an encoding, which may be broken over lines.
     Digits,
@@ -27,81 +27,42 @@ enum Form {
     Middle,
 }
 
-/// A text without its whitespace, and where each byte of it came from.
-pub struct Squeezed {
-    text: String,
-    from: Vec<usize>,
-}
-
-impl Squeezed {
-    /// Squeezes a text.
-    pub fn of(text: &str) -> Squeezed {
-        let mut squeezed = Squeezed { text: String::with_capacity(text.len()), from: Vec::with_capacity(text.len()) };
-        for (place, one) in text.char_indices().filter(|(_, one)| !one.is_whitespace()) {
-            squeezed.text.push(one);
-            squeezed.from.extend((0..one.len_utf8()).map(|offset| place + offset));
-        }
-        squeezed
-    }
-
-    fn original(&self, range: Range<usize>) -> Option<Range<usize>> {
-        let last = range.end.checked_sub(1)?;
-        Some(*self.from.get(range.start)?..*self.from.get(last)? + 1)
-    }
-}
-
 impl Needle {
     /// Where it stands in a text.
-    pub fn find(&self, text: &str, squeezed: &Squeezed) -> Vec<Range<usize>> {
-        let needle = self.text.expose_secret();
-        let places = |text: &str| -> Vec<Range<usize>> {
-            text.match_indices(needle).map(|(start, _)| start..start + needle.len()).collect()
-        };
+    pub fn find(&self, readings: &Readings<'_>) -> Vec<Range<usize>> {
         match self.form {
-            Form::Plain => places(text),
-            Form::Digits => places(&squeezed.text).into_iter().filter_map(|range| squeezed.original(range)).collect(),
-            Form::Middle => {
-                let original = |range: Range<usize>| squeezed.original(range).map(|range| widened(text, range));
-                places(&squeezed.text).into_iter().filter_map(original).collect()
-            }
+            Form::Plain => readings.plain(&self.finder),
+            Form::Digits => readings.digits(&self.finder, |_, range| range),
+            Form::Middle => readings.digits(&self.finder, widened),
         }
     }
 
     /// Parts of it, `least` bytes or more, that stand where a text was cut.
-    pub fn parts_at_cuts(&self, text: &str, least: usize) -> Vec<Range<usize>> {
-        let needle = self.text.expose_secret();
-        let mut parts = Vec::new();
-        for (place, _) in text.match_indices(CUT_BEGINS) {
-            let head = text.get(..place).unwrap_or_default();
-            let longest = starts(needle).filter(|part| part.len() >= least && head.ends_with(part)).last();
-            parts.extend(longest.map(|part| place - part.len()..place));
-        }
-        for (place, _) in text.match_indices(CUT_ENDS) {
-            let place = place + CUT_ENDS.len();
-            let tail = text.get(place..).unwrap_or_default();
-            let ends = starts(needle).filter_map(|part| needle.get(part.len()..));
-            let longest =
-                ends.filter(|part| part.len() >= least && tail.starts_with(part)).max_by_key(|part| part.len());
-            parts.extend(longest.map(|part| place..place + part.len()));
-        }
-        parts
+    pub fn parts_at_cuts(&self, readings: &Readings<'_>, least: usize) -> Vec<Range<usize>> {
+        let needle = self.finder.needle();
+        let lengths = || (least..needle.len()).rev();
+        readings.seen(|bytes, cuts| {
+            let part = |cut: &Range<usize>| {
+                let head = bytes.get(..cut.start).unwrap_or_default();
+                let tail = bytes.get(cut.end..).unwrap_or_default();
+                let start = lengths().find(|length| head.ends_with(needle.get(..*length).unwrap_or_default()));
+                let end =
+                    lengths().find(|length| tail.starts_with(needle.get(needle.len() - length..).unwrap_or_default()));
+                let before = start.map(|length| cut.start - length..cut.start);
+                [before, end.map(|length| cut.end..cut.end + length)].into_iter().flatten()
+            };
+            cuts.iter().flat_map(part).collect()
+        })
     }
 
     /// Where a text begins to be the start of it, up to the text's end.
-    pub fn begun_at_end(&self, text: &str) -> Option<usize> {
-        let needle = self.text.expose_secret();
-        starts(needle).filter(|part| text.ends_with(part)).last().map(|part| text.len() - part.len())
+    pub fn begun_at_end(&self, readings: &Readings<'_>, least: usize) -> Option<usize> {
+        readings.begun_at_end(self.finder.needle(), self.form != Form::Plain, least)
     }
 }
 
-/// Every start of a text that is not all of it, shortest first.
-fn starts(text: &str) -> impl Iterator<Item = &str> {
-    text.char_indices().skip(1).filter_map(|(end, _)| text.get(..end))
-}
-
 /// A match in base64 with one digit more at each side, and its padding.
-fn widened(text: &str, range: Range<usize>) -> Range<usize> {
-    let bytes = text.as_bytes();
+fn widened(bytes: &[u8], range: Range<usize>) -> Range<usize> {
     let is_digit = |place: usize| {
         bytes.get(place).is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_'))
     };
@@ -113,22 +74,16 @@ fn widened(text: &str, range: Range<usize>) -> Range<usize> {
     start..end
 }
 
-/// All ways to write a value that are looked for.
+/// All ways to write a value that are looked for. Escapes are none of them: they are undone in the text.
 pub fn of(value: &str) -> Vec<Needle> {
-    let mut forms: Vec<(String, Form)> = vec![(value.to_string(), Form::Plain)];
-    let quoted = serde_json::Value::String(value.to_string()).to_string();
-    forms.push((quoted.trim_start_matches('"').strip_suffix('"').unwrap_or_default().to_string(), Form::Plain));
-    for (before, form) in [("", Form::Digits), ("%", Form::Plain)] {
-        forms.extend([Case::Lower, Case::Upper].map(|case| (hex(value, before, case), form)));
-    }
-    forms.push((hex(value, "\\x", Case::Lower), Form::Plain));
-    for case in [Case::Lower, Case::Upper] {
-        let escaped = percent(value, case);
-        forms.push((escaped.replace("%20", "+"), Form::Plain));
-        forms.push((escaped, Form::Plain));
-    }
+    let mut forms = vec![(value.to_string(), Form::Plain)];
+    // Of escapes in a URL this one has no sign of its own.
+    forms.push((value.replace(' ', "+"), Form::Plain));
     // UTF-16 of either order, in a text that was read byte by byte.
     forms.push((value.chars().map(String::from).collect::<Vec<_>>().join("\0"), Form::Plain));
+    let digits = hex(value.as_bytes());
+    forms.push((digits.to_uppercase(), Form::Digits));
+    forms.push((digits, Form::Digits));
     for before in 0..3 {
         let standard = middle(value.as_bytes(), before);
         forms.push((standard.replace('+', "-").replace('/', "_"), Form::Middle));
@@ -136,45 +91,12 @@ pub fn of(value: &str) -> Vec<Needle> {
     }
     let mut needles: Vec<Needle> = Vec::new();
     for (text, form) in forms {
-        let is_new = needles.iter().all(|known| known.text.expose_secret() != text || known.form != form);
+        let is_new = needles.iter().all(|known| known.finder.needle() != text.as_bytes() || known.form != form);
         if is_new && !text.is_empty() {
-            needles.push(Needle { text: text.into(), form });
+            needles.push(Needle { finder: Finder::new(&text).into_owned(), form });
         }
     }
     needles
-}
-
-/// How the digits above nine are written.
-#[derive(Clone, Copy)]
-enum Case {
-    Lower,
-    Upper,
-}
-
-impl Case {
-    fn digits(self, byte: u8) -> String {
-        match self {
-            Case::Lower => format!("{byte:02x}"),
-            Case::Upper => format!("{byte:02X}"),
-        }
-    }
-}
-
-fn hex(value: &str, before: &str, case: Case) -> String {
-    value.bytes().flat_map(|byte| [before.to_string(), case.digits(byte)]).collect()
-}
-
-/// As URLs write it: all but letters, digits and `-_.~` as `%` and two digits.
-fn percent(value: &str, case: Case) -> String {
-    value.bytes().fold(String::new(), |mut all, byte| {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            all.push(char::from(byte));
-        } else {
-            all.push('%');
-            all.push_str(&case.digits(byte));
-        }
-        all
-    })
 }
 
 /// The digits of base64 that a value alone determines when `before` bytes stand before it in its group of three.

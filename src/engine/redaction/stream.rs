@@ -96,20 +96,29 @@ fn last_word(text: &str) -> usize {
 mod tests {
     use super::*;
 
+    const KEY: &str = "-----BEGIN X-----\nMHcCAQEEIKe1/+4Rr0gOdVZ0OVpqWmT2\nb25lIG1vcmUgbGluZQ+9xY\n-----END X-----";
+
     fn check(text: &str, expected: &str) {
-        let redactor = Redactor::new(
-            "k".to_string().into(),
-            [("PASSPHRASE".to_string(), "correct horse battery".to_string().into())],
-        );
-        for size in 1..12 {
+        let known = [("PASSPHRASE", "correct horse battery"), ("SIGNING", KEY)];
+        let known = known.map(|(name, value)| (name.to_string(), value.to_string().into()));
+        let redactor = Redactor::new("k".to_string().into(), known);
+        let chars: Vec<char> = text.chars().collect();
+        let look = |scraps: &mut dyn Iterator<Item = &[char]>, how: &str| {
             let mut held = Held::default();
-            let chars: Vec<char> = text.chars().collect();
-            let scraps = chars.chunks(size).map(|scrap| scrap.iter().collect::<String>());
-            let out: String = scraps.map(|scrap| held.feed(&redactor, &scrap)).collect();
-            assert!(out.starts_with(expected), "{size}: {out}");
-            for secret in ["horse", "Y29ycmVj", "abcdefgh", "MIIEvQ", "0123456789"] {
-                assert!(!out.contains(secret), "{size}: {out}");
+            let out: String = scraps.map(|scrap| held.feed(&redactor, &scrap.iter().collect::<String>())).collect();
+            assert!(out.starts_with(expected), "{how}: {out}");
+            for secret in
+                ["horse", "\\u006f", "Y29ycmVj", "abcdefgh", "MIIEvQ", "0123456789", "MHcC", "b25lIG", "TUhjQ"]
+            {
+                assert!(!out.contains(secret), "{how}: {out}");
             }
+        };
+        for size in 1..12 {
+            look(&mut chars.chunks(size), &format!("in pieces of {size}"));
+        }
+        for place in 0..chars.len() {
+            let (first, second) = chars.split_at(place);
+            look(&mut [first, second].into_iter(), &format!("cut at {place}"));
         }
     }
 
@@ -120,5 +129,12 @@ mod tests {
         check("Bearer abcdefghijklmnop0123456789 now\n", "Bearer [redacted:bearer-token:");
         check("a -----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY----- b\n", "a [redacted:private-key:");
         check("plain words come at once\n", "plain words come at once");
+        check("so correct\\u0020h\\u006frse battery now\n", "so [redacted:PASSPHRASE:");
+        check("so c\\u006frrect horse batter&#121; now\n", "so [redacted:PASSPHRASE:");
+        check("the digits Y29ycmVjdCBob3Jz\nZSBiYXR0ZXJ5 now\n", "the digits [redacted:PASSPHRASE:");
+        check("2\tMHcCAQEEIKe1/+4Rr0gOdVZ0OVpqWmT2\n3\tb25lIG1vcmUgbGluZQ+9xY\n", "2\t[redacted:SIGNING:");
+        check("> MHcCAQEEIKe1/+4Rr0gOdVZ0OVpqWmT2\n> b25lIG1vcmUgbGluZQ+9xY\n", "> [redacted:SIGNING:");
+        check("TUhjQ0FRRUVJS2UxLys0UnIwZ09kVlowT1ZwcVdtVDI= x\n", "[redacted:SIGNING:");
+        check(" 7\tTUhjQ0FRRUVJS2UxLys0UnIwZ09kV\n 8\tlowT1ZwcVdtVDI= x\n", " 7\t[redacted:SIGNING:");
     }
 }

@@ -24,6 +24,8 @@ use crate::tools::sandbox::cell::Cell;
 
 /// Why a box fails that is another one than was to be made.
 const CHANGED: &str = "the workspace changed while its box was made; try again";
+/// Why none can be made by a kernel that can't say where something is mounted.
+const TOO_OLD: &str = "the kernel can't tell where folders are mounted; full boxes need Linux 5.8 or later";
 
 /// What a path led to, without a link. A box that shows it shows the same numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +38,7 @@ pub(crate) struct Mark {
 impl Mark {
     /// The mark of a path that is the workspace, or lies in it.
     pub(crate) fn of(workspace: &Path, path: PathBuf) -> Result<Mark, String> {
-        let seen = open(workspace, &path).and_then(|file| file.metadata()).map_err(|_| CHANGED.to_string())?;
+        let seen = open(workspace, &path).and_then(|file| file.metadata()).map_err(|error| why(&error))?;
         Ok(Mark { path, device: seen.dev(), inode: seen.ino() })
     }
 }
@@ -81,14 +83,28 @@ pub(crate) fn check(cell: &Cell) -> Result<(), String> {
 
 /// The number of the mount that shows what was marked.
 fn look(workspace: &Path, mark: &Mark) -> Result<u64, String> {
-    let changed = |_| CHANGED.to_string();
-    let file = open(workspace, &mark.path).map_err(changed)?;
-    let seen = file.metadata().map_err(changed)?;
+    let seen = |file: File| Ok((file.metadata()?, file));
+    let (seen, file) = open(workspace, &mark.path).and_then(seen).map_err(|error| why(&error))?;
     if (seen.dev(), seen.ino()) != (mark.device, mark.inode) {
         return Err(CHANGED.to_string());
     }
     let mount = rustix::fs::statx(&file, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID);
-    Ok(mount.map_err(|error| format!("where {} is mounted can't be told ({error})", mark.path.display()))?.stx_mnt_id)
+    let mount = mount.map_err(|error| format!("where {} is mounted can't be told ({error})", mark.path.display()))?;
+    number(mount.stx_mask, mount.stx_mnt_id)
+}
+
+/// The number of a mount, if the kernel said one.
+fn number(said: u32, number: u64) -> Result<u64, String> {
+    match StatxFlags::from_bits_retain(said).contains(StatxFlags::MNT_ID) {
+        true => Ok(number),
+        false => Err(TOO_OLD.to_string()),
+    }
+}
+
+/// Why a path could not be opened: a kernel without the call for it never could.
+fn why(error: &std::io::Error) -> String {
+    let is_unknown = error.raw_os_error() == Some(rustix::io::Errno::NOSYS.raw_os_error());
+    if is_unknown { TOO_OLD } else { CHANGED }.to_string()
 }
 
 /// Where something is mounted, as far as this process sees it.
@@ -125,6 +141,14 @@ fn unescaped(word: &[u8]) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernel_that_does_not_tell_mounts_makes_no_box() {
+        assert_eq!(number(StatxFlags::BASIC_STATS.bits(), 0), Err(TOO_OLD.to_string()));
+        assert_eq!(number((StatxFlags::BASIC_STATS | StatxFlags::MNT_ID).bits(), 7), Ok(7));
+        assert_eq!(why(&rustix::io::Errno::NOSYS.into()), TOO_OLD);
+        assert_eq!(why(&rustix::io::Errno::LOOP.into()), CHANGED);
+    }
 
     #[test]
     fn paths_of_mounts_are_read_as_they_are() {

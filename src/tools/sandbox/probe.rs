@@ -8,8 +8,10 @@ use std::io;
 use std::io::Read;
 use std::net::TcpListener;
 use std::net::UdpSocket;
+#[cfg(target_os = "linux")]
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::MetadataExt;
+#[cfg(target_os = "linux")]
 use std::os::unix::net::SocketAddr;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -34,7 +36,7 @@ use crate::tools::sandbox::BWRAP;
 use crate::tools::sandbox::Maker;
 use crate::tools::sandbox::Room;
 use crate::tools::sandbox::Sandbox;
-use crate::tools::sandbox::cell;
+use crate::tools::sandbox::seatbelt;
 use crate::tools::sandbox::threshold;
 use crate::tools::sandbox::trial;
 use crate::tools::sandbox::trial::Target;
@@ -48,6 +50,9 @@ pub struct Found {
     pub level: Level,
     /// What makes full ones.
     pub maker: Option<Maker>,
+    /// What makes half ones, where our own program does not.
+    #[serde(default)]
+    pub half: Option<PathBuf>,
     /// Why there is not more, and what would help: a sentence each.
     pub lacks: Vec<String>,
 }
@@ -79,36 +84,49 @@ pub fn identity(program: &Path) -> String {
         nix::unistd::Uid::effective().to_string(),
         seen(program),
         Maker::find().map(|maker| seen(&maker.bwrap)).unwrap_or_default(),
+        seatbelt::find().map(|path| seen(&path)).unwrap_or_default(),
     ];
     parts.extend(SWITCHES.map(|(name, ..)| read(&format!("/proc/sys/{name}"))));
     parts.join("\n")
 }
 
-/// Tries what the boxes of this machine hold back. `program` is ours; `maker` would make full ones.
-pub fn examine(program: &Path, maker: Option<Maker>) -> Found {
+/// Tries what the boxes of this machine hold back. `program` is ours; `maker` would make full ones, and `half` half ones in
+/// the place of our own.
+pub fn examine(program: &Path, maker: Option<Maker>, half: Option<PathBuf>) -> Found {
     let mut lacks = Vec::new();
+    let none = |lacks: Vec<String>| Found { level: Level::None, maker: None, half: None, lacks };
     let arena = match Arena::new(program).and_then(|arena| arena.is_open().map(|()| arena)) {
         Ok(arena) => arena,
-        Err(why) => {
-            return Found { level: Level::None, maker: None, lacks: vec![format!("nothing can be tried: {why}")] };
-        }
+        Err(why) => return none(vec![format!("nothing can be tried: {why}")]),
     };
+    let box_of = |level: Level, maker: &Option<Maker>, half: &Option<PathBuf>| Sandbox {
+        level,
+        maker: maker.clone(),
+        half: half.clone(),
+        ..Sandbox::default()
+    };
+    if half.is_some() && maker.is_none() {
+        return match arena.holds(box_of(Level::Partial, &None, &half)) {
+            Ok(()) => Found { level: Level::Partial, maker: None, half, lacks },
+            Err(why) => none(vec![format!("the box of sandbox-exec does not hold: {why}")]),
+        };
+    }
     match maker {
         None => lacks.push(format!("bubblewrap is not at {}; do: apt install bubblewrap", BWRAP.join(" or "))),
         Some(maker) => {
             let plain = Maker { forbids_nesting: false, ..maker.clone() };
-            let tried = arena.holds(Level::Full, Some(&maker)).map(|()| maker);
-            match tried.or_else(|why| arena.holds(Level::Full, Some(&plain)).map(|()| plain).map_err(|_| why)) {
-                Ok(maker) => return Found { level: Level::Full, maker: Some(maker), lacks },
+            let holds = |maker: Maker| arena.holds(box_of(Level::Full, &Some(maker.clone()), &None)).map(|()| maker);
+            match holds(maker).or_else(|why| holds(plain).map_err(|_| why)) {
+                Ok(maker) => return Found { level: Level::Full, maker: Some(maker), half: None, lacks },
                 Err(why) => lacks.push(format!("a full box does not hold: {why}{}", remedy())),
             }
         }
     }
-    match arena.holds(Level::Partial, None) {
-        Ok(()) => Found { level: Level::Partial, maker: None, lacks },
+    match arena.holds(box_of(Level::Partial, &None, &None)) {
+        Ok(()) => Found { level: Level::Partial, maker: None, half: None, lacks },
         Err(why) => {
             lacks.push(format!("half a box does not hold: {why}; it needs Linux 6.12 or later with lsm=landlock"));
-            Found { level: Level::None, maker: None, lacks }
+            none(lacks)
         }
     }
 }
@@ -129,7 +147,7 @@ struct Arena {
     target: Target,
     mail: UdpSocket,
     victim: Child,
-    _ears: (TcpListener, UnixListener, UnixListener),
+    _ears: (TcpListener, UnixListener, Option<UnixListener>),
 }
 
 impl Arena {
@@ -144,12 +162,17 @@ impl Arena {
         fs::create_dir(&workspace)?;
         fs::create_dir(&outside)?;
         fs::write(workspace.join(trial::TEXT), trial::TEXT)?;
+        fs::write(outside.join(trial::TEXT), trial::TEXT)?;
         std::os::unix::fs::symlink(&outside, workspace.join(trial::LINK))?;
         let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let (tcp, mail) = (TcpListener::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?);
         mail.set_nonblocking(true)?;
         let unix = UnixListener::bind(outside.join(trial::SOCKET))?;
-        let unnamed = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
+        // Only Linux has sockets without a place.
+        #[cfg(target_os = "linux")]
+        let unnamed = Some(UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?);
+        #[cfg(not(target_os = "linux"))]
+        let unnamed = None;
         let mark = trial::mark(&name);
         let victim = Command::new("/bin/sh")
             .args(["-c", "read line", &mark])
@@ -188,14 +211,14 @@ impl Arena {
         }
     }
 
-    /// Whether boxes of this level hold. Errors with what they let out, or what keeps them from being made.
-    fn holds(&self, level: Level, maker: Option<&Maker>) -> Result<(), String> {
-        let sandbox = Sandbox { level, maker: maker.cloned(), ..Sandbox::default() };
+    /// Whether such boxes hold. Errors with what they let out, or what keeps them from being made.
+    fn holds(&self, sandbox: Sandbox) -> Result<(), String> {
+        let level = sandbox.level;
         let scene = Scene { sandbox, ..self.scene.clone() };
-        let program = if level == Level::Full { PathBuf::from(cell::PROGRAM) } else { scene.program.clone() };
         for manner in [Manner::Usual, Manner::Reading] {
             let room = Room::of(&scene, manner, false, &Watched::default())?;
-            let found = self.attempt(room.as_ref(), &program)?;
+            let program = room.as_ref().map_or(scene.program.as_path(), Room::own_program);
+            let found = self.attempt(room.as_ref(), program)?;
             let may = Way::open(manner);
             let shut: Vec<&str> = may.iter().filter(|way| !found.contains(way)).map(|way| way.word()).collect();
             if !shut.is_empty() {

@@ -7,16 +7,23 @@ use std::fs;
 use std::io::Write;
 use std::net::TcpStream;
 use std::net::UdpSocket;
+#[cfg(target_os = "linux")]
 use std::os::linux::net::SocketAddrExt;
+#[cfg(target_os = "linux")]
 use std::os::unix::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
 use nix::sched::CloneFlags;
+#[cfg(target_os = "linux")]
 use nix::sched::unshare;
+#[cfg(target_os = "linux")]
 use nix::sys::ptrace;
+use nix::sys::signal::kill;
+#[cfg(target_os = "linux")]
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 use serde::Deserialize;
@@ -76,21 +83,28 @@ pub(crate) enum Way {
     Sees,
     Ptrace,
     Nests,
+    Peeks,
+    Signals,
 }
 
 impl Way {
     /// What must be possible without a box. That a process is traced, or made its own master, some systems forbid.
-    pub(crate) const CONTROLS: [Way; 11] = [
+    pub(crate) const CONTROLS: &[Way] = &[
         Way::Reads,
         Way::Temporary,
         Way::Writes,
         Way::Outside,
+        Way::Peeks,
         Way::Link,
         Way::Tcp,
         Way::Udp,
         Way::Unix,
+        Way::Signals,
+        #[cfg(target_os = "linux")]
         Way::Abstract,
+        #[cfg(target_os = "linux")]
         Way::Environment,
+        #[cfg(target_os = "linux")]
         Way::Sees,
     ];
 
@@ -117,6 +131,8 @@ impl Way {
             Way::Environment => "read the variables of another process",
             Way::Sees => "see other processes",
             Way::Ptrace => "trace another process",
+            Way::Peeks => "read outside",
+            Way::Signals => "signal another process",
             Way::Nests => "become the master of a box of its own",
         }
     }
@@ -134,8 +150,11 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), String> {
 fn attempt(target: &Target) -> BTreeSet<Way> {
     let victim = Pid::from_raw(target.victim);
     let temporary = std::env::var_os("TMPDIR").map(PathBuf::from).unwrap_or_default();
-    let ways: [(Way, &dyn Fn() -> bool); 12] = [
-        (Way::Reads, &|| fs::read(target.workspace.join(TEXT)).is_ok_and(|bytes| bytes == TEXT.as_bytes())),
+    let has_text = |folder: &Path| fs::read(folder.join(TEXT)).is_ok_and(|bytes| bytes == TEXT.as_bytes());
+    let ways: [(Way, &dyn Fn() -> bool); 14] = [
+        (Way::Reads, &|| has_text(&target.workspace)),
+        (Way::Peeks, &|| has_text(&target.outside)),
+        (Way::Signals, &|| kill(victim, None).is_ok()),
         (Way::Temporary, &|| leaves(&temporary)),
         (Way::Writes, &|| leaves(&target.workspace)),
         (Way::Outside, &|| leaves(&target.outside)),
@@ -150,7 +169,7 @@ fn attempt(target: &Target) -> BTreeSet<Way> {
         (Way::Sees, &|| sees(&mark(&target.name))),
         (Way::Ptrace, &|| traces(victim)),
         // The last: it changes what this process is.
-        (Way::Nests, &|| unshare(CloneFlags::CLONE_NEWUSER).is_ok()),
+        (Way::Nests, &nests),
     ];
     send(target.udp);
     ways.into_iter().filter(|(_, tried)| tried()).map(|(way, _)| way).collect()
@@ -168,6 +187,7 @@ fn send(port: u16) {
     }
 }
 
+#[cfg(target_os = "linux")]
 fn reaches(name: &str) -> bool {
     SocketAddr::from_abstract_name(name).and_then(|address| UnixStream::connect_addr(&address)).is_ok()
 }
@@ -178,6 +198,7 @@ fn sees(mark: &str) -> bool {
     lines.any(|line| String::from_utf8_lossy(&line).contains(mark))
 }
 
+#[cfg(target_os = "linux")]
 fn traces(victim: Pid) -> bool {
     if ptrace::attach(victim).is_err() {
         return false;
@@ -185,4 +206,25 @@ fn traces(victim: Pid) -> bool {
     let _ = waitpid(victim, None);
     let _ = ptrace::detach(victim, None);
     true
+}
+
+#[cfg(target_os = "linux")]
+fn nests() -> bool {
+    unshare(CloneFlags::CLONE_NEWUSER).is_ok()
+}
+
+/// What other systems do not have, nobody can do there.
+#[cfg(not(target_os = "linux"))]
+fn reaches(_: &str) -> bool {
+    false
+}
+
+#[cfg(not(target_os = "linux"))]
+fn traces(_: Pid) -> bool {
+    false
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nests() -> bool {
+    false
 }
