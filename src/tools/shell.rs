@@ -156,19 +156,24 @@ impl Tool for Shell {
             manner: Manner::default(),
         };
         let level = scene.sandbox.level;
-        let touches = touches::find(scene, &run.read);
+        let (touches, leads_later) = touches::find(scene, &run.read);
         let is_key = |touch: &Touch| {
             matches!(touch.named, Named::Sensitive(_)) && names::key_material(Path::new(&touch.word)).is_some()
         };
         // Also where a line is not plain: what it sends or reads by a redirection is no word of a command.
         let ends = |one: char| one.is_whitespace() || "<>|&;()'\"`=:,{}".contains(one);
-        let names_key = run.command.split(ends).any(|piece| names::key_material(Path::new(piece)).is_some());
+        let has = |table: fn(&Path) -> Option<&'static str>| {
+            run.command.split(ends).any(|piece| table(Path::new(piece)).is_some())
+        };
+        let is_key = has(names::key_material) || touches.iter().any(is_key);
+        // A full box keeps these, or tells what became of them.
+        let is_later = level != Level::Full && (leads_later || has(names::runs_unasked));
         let mut reach = scene.sandbox.reach(network);
         if time_limit != limits::TOOL_TIMEOUT {
             reach.push_str(&format!("; for up to {} s", time_limit.0 / 1_000));
         }
         let facts = Facts {
-            grave: if names_key || touches.iter().any(is_key) { vec![Grave::Keys] } else { Vec::new() },
+            grave: is_key.then_some(Grave::Keys).into_iter().chain(is_later.then_some(Grave::RunsLater)).collect(),
             touches,
             line: Some(run.read.clone()),
             title: one_line(&run.command, TITLE_MAX_CHARS),
