@@ -22,8 +22,11 @@ use crate::domain::model::ModelSpec;
 use crate::domain::rule::Rule;
 use crate::domain::rule::RuleDraft;
 use crate::domain::rule::RuleEffect;
+use crate::domain::rule::Token;
+use crate::domain::rule::What;
 use crate::domain::rule::is_standing;
 use crate::domain::run::Run;
+use crate::domain::sandbox::Level;
 use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
 use crate::domain::time::Now;
@@ -43,9 +46,14 @@ use crate::policy::permission;
 use crate::policy::permission::Judgement;
 use crate::store::rules as kept;
 use crate::tools::Toolbox;
+use crate::tools::names;
 
 /// The tool that runs lines.
 const SHELL: &str = "shell";
+/// What can't happen, and in the language of scripts also what is denied.
+const REFUSE: &str = "refuse";
+/// What a rule or a mode of the operator's forbids.
+const DENY: &str = "deny";
 /// Rules that are named in a sentence.
 const NAMED: usize = 8;
 
@@ -122,11 +130,30 @@ fn add(ground: &Ground, new: NewRule) -> anyhow::Result<()> {
     let (id, told) = (&rule.id, title(&rule.draft.to_string()));
     output::put(&match is_new {
         true => {
-            format!("rule {id}: {told}\n`tiller rules remove {id}` takes it away; it counts from the next call on\n")
+            let still = asked_still(&rule.draft).map(|why| format!("{why}\n")).unwrap_or_default();
+            format!("rule {id}: {told}\n{still}`tiller rules remove {id}` takes it away; it counts from the next call on\n")
         }
         false => format!("rule {id} was there already: {told}\n"),
     });
     Ok(())
+}
+
+/// That what a rule allows is asked about all the same, where that can be told by the names in it.
+fn asked_still(draft: &RuleDraft) -> Option<String> {
+    if draft.effect != RuleEffect::Allow {
+        return None;
+    }
+    let note = |name: &str, why: &str| {
+        format!("note: what is named like {} is asked about each time all the same: {why}", title(name))
+    };
+    match &draft.what {
+        What::Path(glob) => names::asked_each_time(glob).map(|why| note(glob, why)),
+        What::Host(_) => None,
+        What::Argv(tokens) => tokens.iter().find_map(|token| match token {
+            Token::Word(word) => names::sensitive(Path::new(word)).map(|why| note(word, why)),
+            Token::Any { .. } => None,
+        }),
+    }
 }
 
 fn remove(ground: &Ground, id: &str) -> anyhow::Result<()> {
@@ -183,7 +210,7 @@ fn read_line() -> anyhow::Result<Vec<u8>> {
 async fn why(ground: &Ground, line: &[u8], workspace: &Path, form: Form) -> anyhow::Result<()> {
     let told = match std::str::from_utf8(line) {
         Ok(line) => judged(ground, line, workspace).await?,
-        Err(_) => Told::refused("a line for the shell is text in UTF-8"),
+        Err(_) => Told::refused("a line for the shell is text in UTF-8", ground.scene(None, workspace)?.sandbox.level),
     };
     output::put(&match form {
         Form::Json => format!("{}\n", told.json()),
@@ -194,7 +221,10 @@ async fn why(ground: &Ground, line: &[u8], workspace: &Path, form: Form) -> anyh
 
 /// What the gate says of a line.
 struct Told {
+    /// The word of scripts: allow, ask or refuse.
     decision: &'static str,
+    /// The word for people, which is that of `rules add`.
+    word: &'static str,
     level: String,
     rule: Option<String>,
     reason: String,
@@ -202,9 +232,9 @@ struct Told {
 }
 
 impl Told {
-    fn refused(why: &str) -> Told {
-        let (decision, level) = ("refuse", String::new());
-        Told { decision, level, rule: None, reason: why.to_string(), segments: Vec::new() }
+    fn refused(why: &str, level: Level) -> Told {
+        let (decision, word) = (REFUSE, REFUSE);
+        Told { decision, word, level: level.to_string(), rule: None, reason: why.to_string(), segments: Vec::new() }
     }
 
     fn json(&self) -> Value {
@@ -219,9 +249,9 @@ impl Told {
 
     fn text(&self) -> String {
         let rule = self.rule.as_ref().map(|rule| format!(", by {}", title(rule))).unwrap_or_default();
-        let first = format!("{}{rule}: {}\n", self.decision, title(&self.reason));
+        let first = format!("{}{rule}: {}\n", self.word, title(&self.reason));
         let words = |argv: &Vec<String>| format!("  | {}\n", title(&format!("{argv:?}")));
-        let level = if self.level.is_empty() { String::new() } else { format!("  level of the box: {}\n", self.level) };
+        let level = format!("  level of the box: {}\n", self.level);
         first + &level + &self.segments.iter().map(words).collect::<String>()
     }
 }
@@ -231,15 +261,17 @@ async fn judged(ground: &Ground, line: &str, workspace: &Path) -> anyhow::Result
     let run = imagined(ground, &shown)?;
     let mut call = line_call(line, &run);
     // The key of the model is no secret that matters here, and need not be set.
-    let tools = Toolbox::new(ground.scene(None, workspace)?).behind(ground.redactor(None)?);
+    let scene = ground.scene(None, workspace)?;
+    let of_machine = scene.sandbox.level;
+    let tools = Toolbox::new(scene).behind(ground.redactor(None)?);
     let facts = tools.prepare(&call).await;
     let rules = Consulted::new(Some(ground.rulebook()), &shown, ground.clock.clone());
-    let facts = Facts { rule: rules.about(&call, &facts).await, ..facts };
+    let facts = rules.about(&call, facts).await;
     call.facts = Some(facts.clone());
     let judgement = permission::judge(&run, &call, &facts, 0);
     let grave = grave::of(&call);
     let code = if grave.is_some() { "; leave for it is typed, letter by letter" } else { "" };
-    let (decision, rule, reason) = match judgement {
+    let (word, rule, reason) = match judgement {
         Judgement::Allow(rule) => ("allow", Some(rule.to_string()), "a built-in rule allows it".to_string()),
         Judgement::AllowByRule(rule) => ("allow", Some(rule), words(&facts)),
         Judgement::AllowEdited(_) => ("allow", None, "it was edited".to_string()),
@@ -247,21 +279,19 @@ async fn judged(ground: &Ground, line: &str, workspace: &Path) -> anyhow::Result
             let asks = facts.rule.as_ref().filter(|hit| !hit.is_lost && hit.effect == RuleEffect::Ask);
             ("ask", asks.filter(|_| grave.is_none()).map(|hit| hit.name()), why + code)
         }
-        Judgement::Deny { rule, .. } if is_standing(&rule) => ("refuse", Some(rule), words(&facts)),
-        Judgement::Deny { rule, text } => ("refuse", Some(rule), text),
-        Judgement::NotRun(problem) => ("refuse", None, problem.text),
+        Judgement::Deny { rule, .. } if is_standing(&rule) => (DENY, Some(rule), words(&facts)),
+        Judgement::Deny { rule, text } => (DENY, Some(rule), text),
+        Judgement::NotRun(problem) => (REFUSE, None, problem.text),
     };
+    let decision = if word == DENY { REFUSE } else { word };
     let segments = facts.line.as_ref().map(|line| line.commands.clone()).unwrap_or_default();
-    Ok(Told { decision, level: level(&facts), rule, reason, segments })
+    // A line that can't be run has none of its own.
+    let level = facts.level.unwrap_or(of_machine).to_string();
+    Ok(Told { decision, word, level, rule, reason, segments })
 }
 
 fn words(facts: &Facts) -> String {
     facts.rule.as_ref().map(|hit| hit.words.clone()).unwrap_or_default()
-}
-
-/// The level of the box that the line would run in.
-fn level(facts: &Facts) -> String {
-    facts.level.unwrap_or_default().to_string()
 }
 
 fn line_call(line: &str, run: &Run) -> ToolCall {

@@ -9,6 +9,7 @@ mod rules {
     mod file;
     mod line;
     mod paths;
+    mod places;
     mod spellings;
     mod stage;
 }

@@ -60,10 +60,14 @@ Examples:
   tiller rules add allow --any-one -- rustfmt --check
   tiller rules add deny --everywhere -- rm {any:rest}
   tiller rules add allow --path 'docs/**'
-  tiller rules why 'cargo test && ls'
+  tiller rules why 'cargo test && rm x'
 A rule is compared with a command word by word: quoting is no part of a word, and * is only itself. \
 {any:one} stands for one word that is no option, {any:rest} for all to the end. Deny outranks ask, and \
-ask outranks allow. No rule allows redirections, variables or anything else that needs a shell.";
+ask outranks allow. A line of several commands is allowed where each is covered by a rule, or only reads. \
+No rule allows redirections, variables or anything else that needs a shell.";
+
+/// Options of ours that are taken for words of the command where they stand behind --, and what is meant.
+const OURS: [(&str, Token); 2] = [("--any-one", Token::ONE), ("--any-rest", Token::REST)];
 
 #[derive(Subcommand)]
 pub(crate) enum RulesWord {
@@ -163,6 +167,16 @@ impl AddWords {
                 return Err("no command was said; no rule was made; put its words after --".to_string());
             }
             (None, None) => {
+                let ours = self.argv.iter().find_map(|word| OURS.iter().find(|(option, _)| option == word));
+                if let Some((option, token)) = ours.filter(|_| !self.literal) {
+                    let rest = self.argv.iter().filter(|word| word != option).cloned().map(Token::Word);
+                    let meant = What::Argv(rest.collect());
+                    return Err(format!(
+                        "{option} behind -- would be a word of the command; no rule was made; write it before --, or \
+                         `{token}` in its place: tiller rules add {} -- {meant} '{token}'; with --literal it is a word",
+                        self.effect.word()
+                    ));
+                }
                 let open = more.into_iter().filter(|(is_said, _)| *is_said).map(|(_, token)| token);
                 What::Argv(self.argv.into_iter().map(token).chain(open).collect())
             }

@@ -104,6 +104,9 @@ pub struct Touch {
     /// removed as a whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_foundation: bool,
+    /// Whether it is what other programs run or obey by themselves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub runs_later: bool,
 }
 
 /// What is where a word leads, links followed.

@@ -50,6 +50,15 @@ pub struct RuleDraft {
 }
 
 impl RuleDraft {
+    /// How far what it allows reaches, in a few words: its box, and the network.
+    pub fn bounds(&self) -> String {
+        let network = if self.network { ", with the network" } else { "" };
+        match self.what {
+            What::Argv(_) => format!("{}{network}", self.profile.phrase()),
+            What::Path(_) | What::Host(_) => "in tiller itself".to_string(),
+        }
+    }
+
     /// The id of the rule that says this. Two rules that say the same have the same one.
     pub fn id(&self) -> String {
         let said = format!("{:?}\0{:?}\0{}\0{:?}", self.effect, self.what, self.network, self.profile);

@@ -117,6 +117,9 @@ pub struct Facts {
     /// What the standing rules of the operator said of it when it was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<RuleHit>,
+    /// Why those that allow do not cover the call, where one covers a part of it, or nearly does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uncovered: Option<String>,
     /// Set for a call that sends a request over the network: the host, in ASCII and small letters; `:` and its port
     /// behind it, unless it is asked by https at the usual one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -116,6 +116,7 @@ impl Redactor {
         if let Some(problem) = &mut facts.problem {
             self.clean(&mut problem.text);
         }
+        facts.uncovered.iter_mut().for_each(|text| self.clean(text));
         let words = facts.line.iter_mut().flat_map(Line::texts_mut);
         for text in words.chain(facts.touches.iter_mut().map(|touch| &mut touch.word)) {
             self.clean(text);

@@ -83,12 +83,13 @@ impl Rulebook {
         }
     }
 
-    /// What the rules of now say of a call. Blocks.
-    pub fn about(&self, call: &ToolCall, facts: &Facts, workspace: &str, now: Timestamp) -> Option<RuleHit> {
-        match self.now() {
-            Ok(book) => rules::hit(&book.rules, call, facts, workspace, now),
-            Err(why) => Some(RuleHit::lost(&why)),
-        }
+    /// Facts of a call, with what the rules of now say of it. Blocks.
+    pub fn about(&self, call: &ToolCall, facts: Facts, workspace: &str, now: Timestamp) -> Facts {
+        let (rule, uncovered) = match self.now() {
+            Ok(book) => rules::said(&book.rules, call, &facts, workspace, now),
+            Err(why) => (Some(RuleHit::lost(&why)), None),
+        };
+        Facts { rule, uncovered, ..facts }
     }
 
     /// Keeps a rule. Gives whether it is new. Errors with why it can't be meant or kept. Blocks.
@@ -141,20 +142,20 @@ impl Consulted {
         Consulted { book, workspace: workspace.to_string(), clock }
     }
 
-    /// What the rules of now say of a call.
-    pub async fn about(&self, call: &ToolCall, facts: &Facts) -> Option<RuleHit> {
-        let book = self.book.clone()?;
-        let (call, facts, workspace, now) = (call.clone(), facts.clone(), self.workspace.clone(), self.clock.now());
-        blocking(move || book.about(&call, &facts, &workspace, now))
+    /// Facts of a call, with what the rules of now say of it.
+    pub async fn about(&self, call: &ToolCall, facts: Facts) -> Facts {
+        let Some(book) = self.book.clone() else { return facts };
+        let (call, given, workspace, now) = (call.clone(), facts.clone(), self.workspace.clone(), self.clock.now());
+        blocking(move || book.about(&call, given, &workspace, now))
             .await
-            .unwrap_or_else(|why| Some(RuleHit::lost(&why)))
+            .unwrap_or_else(|why| Facts { rule: Some(RuleHit::lost(&why)), ..facts })
     }
 
     /// Why a call that was allowed may not run by the rules of now, if it may not.
     pub async fn against(&self, call: &ToolCall) -> Option<String> {
         self.book.as_ref()?;
         let facts = call.facts.clone().unwrap_or_default();
-        rules::overruled(call, self.about(call, &facts).await.as_ref())
+        rules::overruled(call, self.about(call, facts).await.rule.as_ref())
     }
 
     /// Keeps the rule that an input makes, if it makes one. Errors when it can't be kept.

@@ -229,8 +229,7 @@ async fn prepare(tools: Toolbox, rules: Consulted, calls: Vec<ToolCall>) -> Outc
     let mut prepared = Vec::new();
     for call in calls {
         let facts = tools.prepare(&call).await;
-        let rule = rules.about(&call, &facts).await;
-        prepared.push((call.id, Facts { rule, ..facts }));
+        prepared.push((call.id, rules.about(&call, facts).await));
     }
     Outcome::Prepared(prepared)
 }

@@ -18,7 +18,7 @@ use crate::domain::tool::ToolCall;
 use crate::headless::text::title;
 use crate::policy::claim;
 use crate::policy::grave;
-use crate::policy::rules;
+use crate::policy::offering;
 use crate::policy::spending;
 
 /// A decision about a call, if it waits for one and the digest is the one it has. Errors with a sentence.
@@ -36,9 +36,7 @@ pub fn decide(run: &Run, call: CallId, digest: &str, decision: Decision) -> Resu
 /// Leave for a call with a standing rule of its words, as `decide`. Errors, too, when no such rule can be made.
 pub fn rule(run: &Run, call: CallId, digest: &str, open: bool, everywhere: bool) -> Result<Command, String> {
     let one = waiting(run, call, Waits::Decision)?;
-    let facts = one.facts.as_ref().ok_or_else(|| "it is not known yet what the call would touch".to_string());
-    let draft = facts.and_then(|facts| rules::draft(one, facts, &run.terms.workspace, open));
-    let draft = draft.map_err(|why| Refusal::BadRule(why).to_string())?;
+    let draft = offering::offer(run, one, open).map_err(|why| Refusal::BadRule(why).to_string())?;
     let workspace = draft.workspace.clone().filter(|_| !everywhere);
     decide(run, call, digest, Decision::AllowRule(RuleDraft { workspace, ..draft }))
 }

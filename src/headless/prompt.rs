@@ -26,7 +26,7 @@ use crate::headless::text::block;
 use crate::headless::text::exact_block;
 use crate::headless::text::title;
 use crate::policy::grave;
-use crate::policy::rules;
+use crate::policy::offering;
 
 /// Something that a person was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Prompt {
     /// The whole call, as it is decided about.
     whole: String,
     /// The standing rules that can be made of it: of its exact words, and with the last one open.
-    rules: [Option<RuleDraft>; 2],
+    rules: [Result<RuleDraft, String>; 2],
     /// What was not printed yet, in lines.
     unseen: usize,
     asked_at: Instant,
@@ -72,12 +72,10 @@ impl Prompt {
             let more = counted(unseen, "more line");
             text += &format!("  … {more}; v shows all of it, and only then can it be allowed\n");
         }
-        let rules = match (waits, &call.facts) {
-            (Waits::Decision, Some(facts)) => {
-                [false, true].map(|open| rules::draft(call, facts, &run.terms.workspace, open).ok())
-            }
-            (Waits::Decision | Waits::Outcome | Waits::Answer, _) => [None, None],
-        };
+        let rules = [false, true].map(|open| match waits {
+            Waits::Decision => offering::offer(run, call, open),
+            Waits::Outcome | Waits::Answer => Err("it does not wait for leave".to_string()),
+        });
         text += &offered(run, &rules);
         let code = grave::code(run, call);
         text += &question_line(waits, code.as_ref());
@@ -169,11 +167,14 @@ impl Prompt {
 
     fn rule(&self, open: bool, everywhere: bool) -> Meaning {
         match self.rules.get(usize::from(open)) {
-            Some(Some(draft)) => {
+            Some(Ok(draft)) => {
                 let workspace = draft.workspace.clone().filter(|_| !everywhere);
                 self.decide(Decision::AllowRule(RuleDraft { workspace, ..draft.clone() }))
             }
-            Some(None) | None => self.again("no such rule can be made of this call; nothing was decided"),
+            Some(Err(why)) => {
+                self.again(&format!("no such rule can be made of this call: {}; nothing was decided", title(why)))
+            }
+            None => self.again("no such rule can be made of this call; nothing was decided"),
         }
     }
 
@@ -258,13 +259,14 @@ pub fn head(run: &Run, call: &ToolCall, waits: Waits) -> String {
 }
 
 /// The rules that can be made of a call, each with what it would have done so far.
-fn offered(run: &Run, rules: &[Option<RuleDraft>; 2]) -> String {
+fn offered(run: &Run, rules: &[Result<RuleDraft, String>; 2]) -> String {
     let rule = |key: &str, draft: &RuleDraft| {
-        let before = counted(rules::met_before(run, &draft.what), "call");
-        format!("  {key}: a standing rule for {} ({before} of this run so far)\n", title(&draft.what.to_string()))
+        let before = counted(offering::met_before(run, &draft.what), "call");
+        let what = title(&draft.what.to_string());
+        format!("  {key}: a standing rule for {what} ({}; {before} of this run so far)\n", draft.bounds())
     };
     let rows = ["r [everywhere]", "r open [everywhere]"].into_iter().zip(rules);
-    rows.filter_map(|(key, draft)| draft.as_ref().map(|draft| rule(key, draft))).collect()
+    rows.filter_map(|(key, draft)| draft.as_ref().ok().map(|draft| rule(key, draft))).collect()
 }
 
 fn question_line(waits: Waits, code: Option<&String>) -> String {

@@ -19,7 +19,7 @@ use crate::policy::editing;
 use crate::policy::grave;
 use crate::policy::permission;
 use crate::policy::permission::Scope;
-use crate::policy::rules;
+use crate::policy::offering;
 
 /// Whether this is the code of a call, where it needs one. Leave for a grave call passes here whoever sends it, so that no
 /// room can forget to ask.
@@ -47,10 +47,8 @@ pub fn decide(
         Decision::Deny(words) => Decision::Deny(respond::said(words, Empty::Fits)?),
         Decision::AllowRun if scope < Scope::Exact => return Err(Refusal::TooWide(id, why)),
         Decision::AllowTool if scope < Scope::Tool => return Err(Refusal::TooWide(id, why)),
-        Decision::AllowRule(_) if scope < Scope::Exact => return Err(Refusal::TooWide(id, why)),
         Decision::AllowRule(draft) => {
-            let facts = call.facts.as_ref().ok_or(Refusal::BindingChanged(id))?;
-            rules::fits(draft, call, facts, &run.terms.workspace).map_err(Refusal::BadRule)?;
+            offering::may_be_made(run, call, draft).map_err(Refusal::BadRule)?;
             decision.clone()
         }
         Decision::AllowUnboxed => {

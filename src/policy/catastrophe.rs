@@ -81,6 +81,7 @@ mod tests {
                 word: word.clone(),
                 named: Named::Outside,
                 is_foundation: is_foundation(word),
+                runs_later: false,
             })
             .collect();
         let line = Line { commands: vec![argv], plain: Err(String::new()) };

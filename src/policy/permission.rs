@@ -204,6 +204,19 @@ fn always_asked(case: &Case<'_>) -> Option<Judgement> {
     Some(Judgement::Ask(text))
 }
 
+/// Why a call is asked about each time, whatever a rule would say of it; nothing where a rule may cover it.
+pub fn asked_each_time(run: &Run, call: &ToolCall) -> Option<String> {
+    let facts = call.facts.as_ref()?;
+    match always_asked(&Case { run, call, facts, taken: 0 })? {
+        Judgement::Ask(why) => Some(why),
+        Judgement::Allow(_)
+        | Judgement::AllowByRule(_)
+        | Judgement::AllowEdited(_)
+        | Judgement::Deny { .. }
+        | Judgement::NotRun(_) => None,
+    }
+}
+
 /// What the operator must know before anything that does more than read: files that other programs run by themselves,
 /// and that a command changed.
 pub fn warning(run: &Run, call: &ToolCall) -> Option<String> {
@@ -268,10 +281,14 @@ fn reason(case: &Case<'_>) -> String {
         (EffectClass::WriteFile, _) => "it changes a file of the workspace".to_string(),
         (EffectClass::External, _) if case.facts.host.is_some() => "it sends a request to a host".to_string(),
         (_, Some(Ok(()))) => "it seems to only read, but no full box confines it".to_string(),
-        (_, Some(Err(why))) if !case.facts.unconfined => {
-            format!("it may do more than read: {}", one_line(&why, REASON_CHARS))
+        (_, Some(Err(why))) => {
+            // Where a rule covers a part, it is the other that is asked about.
+            let why = one_line(case.facts.uncovered.as_ref().unwrap_or(&why), REASON_CHARS);
+            match case.facts.unconfined {
+                false => format!("it may do more than read: {why}"),
+                true => format!("it can change anything that you can: {why}"),
+            }
         }
-        (_, Some(Err(why))) => format!("it can change anything that you can: {}", one_line(&why, REASON_CHARS)),
         (_, None) => "it can change anything that you can".to_string(),
     }
 }

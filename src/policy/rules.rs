@@ -12,8 +12,7 @@ use serde_json::Value;
 
 use crate::domain::approval::By;
 use crate::domain::line::Line;
-use crate::domain::line::Named;
-use crate::domain::message::Message;
+use crate::domain::line::Plain;
 use crate::domain::rule::Any;
 use crate::domain::rule::Profile;
 use crate::domain::rule::Rule;
@@ -23,15 +22,15 @@ use crate::domain::rule::RuleHit;
 use crate::domain::rule::Token;
 use crate::domain::rule::What;
 use crate::domain::rule::is_standing;
-use crate::domain::run::Run;
 use crate::domain::sandbox::Level;
 use crate::domain::time::Timestamp;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::ToolCall;
-use crate::policy::grave;
+use crate::policy::naming::Words;
 use crate::policy::permission;
 use crate::policy::runners;
+use crate::policy::table;
 
 /// Longest query of an address that a rule for a host allows, in bytes: more could carry away what was read.
 const QUERY_MAX_BYTES: u64 = 256;
@@ -42,8 +41,10 @@ const PATH: &str = "path";
 const BEFORE_A_PROGRAM: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
 
 /// What a call asks for, as far as rules are about it.
-struct Asked<'a> {
+pub struct Asked<'a> {
+    facts: &'a Facts,
     line: Option<&'a Line>,
+    workspace: &'a str,
     /// Its file, below the workspace: where it leads, links followed.
     path: Option<String>,
     /// The same by the name that the call has for it.
@@ -57,19 +58,42 @@ struct Asked<'a> {
     is_boxed: bool,
 }
 
+/// The rules that allow a line or another call.
+#[derive(Default)]
+struct Found<'r> {
+    rules: Vec<&'r Rule>,
+    /// Whether commands of it only read, for which no rule is needed.
+    has_reads: bool,
+}
+
 /// What the rules say of a call in a workspace, first of all those that deny, then those that ask. Of several it is the
 /// one that says most exactly what it is about. Nothing where none covers it.
-pub fn hit(rules: &[Rule], call: &ToolCall, facts: &Facts, workspace: &str, now: Timestamp) -> Option<RuleHit> {
+///
+/// With it, why those that allow do not cover the call, where one covers a part of it, or nearly does.
+pub fn said(
+    rules: &[Rule],
+    call: &ToolCall,
+    facts: &Facts,
+    workspace: &str,
+    now: Timestamp,
+) -> (Option<RuleHit>, Option<String>) {
     let asked = Asked::of(call, facts, workspace);
     let mut in_force: Vec<&Rule> = rules.iter().filter(|rule| rule.holds(workspace, now)).collect();
     in_force.sort_by_key(|rule| std::cmp::Reverse(exactness(&rule.draft)));
     let against = |effect: RuleEffect| in_force.iter().find(|rule| rule.draft.effect == effect && asked.is_met(rule));
-    let said = against(RuleEffect::Deny).or_else(|| against(RuleEffect::Ask)).map(|rule| vec![*rule]);
-    let found = said.or_else(|| asked.allowed_by(&in_force))?;
-    let ids: Vec<&str> = found.iter().map(|rule| rule.id.as_str()).collect();
-    let words: Vec<String> = found.iter().map(|rule| rule.draft.what.to_string()).collect();
-    let effect = found.first()?.draft.effect;
-    Some(RuleHit { id: ids.join(", "), effect, words: words.join("; "), is_lost: false })
+    let told = |found: &[&Rule], more: &str| {
+        let ids: Vec<&str> = found.iter().map(|rule| rule.id.as_str()).collect();
+        let words: Vec<String> = found.iter().map(|rule| rule.draft.what.to_string()).collect();
+        let effect = found.first()?.draft.effect;
+        Some(RuleHit { id: ids.join(", "), effect, words: format!("{}{more}", words.join("; ")), is_lost: false })
+    };
+    if let Some(rule) = against(RuleEffect::Deny).or_else(|| against(RuleEffect::Ask)) {
+        return (told(&[*rule], ""), None);
+    }
+    match asked.allowed_by(&in_force) {
+        Ok(found) => (told(&found.rules, if found.has_reads { ", and what only reads" } else { "" }), None),
+        Err(why) => (None, why),
+    }
 }
 
 /// Why leave that was given does not hold by the rules of now, if it does not: a rule that denies outranks everybody, a
@@ -145,99 +169,6 @@ pub fn too_open(draft: &RuleDraft) -> Option<String> {
     Some(format!("{program} is {}, so a rule that allows it {what} allows any program: say each word", kind.phrase()))
 }
 
-/// Whether the rule that a draft becomes would let this very call happen, and may be offered for it. Errors with why not.
-pub fn fits(draft: &RuleDraft, call: &ToolCall, facts: &Facts, workspace: &str) -> Result<(), String> {
-    if let Some(why) = malformed(draft).or_else(|| too_open(draft)) {
-        return Err(why);
-    }
-    if let Some(why) = grave::grave(facts) {
-        return Err(format!("such a line is asked about each time: {why}"));
-    }
-    if let Some(touch) = facts.touches.iter().find(|touch| matches!(touch.named, Named::Sensitive(_))) {
-        return Err(format!("no rule allows what names {}", touch.word));
-    }
-    if draft.effect != RuleEffect::Allow {
-        return Err(
-            "only a rule that allows can be made of a decision; `tiller rules add` makes the others".to_string()
-        );
-    }
-    if let (What::Argv(tokens), Some(Token::Word(program))) = (&draft.what, first(&draft.what))
-        && let Some(kind) = runners::kind(program).filter(|kind| kind.runs_arguments())
-    {
-        let shown = tokens.iter().map(Token::to_string).collect::<Vec<_>>().join(" ");
-        return Err(format!("{program} is {}: allow {shown} for this run instead", kind.phrase()));
-    }
-    let rule = Rule {
-        id: draft.id(),
-        draft: draft.clone(),
-        made_at: None,
-        author: String::new(),
-        expires_at: None,
-        note: String::new(),
-    };
-    match hit(std::slice::from_ref(&rule), call, facts, workspace, Timestamp(0)) {
-        Some(_) => Ok(()),
-        None => Err("a rule of these words would not allow this very call".to_string()),
-    }
-}
-
-/// How many of the calls of this run so far were such commands, by what their results are titled: what is offered is
-/// shown with what it would have done.
-pub fn met_before(run: &Run, what: &What) -> usize {
-    let titles = run.transcript.all().filter_map(|entry| match &entry.message {
-        Message::ToolResult { title, .. } => Some(title),
-        Message::Assistant { .. } | Message::Operator { .. } | Message::Engine { .. } => None,
-    });
-    let is_met = |title: &String| match what {
-        What::Argv(tokens) => shlex::split(title).is_some_and(|argv| covers(RuleEffect::Allow, tokens, &argv)),
-        What::Path(path) => {
-            title.strip_prefix(path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-        }
-        What::Host(_) => false,
-    };
-    titles.filter(|title| is_met(title)).count()
-}
-
-fn first(what: &What) -> Option<&Token> {
-    match what {
-        What::Argv(tokens) => tokens.first(),
-        What::Path(_) | What::Host(_) => None,
-    }
-}
-
-/// The rule that would allow this very call and no other: its exact words, in this workspace. With `open`, the last word
-/// may be another. Errors with why there is none.
-pub fn draft(call: &ToolCall, facts: &Facts, workspace: &str, open: bool) -> Result<RuleDraft, String> {
-    let asked = Asked::of(call, facts, workspace);
-    let what = match (asked.line, asked.path, asked.host) {
-        (Some(line), ..) => {
-            let plain = line.plain.as_ref().map_err(|why| format!("no rule covers such a line: {why}"))?;
-            let [one] = plain.segments.as_slice() else {
-                return Err("a rule covers one command, and these are several".to_string());
-            };
-            let mut tokens: Vec<Token> = one.argv.iter().cloned().map(Token::Word).collect();
-            if open {
-                tokens.pop();
-                tokens.push(Token::ONE);
-            }
-            What::Argv(tokens)
-        }
-        (None, Some(path), _) if !open && !path.contains('*') => What::Path(path),
-        (None, Some(_), _) => return Err("a rule for this file can only name it exactly".to_string()),
-        (None, None, Some(host)) if asked.says_little && is_host(host) => What::Host(host.to_string()),
-        (None, None, Some(_)) => {
-            return Err("a rule for a host covers short https addresses without a port".to_string());
-        }
-        (None, None, None) => return Err("no rule can cover such a call".to_string()),
-    };
-    let profile = if asked.is_boxed { Profile::Rw } else { Profile::None };
-    let workspace_of = Some(workspace.to_string());
-    let network = asked.network;
-    let draft = RuleDraft { effect: RuleEffect::Allow, what, workspace: workspace_of, network, profile };
-    fits(&draft, call, facts, workspace)?;
-    Ok(draft)
-}
-
 /// Whether a command of these words is what the rule is about.
 pub fn covers(effect: RuleEffect, tokens: &[Token], argv: &[String]) -> bool {
     let mut words = argv.iter();
@@ -245,7 +176,7 @@ pub fn covers(effect: RuleEffect, tokens: &[Token], argv: &[String]) -> bool {
         let is_same = match (token, words.next()) {
             (Token::Any { any: Any::Rest }, _) => return true,
             (Token::Word(said), Some(word)) => said == word || (place == 0 && is_program(effect, said, word)),
-            (Token::Any { any: Any::One }, Some(word)) => effect != RuleEffect::Allow || !word.starts_with('-'),
+            (Token::Any { any: Any::One }, Some(word)) => effect != RuleEffect::Allow || is_operand(tokens, word),
             (Token::Word(_) | Token::Any { any: Any::One }, None) => false,
         };
         if !is_same {
@@ -253,6 +184,15 @@ pub fn covers(effect: RuleEffect, tokens: &[Token], argv: &[String]) -> bool {
         }
     }
     words.next().is_none()
+}
+
+/// Whether a word that a rule allows is no option, and no setting (`SHELL=./x`) of a program that may run what it says.
+fn is_operand(tokens: &[Token], word: &str) -> bool {
+    let is_runner = match tokens.first() {
+        Some(Token::Word(program)) => runners::kind(program).is_some(),
+        Some(Token::Any { .. }) | None => false,
+    };
+    !word.starts_with('-') && !(is_runner && word.contains('='))
 }
 
 /// A rule against a program is also against it by its path.
@@ -289,8 +229,11 @@ impl Rule {
 }
 
 impl<'a> Asked<'a> {
-    fn of(call: &ToolCall, facts: &'a Facts, workspace: &str) -> Asked<'a> {
+    /// What this call asks for.
+    pub fn of(call: &ToolCall, facts: &'a Facts, workspace: &'a str) -> Asked<'a> {
         Asked {
+            facts,
+            workspace,
             line: facts.line.as_ref(),
             path: file(call, facts, workspace),
             written: written(call, workspace),
@@ -322,30 +265,81 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The rules that allow it: for a line one for each of its commands.
-    fn allowed_by<'r>(&self, rules: &[&'r Rule]) -> Option<Vec<&'r Rule>> {
+    /// Its file below the workspace.
+    pub fn path(&self) -> Option<&str> {
+        self.path.as_deref()
+    }
+
+    /// Whether its request is too short to carry away what was read.
+    pub fn says_little(&self) -> bool {
+        self.says_little
+    }
+
+    /// The rules that allow it: for a line one for each of its commands that does more than read. Errors with why there
+    /// are none, where one covers a part of it, or nearly does.
+    fn allowed_by<'r>(&self, rules: &[&'r Rule]) -> Result<Found<'r>, Option<String>> {
         let allows: Vec<&'r Rule> =
             rules.iter().copied().filter(|rule| rule.draft.effect == RuleEffect::Allow).collect();
         let Some(line) = self.line else {
             let may = |rule: &&Rule| (self.host.is_none() || self.says_little) && self.is_named(&rule.draft.what);
-            return allows.into_iter().find(may).map(|rule| vec![rule]);
+            let rule = allows.into_iter().find(may).ok_or(None)?;
+            return Ok(Found { rules: vec![rule], has_reads: false });
         };
-        let segments = &line.plain.as_ref().ok()?.segments;
-        let mut found: Vec<&'r Rule> = Vec::new();
-        for segment in segments {
-            let rule = allows.iter().copied().find(|rule| self.is_allowed(rule, &segment.argv))?;
-            if found.iter().all(|before| before.id != rule.id) {
-                found.push(rule);
+        let plain = line.plain.as_ref().map_err(|_| None)?;
+        let mut found = Found::default();
+        let mut missed = None;
+        for (command, segment) in plain.segments.iter().enumerate() {
+            match self.rule_for(&allows, line, command, &segment.argv) {
+                Ok(rule) if found.rules.iter().all(|before| before.id != rule.id) => found.rules.push(rule),
+                Ok(_) => {}
+                Err(_) if self.only_reads(plain, command) => found.has_reads = true,
+                Err(Some(why)) => return Err(Some(why)),
+                Err(None) => missed = missed.or(Some(&segment.argv)),
             }
         }
-        (!found.is_empty()).then_some(found)
+        match (found.rules.first(), missed) {
+            (Some(_), None) => Ok(found),
+            (Some(rule), Some(argv)) => {
+                Err(Some(format!("a standing rule covers {}; nothing covers {}", rule.draft.what, argv.join(" "))))
+            }
+            (None, _) => Err(None),
+        }
     }
 
-    fn is_allowed(&self, rule: &Rule, argv: &[String]) -> bool {
-        let What::Argv(tokens) = &rule.draft.what else { return false };
-        let is_boxed = self.is_boxed || rule.draft.profile == Profile::None;
-        let is_offline = !self.network || rule.draft.network;
-        is_boxed && is_offline && too_open(&rule.draft).is_none() && covers(RuleEffect::Allow, tokens, argv)
+    /// The rule that allows a command of a line. Errors with why the one of its words does not, if there is one.
+    fn rule_for<'r>(
+        &self,
+        allows: &[&'r Rule],
+        line: &Line,
+        command: usize,
+        argv: &[String],
+    ) -> Result<&'r Rule, Option<String>> {
+        let mut why = None;
+        for rule in allows {
+            let What::Argv(tokens) = &rule.draft.what else { continue };
+            if too_open(&rule.draft).is_some() || !covers(RuleEffect::Allow, tokens, argv) {
+                continue;
+            }
+            let fault = if !self.is_boxed && rule.draft.profile != Profile::None {
+                Some("it is for a full box, and there is none".to_string())
+            } else if self.network && !rule.draft.network {
+                Some("it does not cover the network".to_string())
+            } else {
+                Words::of(self.facts, line, command, self.workspace).fault(tokens, argv)
+            };
+            match fault {
+                None => return Ok(rule),
+                Some(fault) => {
+                    why = why.or(Some(format!("the standing rule for {} does not cover it: {fault}", rule.draft.what)));
+                }
+            }
+        }
+        Err(why)
+    }
+
+    /// Whether a command only reads, beside others that rules allow. That counts in a full box only.
+    fn only_reads(&self, plain: &Plain, command: usize) -> bool {
+        !self.facts.unconfined && self.is_boxed && table::reads_beside(plain, command, &self.facts.touches).is_ok()
     }
 
     /// Whether a rule that allows names its file, by both its names, or its host.
@@ -401,7 +395,8 @@ fn is_no_plain_path(text: &str) -> bool {
     !below.is_empty() && below.split('/').any(|part| matches!(part, "" | "." | ".."))
 }
 
-fn is_host(text: &str) -> bool {
+/// Whether a text is the name of a host that a rule can have.
+pub fn is_host(text: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty() && part.bytes().all(|one| one.is_ascii_lowercase() || one.is_ascii_digit() || one == b'-')
     };

@@ -49,7 +49,7 @@ const INTERPRETERS: &str = "sh bash dash zsh ksh mksh fish csh tcsh ash busybox 
     pythonw raku rakudo jruby mruby truffleruby qjs d8 jsc hhvm luau texlua janet hy fennel gosh csi petite gsi \
     clojure clj bb ecl ccl ghc kotlinc scala-cli amm gjs cjs wasmtime wasmer original-awk goawk kak mariadb duckdb \
     mongosh bpftrace stap gnuplot maxima gp gforth swipl crystal nim rdmd coffee electron cmd cscript wscript \
-    alias";
+    alias nano tex pdftex latex pdflatex xelatex lualatex gs ghostscript dart";
 /// Programs that run the command they are given.
 const WRAPPERS: &str = "env xargs sudo doas su runuser pkexec nohup time timeout watch nice ionice chrt taskset setsid stdbuf unbuffer \
     script strace ltrace perf valgrind chroot unshare nsenter setpriv setarch linux bwrap firejail flock parallel \
@@ -61,12 +61,12 @@ const WRAPPERS: &str = "env xargs sudo doas su runuser pkexec nohup time timeout
     nq tsp ccache distcc sccache icecc wine mono box64 dbus-launch ssh-agent gpg-agent xinit startx cage sshpass \
     autossh pssh foreman honcho overmind dotenv doppler aws-vault chamber nodemon pm2 bear scan-build coverage \
     proot apptainer singularity toolbox distrobox lxc-execute lxc-attach runc crun timelimit tini dumb-init rlwrap \
-    gtimeout gnice genv gxargs gstdbuf nvm rbenv pyenv";
+    gtimeout gnice genv gxargs gstdbuf nvm rbenv pyenv capsh";
 /// Programs that fetch others.
 const PACKAGE_MANAGERS: &str = "npm npx pnpm pnpx yarn bunx corepack pip pipx uv uvx poetry pdm hatch conda mamba gem bundle bundler composer \
     cpan cpanm luarocks apt apt-get aptitude dpkg dnf yum rpm zypper pacman yay apk emerge brew port snap flatpak \
-    nix nix-shell nix-env nix-build guix cabal stack opam hex rustup nuget vcpkg conan ni nix-store nix- \
-    instantiate rye pixi micromamba easy_install volta fnm sdk pkg xbps-install swupd paru microdnf alien choco \
+    nix nix-shell nix-env nix-build guix cabal stack opam hex rustup nuget vcpkg conan ni nix-store \
+    nix-instantiate rye pixi micromamba easy_install volta fnm sdk pkg xbps-install swupd paru microdnf alien choco \
     scoop winget pod carthage mint ghcup raco pub";
 /// Programs that run what files say.
 const BUILD_TOOLS: &str = "make gmake bmake cmake ctest ninja meson bazel bazelisk buck gradle gradlew mvn mvnw ant sbt lein rake just \
@@ -76,13 +76,21 @@ const BUILD_TOOLS: &str = "make gmake bmake cmake ctest ninja meson bazel bazeli
     gdc ldc2 dmd icc icx nvcc emcc em++ rustdoc mill pants please xmake premake qmake nmake tup redo b2 bjam samu \
     gn node-gyp earthly dagger pulumi terragrunt tofu puppet chef skaffold tilt vite webpack rollup parcel esbuild \
     karma cypress playwright rspec phpunit latexmk cookiecutter libtool autoreconf cargo-make nerdctl minikube \
-    kind serverless sam cdk tsc";
+    kind serverless sam cdk tsc ninja-build eslint prettier rubocop pylint flake8 mypy rust-analyzer lefthook husky \
+    mkdocs sphinx-build flutter clang-tidy ld yosys";
 /// Programs with options or settings that run others.
 const HELPERS: &str = "git hg svn jj gh glab ssh scp sftp rsync mosh find fd fdfind rg tar bsdtar zip unzip 7z cpio less more most \
     man info sort split dd install ip tcpdump nmap nc ncat netcat socat curl wget openssl gpg code mail sendmail \
     systemctl journalctl tiller ag ack ugrep bfs lftp rclone restic borg ansible-vault sops pass gopass ssh-keygen \
     ssh-add gzip xz zstd vimdiff ctags fzf sk mutt lynx w3m elinks xdg-open sensible-editor sensible-pager \
-    logrotate tshark iptables ip6tables tc mount bat delta patch emacsclient";
+    logrotate tshark iptables ip6tables tc mount bat delta patch emacsclient protoc pandoc cscope convert magick \
+    ffmpeg dmenu";
+/// Begins the name of every subcommand of cargo that is a program of its own.
+const OF_CARGO: &str = "cargo-";
+/// Programs that remove, move or replace what they are given, or take rights: one word more is another loss.
+const RUINOUS: &str = "rm rmdir unlink mv cp ln install shred srm dd truncate tee chmod chown chgrp chattr setfacl git hg svn jj rsync rename \
+    mkfs wipefs mkswap parted fdisk mount umount kill pkill killall find fd fdfind sed perl tar unzip crontab systemctl \
+    docker podman kubectl helm terraform tofu trash trash-put trash-empty apt apt-get dnf yum pacman npm pip";
 /// Endings of another build of the same program.
 const BUILDS: &[&str] = &["-static", "-posix", "-win32", "-dbg", "-debug", "-nox", "-gtk", "-nightly"];
 /// Programs that stand behind the name of the machine that they work for: `x86_64-linux-gnu-gcc`.
@@ -96,7 +104,20 @@ pub fn kind(program: &str) -> Option<Kind> {
     names(&name).into_iter().find_map(listed).or(is_path.then_some(Kind::WorkspaceFile))
 }
 
+/// Whether a program removes, moves or replaces what it is given: a rule with a word open is not offered for it.
+pub fn ruins(program: &str) -> bool {
+    let name = program.rsplit('/').next().unwrap_or(program).to_ascii_lowercase();
+    names(&name).into_iter().any(|name| name.starts_with("mkfs.") || has(RUINOUS, name))
+}
+
+fn has(names: &str, name: &str) -> bool {
+    names.split_whitespace().any(|one| one == name)
+}
+
 fn listed(name: &str) -> Option<Kind> {
+    if name.starts_with(OF_CARGO) {
+        return Some(Kind::BuildTool);
+    }
     let lists = [
         (INTERPRETERS, Kind::Interpreter),
         (WRAPPERS, Kind::Wrapper),
@@ -104,7 +125,7 @@ fn listed(name: &str) -> Option<Kind> {
         (BUILD_TOOLS, Kind::BuildTool),
         (HELPERS, Kind::Helper),
     ];
-    let found = lists.into_iter().find(|(names, _)| names.split_whitespace().any(|one| one == name));
+    let found = lists.into_iter().find(|(names, _)| has(names, name));
     found.map(|(_, kind)| kind)
 }
 
@@ -163,10 +184,14 @@ mod tests {
         check(
             Some(Kind::BuildTool),
             "clang++ clang-17 clang++-17 g++-12 gcc.real x86_64-linux-gnu-gcc x86_64-linux-gnu-gcc-12 arm-none-eabi-g++
-            musl-gcc x86_64-w64-mingw32-gcc-posix go1.22 c++",
+            musl-gcc x86_64-w64-mingw32-gcc-posix go1.22 c++ cargo-clippy
+            cargo-fmt /home/x/.cargo/bin/cargo-anything",
         );
         check(Some(Kind::Helper), "7z git nc.openbsd gpg2");
         check(Some(Kind::WorkspaceFile), "./bin/ls bin/x");
-        check(None, "/bin/ls ls rustfmt sha256sum md5sum base64 cargo-fmt git-lfs 2to3 frob frob-2.0 a-b-c -");
+        let ruinous = |programs: &str| programs.split_whitespace().all(ruins);
+        assert!(ruinous("rm /bin/mv rmdir shred dd truncate chmod chown git cp mkfs.ext4 GIT"));
+        assert!(!["cargo", "make", "ls", "rustfmt", "frob"].into_iter().any(ruins));
+        check(None, "/bin/ls ls rustfmt sha256sum md5sum base64 git-lfs 2to3 frob frob-2.0 a-b-c -");
     }
 }

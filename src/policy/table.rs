@@ -10,8 +10,12 @@ use crate::domain::line::CD;
 use crate::domain::line::Joint;
 use crate::domain::line::Line;
 use crate::domain::line::Named;
+use crate::domain::line::Plain;
 use crate::domain::line::Segment;
 use crate::domain::line::Touch;
+
+/// The program that obeys the repository that it finds.
+const GIT: &str = "git";
 
 /// What a command may be given, besides its name.
 struct Entry {
@@ -63,18 +67,30 @@ struct Words<'a> {
 /// Whether a line only reads. Errors with the reason why it can't be told.
 pub fn reads(line: &Line, touches: &[Touch]) -> Result<(), String> {
     let plain = line.plain.as_ref().map_err(Clone::clone)?;
-    for (command, segment) in plain.segments.iter().enumerate() {
-        let Some((name, arguments)) = segment.argv.split_first() else {
-            return Err("a command is missing".to_string());
-        };
-        let words = Words { name, arguments, command, touches };
-        if name == CD {
-            words.goes_to(segment, plain.folder())?;
-        } else {
-            words.command()?;
-        }
+    (0..plain.segments.len()).try_for_each(|command| command_reads(plain, command, touches))
+}
+
+/// Whether a command of a line only reads, where others of it do more. What such others leave behind was not looked up: so
+/// it may name places only where they come later, and not in its own pipe. git runs what a repository names, and `cd` makes other commands mean another thing.
+pub fn reads_beside(plain: &Plain, command: usize, touches: &[Touch]) -> Result<(), String> {
+    let argv = plain.segments.get(command).map(|segment| segment.argv.as_slice()).unwrap_or_default();
+    if argv.first().is_some_and(|name| name == CD || name == GIT) {
+        return Err("git and cd stand beside nothing that does more than read".to_string());
     }
-    Ok(())
+    let later = plain.segments.get(command + 1..).unwrap_or_default();
+    let end = command + later.iter().take_while(|segment| segment.joint == Joint::Pipe).count();
+    let is_first = (0..=end).all(|before| command_reads(plain, before, touches).is_ok());
+    command_reads(plain, command, if is_first { touches } else { &[] })
+}
+
+fn command_reads(plain: &Plain, command: usize, touches: &[Touch]) -> Result<(), String> {
+    let Some((segment, (name, arguments))) =
+        plain.segments.get(command).and_then(|segment| Some((segment, segment.argv.split_first()?)))
+    else {
+        return Err("a command is missing".to_string());
+    };
+    let words = Words { name, arguments, command, touches };
+    if name == CD { words.goes_to(segment, plain.folder()) } else { words.command() }
 }
 
 impl Words<'_> {
@@ -82,12 +98,15 @@ impl Words<'_> {
         if let Some(judge) = own::find(self.name) {
             return judge(self);
         }
-        if self.name == "git" {
+        if self.name == GIT {
             return git::judge(self);
         }
-        // An old way to write the lines, and to follow the file for ever.
-        if self.name == "tail" && self.arguments.iter().any(|word| word.starts_with('+')) {
-            return Err("tail with a + is not listed as what only reads".to_string());
+        // Old ways to write the lines, and to follow the file for ever: `+5f`, `-5f`, `-cf`.
+        let is_old = |word: &&String| {
+            word.starts_with('+') || (word.starts_with('-') && !word.starts_with("--") && word.contains(['f', 'F']))
+        };
+        if let Some(word) = self.arguments.iter().find(is_old).filter(|_| self.name == "tail") {
+            return Err(format!("tail {word} is not listed as what only reads"));
         }
         let entry = entries::ENTRIES.iter().find(|entry| entry.name == self.name);
         entry.ok_or_else(|| format!("{} is not in the read-only table", self.name))?.judge(self)

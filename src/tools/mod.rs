@@ -15,7 +15,7 @@ pub mod guide;
 pub mod hook;
 pub mod line;
 mod list_dir;
-mod names;
+pub(crate) mod names;
 pub mod orphans;
 mod output;
 pub mod pipeline;

@@ -207,6 +207,16 @@ pub(crate) fn in_repository(path: &Path) -> Option<&'static str> {
     find(&[(Name::Is(".git"), "git obeys what lies in a repository")], &parts(path))
 }
 
+/// Why tools that write ask each time about what a pattern of paths names, as far as its whole names tell.
+pub(crate) fn asked_each_time(glob: &str) -> Option<&'static str> {
+    let path = Path::new(glob);
+    let holds_some = || {
+        let folder = Path::new(glob.trim_end_matches(['*', '/'])).file_name()?.to_str()?;
+        (glob.ends_with('*') && first_parts().any(|first| first == folder)).then_some("what is in it runs other programs")
+    };
+    sensitive(path).or_else(|| runs_unasked(path)).or_else(|| in_repository(path)).or_else(holds_some)
+}
+
 /// The first components of what runs unasked, as far as they are whole names.
 pub(crate) fn first_parts() -> impl Iterator<Item = &'static str> {
     RUNS_UNASKED.iter().filter_map(|(name, _)| match name {

@@ -21,6 +21,8 @@ use crate::tools::tracked;
 
 /// Programs that read all that lies below a folder: for them it is looked at.
 const READ_BELOW: [&str; 2] = ["grep", "rg"];
+/// Letters of an option behind which a path may begin in the same word.
+const OPTION_LETTERS: usize = 16;
 /// The program that finds its repository by walking up.
 const GIT: &str = "git";
 /// Ways to write the home folder.
@@ -58,7 +60,7 @@ pub(crate) fn find(scene: &Scene, line: &Line) -> (Vec<Touch>, bool) {
         looker.repository = if is_git { looker.find_repository(folder.unwrap_or(".")) } else { None };
         if let Some(root) = &looker.repository {
             let named = tracked::secret(&root.join(".git")).map_or(Named::Repository, Named::Tracked);
-            touches.push(Touch { command, word: GIT.to_string(), named, is_foundation: false });
+            touches.push(Touch { command, word: GIT.to_string(), named, is_foundation: false, runs_later: false });
         }
         let words = argv.iter().skip(1).flat_map(|word| parts(word, is_git));
         for word in std::iter::once(".").chain(words) {
@@ -66,6 +68,10 @@ pub(crate) fn find(scene: &Scene, line: &Line) -> (Vec<Touch>, bool) {
                 return (touches, looker.runs_later);
             }
             touches.push(looker.touch(command, word, folder, reads_below));
+            // What programs may read in a word in ways of their own counts where something is there.
+            let hidden = hidden(word).into_iter().filter(|_| command < plain);
+            let found = hidden.map(|part| looker.touch(command, part, folder, reads_below));
+            touches.extend(found.filter(|touch| touch.named != Named::Missing || touch.runs_later));
         }
     }
     (touches, looker.runs_later)
@@ -77,6 +83,18 @@ fn parts(word: &str, is_git: bool) -> impl Iterator<Item = &str> {
     let value = word.split_once('=').map(|(_, value)| value);
     let of_revision = word.match_indices(':').filter_map(|(at, _)| word.get(at + 1..)).filter(move |_| is_git);
     std::iter::once(word).chain(value).chain(of_revision).filter(|part| !part.is_empty())
+}
+
+/// Parts of a word that could be a path to a program that reads it in a way of its own: what stands behind the letters of
+/// an option (`-t../x`), or behind a sign that is none of a usual name (`@x`, `a:/x`).
+fn hidden(word: &str) -> Vec<&str> {
+    let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-')).unwrap_or_default();
+    let known = letters.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(letters.len());
+    let behind = (1..=known.min(OPTION_LETTERS)).filter_map(|at| letters.get(at..)).filter(|part| !part.is_empty());
+    let is_address = ["https://", "http://"].iter().any(|scheme| word.starts_with(scheme));
+    let is_usual = |letter: char| letter.is_alphanumeric() || "_-./~".contains(letter);
+    let pieces = word.split(|letter| !is_usual(letter)).skip(1).filter(|piece| !is_address && !piece.is_empty());
+    behind.chain(pieces).collect()
 }
 
 struct Looker<'scene> {
@@ -95,18 +113,19 @@ struct Looker<'scene> {
 impl Looker<'_> {
     fn touch(&mut self, command: usize, word: &str, folder: Option<&str>, reads_below: bool) -> Touch {
         let path = self.path(word, folder);
-        let (named, is_foundation) = match Place::find(self.scene, &path) {
+        let (named, is_foundation, runs_later) = match Place::find(self.scene, &path) {
             Ok(place) => {
-                self.runs_later |= place.named(names::runs_unasked).is_some();
-                (self.named(&place, reads_below), self.is_foundation(&place.path))
+                let runs_later = place.named(names::runs_unasked).is_some();
+                self.runs_later |= runs_later;
+                (self.named(&place, reads_below), self.is_foundation(&place.path), runs_later)
             }
             // The name alone may be worth a word, even where nothing can be found.
             Err(problem) => match names::sensitive(Path::new(&path)) {
-                Some(why) if problem.kind != ProblemKind::Refused => (Named::Sensitive(why.to_string()), false),
-                Some(_) | None => (Named::Refused, false),
+                Some(why) if problem.kind != ProblemKind::Refused => (Named::Sensitive(why.to_string()), false, false),
+                Some(_) | None => (Named::Refused, false, false),
             },
         };
-        Touch { command, word: word.to_string(), named, is_foundation }
+        Touch { command, word: word.to_string(), named, is_foundation, runs_later }
     }
 
     /// A word as a path: from the folder that the line goes to, with the home folder in the place of its names. All in a

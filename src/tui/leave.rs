@@ -11,7 +11,7 @@ use crate::domain::run::Waits;
 use crate::domain::tool::Digest;
 use crate::domain::trust::Trust;
 use crate::policy::editing;
-use crate::policy::rules;
+use crate::policy::offering;
 use crate::tui::action::Choice;
 use crate::tui::app::App;
 use crate::tui::app::Out;
@@ -101,9 +101,8 @@ impl App {
 
     /// The rule that a call can be made, with its exact words or with the last one open.
     pub(crate) fn drafted(&self, call: CallId, open: bool) -> Result<RuleDraft, String> {
-        let known = self.run.calls.get(&call).and_then(|call| Some((call, call.facts.as_ref()?)));
-        let (call, facts) = known.ok_or_else(|| "the call is gone".to_string())?;
-        rules::draft(call, facts, &self.run.terms.workspace, open)
+        let call = self.run.calls.get(&call).ok_or_else(|| "the call is gone".to_string())?;
+        offering::offer(&self.run, call, open)
     }
 
     /// The decision that makes a rule, by the words that say how far it reaches.

@@ -200,3 +200,27 @@ fn what_other_programs_run_is_grave_to_name_where_no_full_box_keeps_it() {
         assert_eq!(grave(&stage.facts(line)), None, "{line}");
     }
 }
+
+/// Outside of the repository git compares whole folders as they lie on the disk, and so would show names that no word has.
+#[test]
+fn git_compares_nothing_outside_of_the_repository_that_a_line_goes_to() {
+    let stage = Stage::new();
+    for (path, text) in [("app/.env", "DB=plain-words-only\n"), ("app/x.py", "1\n"), ("empty/x", ""), ("lib/f", "x\n")] {
+        stage.write(path, text);
+    }
+    for (path, text) in [("HEAD", "ref: refs/heads/main\n"), ("config", "[core]\n"), ("objects/x", ""), ("refs/x", "")] {
+        stage.write(&format!("lib/.git/{path}"), text);
+    }
+    let asked = |line: &str| stage.judged(line).unwrap_err();
+    for line in ["cd lib && git diff ../empty ../app", "cd lib && git diff --no-index ../empty ../app"] {
+        let why = asked(line);
+        assert!(why.contains("../empty") || why.contains("--no-index"), "{line}: {why}");
+    }
+    for line in ["git -C lib diff ../empty ../app", "git -C lib diff --no-index ../empty ../app"] {
+        assert!(asked(line).contains("git -C is not listed"), "{line}: {}", asked(line));
+    }
+    // The control: it does show it, and inside of the repository the same line only reads.
+    let shown = stage.bash("cd lib && git diff --no-index ../empty ../app");
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("plain-words-only"), "{shown:?}");
+    assert_eq!(stage.judged("cd lib && git diff --stat f"), Ok(()));
+}

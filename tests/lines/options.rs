@@ -52,7 +52,7 @@ const COMMANDS: [(&str, &str, &str); 39] = [
 ];
 
 /// Options that write, run, follow, read lists from files, or never end: none of them may ever be listed.
-const NEVER: [(&str, &str); 43] = [
+const NEVER: [(&str, &str); 58] = [
     ("sort", "-o x"),
     ("sort", "-ro x"),
     ("sort", "-ox"),
@@ -66,6 +66,21 @@ const NEVER: [(&str, &str); 43] = [
     ("tail", "-f x"),
     ("tail", "-5f x"),
     ("tail", "-F x"),
+    ("tail", "-cf x"),
+    ("tail", "-qcf x"),
+    ("tail", "-cf -- x"),
+    ("tail", "-nf x"),
+    ("tail", "-5cf x"),
+    ("tail", "-lf x"),
+    ("tail", "-vnF x"),
+    ("tail", "-n -f x"),
+    ("tail", "+5f x"),
+    ("head", "-5v x"),
+    ("sort", "-1o x"),
+    ("sort", "+1 -o x"),
+    ("uniq", "-1 x y"),
+    ("diff", "-5r a b"),
+    ("grep", "-5f x y"),
     ("tail", "--follow x"),
     ("grep", "-R a ."),
     ("grep", "-nR a ."),
@@ -180,6 +195,11 @@ fn what_writes_runs_or_follows_is_never_listed() {
     for line in [
         "sort x",
         "tail x",
+        "tail -5 x",
+        "tail -n 5 f",
+        "tail -qc5 x",
+        "tail --lines=5 x",
+        "head -5 x",
         "grep -n a x",
         "rg a",
         "diff a b",

@@ -138,7 +138,7 @@ pub fn judged_by_words(line: &Line) -> Result<(), String> {
     let mut touches = Vec::new();
     for (command, argv) in line.commands.iter().enumerate() {
         let mut touch = |word: &str, named: Named| {
-            touches.push(Touch { command, word: word.to_string(), named, is_foundation: false });
+            touches.push(Touch { command, word: word.to_string(), named, is_foundation: false, runs_later: false });
         };
         touch("git", Named::Repository);
         for word in argv {

@@ -1,7 +1,12 @@
 //! Lines as the program reads them.
 
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
+use tempfile::TempDir;
 use tiller::domain::line::Line;
 use tiller::domain::tool::Facts;
 use tiller::tools::Scene;
@@ -16,10 +21,32 @@ pub(crate) fn read(text: &str) -> Line {
     facts.line.unwrap_or_else(|| panic!("{text:?}: {:?}", facts.problem))
 }
 
+/// The folder that lines are looked up in: `evil`, `docs/`, `.env`, a repository, and links that lead out of it.
+fn workspace() -> &'static Path {
+    static FOLDER: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let (_, workspace) = FOLDER.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().canonicalize().unwrap().join("ws");
+        for path in ["docs", ".git/hooks", ".git/objects", ".git/refs"] {
+            fs::create_dir_all(workspace.join(path)).unwrap();
+        }
+        for (path, text) in
+            [("evil", "x\n"), (".env", "A=b\n"), (".git/HEAD", "ref: refs/heads/main\n"), (".git/config", "[core]\n")]
+        {
+            fs::write(workspace.join(path), text).unwrap();
+        }
+        fs::write(folder.path().join("outside"), "x\n").unwrap();
+        symlink("../outside", workspace.join("link")).unwrap();
+        symlink("..", workspace.join("up")).unwrap();
+        (folder, workspace)
+    });
+    workspace
+}
+
 /// What is found out about a line.
 pub(crate) fn facts(text: &str) -> Facts {
     let scene = Scene {
-        workspace: std::env::temp_dir(),
+        workspace: workspace().to_path_buf(),
         off_limits: Vec::new(),
         pre_images: None,
         program: PathBuf::new(),

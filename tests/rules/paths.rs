@@ -45,8 +45,8 @@ fn said(effect: &str, glob: &str, path: &str) -> &'static str {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let facts = runtime.block_on(Toolbox::new(scene).prepare(&call));
     assert_eq!(facts.problem, None, "{path}");
-    let rule = stage.book.about(&call, &facts, workspace.to_str().unwrap(), NOW);
-    let facts = Facts { rule, level: Some(Level::Full), ..facts };
+    let facts = stage.book.about(&call, facts, workspace.to_str().unwrap(), NOW);
+    let facts = Facts { level: Some(Level::Full), ..facts };
     decision(&permission::judge(&run(), &call, &facts, 0))
 }
 

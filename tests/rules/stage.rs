@@ -68,17 +68,26 @@ impl Stage {
 
     /// What the gate says of a line, where the box is whole: the words of the cases.
     pub(crate) fn says(&self, command: &str) -> &'static str {
-        decision(&self.judged(shell(command), Facts { line: Some(line::read(command)), ..Facts::default() }))
+        decision(&self.judged(shell(command), boxed(command)))
     }
 
     pub(crate) fn judged(&self, call: ToolCall, facts: Facts) -> Judgement {
         // A line runs in a full box, unless it is said.
         let level = facts.level.or(facts.line.as_ref().map(|_| Level::Full));
         let facts = Facts { level, ..facts };
-        let rule = self.book.about(&call, &facts, WORKSPACE, NOW);
-        let facts = Facts { rule, ..facts };
+        let facts = self.book.about(&call, facts, WORKSPACE, NOW);
         permission::judge(&run(), &call, &facts, 0)
     }
+}
+
+/// What is found out about a line where the box is whole.
+pub(crate) fn boxed(command: &str) -> Facts {
+    Facts { level: Some(Level::Full), unconfined: false, grave: Vec::new(), ..line::facts(command) }
+}
+
+/// As `boxed`, where there is no box.
+pub(crate) fn bare(command: &str) -> Facts {
+    Facts { level: Some(Level::None), unconfined: true, ..line::facts(command) }
 }
 
 pub(crate) fn decision(judgement: &Judgement) -> &'static str {

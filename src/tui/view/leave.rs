@@ -9,7 +9,7 @@ use crate::domain::text::counted;
 use crate::domain::trust::Trust;
 use crate::domain::visible::title;
 use crate::policy::grave;
-use crate::policy::rules;
+use crate::policy::offering;
 use crate::tui::action::Action;
 use crate::tui::action::Choice;
 use crate::tui::app::App;
@@ -92,9 +92,9 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
 fn offered(app: &App, call: CallId) -> Vec<(String, Role)> {
     let rule = |name: &str, open: bool| {
         let draft = app.drafted(call, open).ok()?;
-        let before = counted(rules::met_before(&app.run, &draft.what), "call");
+        let before = counted(offering::met_before(&app.run, &draft.what), "call");
         let what = title(&draft.what.to_string(), limits::COMMAND_MAX_BYTES);
-        let boxed = draft.profile.phrase();
+        let boxed = draft.bounds();
         Some((format!("{name}: {what} ({boxed}; {before} of this run so far)"), Role::Warning))
     };
     let told = "Calls that it covers happen unasked from now on, in every run. `tiller rules` lists and removes rules.";

@@ -1,0 +1,83 @@
+//! What the words of a command name, where a standing rule that allows would cover it: places outside, sensitive names
+//! and what other programs run are asked about each time (docs/SAFETY.md §6.1). A word that the rule says itself may
+//! lead outside where it is written so: the operator wrote that very place. It judges facts and looks nothing up.
+
+use crate::domain::line::Line;
+use crate::domain::line::Named;
+use crate::domain::line::Touch;
+use crate::domain::rule::Any;
+use crate::domain::rule::Token;
+use crate::domain::tool::Facts;
+
+/// One command of a line, and what its words name.
+pub struct Words<'a> {
+    touches: Vec<&'a Touch>,
+    workspace: &'a str,
+    /// Whether the line goes to another folder first: then a word leads elsewhere than where it stands in a rule.
+    goes: bool,
+}
+
+impl<'a> Words<'a> {
+    /// Those of the command with this number.
+    pub fn of(facts: &'a Facts, line: &Line, command: usize, workspace: &'a str) -> Words<'a> {
+        let touches = facts.touches.iter().filter(|touch| touch.command == command).collect();
+        let goes = line.plain.as_ref().is_ok_and(|plain| plain.folder().is_some());
+        Words { touches, workspace, goes }
+    }
+
+    /// Why a rule with these tokens, which are those of the command, does not cover what its words name, if it does not.
+    pub fn fault(&self, tokens: &[Token], argv: &[String]) -> Option<String> {
+        let said = tokens.iter().position(|token| *token == Token::REST).unwrap_or(tokens.len());
+        let is_open = |place: usize| match tokens.get(place.min(said)) {
+            Some(Token::Any { any: Any::One | Any::Rest }) => true,
+            Some(Token::Word(_)) | None => false,
+        };
+        let words = argv.iter().enumerate().skip(1);
+        words.filter(|(_, word)| !word.is_empty()).find_map(|(place, word)| match is_open(place) {
+            true => self.open(word),
+            false => self.said(word),
+        })
+    }
+
+    /// As `fault`, of a word that the rule leaves open. All that was found in it counts.
+    fn open(&self, word: &str) -> Option<String> {
+        if !self.touches.iter().any(|touch| touch.word == word) {
+            return Some(format!("{word} was not looked up"));
+        }
+        self.touches.iter().find_map(|touch| match &touch.named {
+            Named::Tracked(why) => Some(format!("{word} may show contents of the repository, and {why}")),
+            _ if !word.contains(&touch.word) => None,
+            _ if touch.runs_later => Some(format!("{word} names what other programs run by themselves")),
+            named => special(named).map(|why| format!("{word} {why}")),
+        })
+    }
+
+    /// As `fault`, of a word that the rule says. What leads outside only by a link was not written so.
+    fn said(&self, word: &str) -> Option<String> {
+        let value = word.split_once('=').map(|(_, value)| value);
+        self.touches.iter().find_map(|touch| {
+            let is_it = touch.word == word || Some(touch.word.as_str()) == value;
+            let why = special(&touch.named).filter(|_| is_it && !self.is_meant(&touch.word))?;
+            Some(format!("{word} {why}, by a link or a folder that the rule does not say"))
+        })
+    }
+
+    /// Whether a word is written as a place outside.
+    fn is_meant(&self, word: &str) -> bool {
+        match word.strip_prefix('/') {
+            Some(_) => !word.starts_with(self.workspace),
+            None => word.starts_with("..") && !self.goes,
+        }
+    }
+}
+
+/// Why no rule covers a place of this kind.
+fn special(named: &Named) -> Option<&'static str> {
+    match named {
+        Named::Missing | Named::File | Named::Folder { .. } | Named::Repository => None,
+        Named::Outside => Some("leads outside the workspace"),
+        Named::Sensitive(_) => Some("has a sensitive name"),
+        Named::Refused => Some("is refused to every tool, or can't be told"),
+        Named::Tracked(_) => Some("may show contents of the repository"),
+    }
+}

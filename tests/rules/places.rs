@@ -1,0 +1,176 @@
+//! What no rule that allows covers, however open it is: places outside, sensitive names, what other programs run. And
+//! which lines of several commands one covers.
+
+use tiller::domain::tool::Facts;
+use tiller::policy::permission::Judgement;
+
+use crate::rules::stage::Stage;
+use crate::rules::stage::bare;
+use crate::rules::stage::boxed;
+use crate::rules::stage::decision;
+use crate::rules::stage::shell;
+
+const RULES: &str = r#"
+[[rule]]
+effect = "allow"
+argv = ["cp", { any = "rest" }]
+profile = "none"
+[[rule]]
+effect = "allow"
+argv = ["frob", "-o", { any = "one" }]
+profile = "none"
+[[rule]]
+effect = "allow"
+argv = ["cat", "/etc/hosts"]
+profile = "none"
+[[rule]]
+effect = "allow"
+argv = ["cat", "link"]
+profile = "none"
+[[rule]]
+effect = "allow"
+argv = ["cat", ".env"]
+profile = "none"
+[[rule]]
+effect = "allow"
+argv = ["git", "show", { any = "one" }]
+profile = "none"
+[[rule]]
+effect = "allow"
+argv = ["cd", { any = "one" }]
+profile = "none"
+[[rule]]
+effect = "allow"
+argv = ["frob", "../outside"]
+profile = "none"
+[[rule]]
+effect = "allow"
+argv = ["make", "test"]
+[[rule]]
+effect = "allow"
+argv = ["make", "check", { any = "one" }]
+"#;
+
+/// What is said of a line, first in a full box, then without one.
+fn said(stage: &Stage, line: &str) -> [&'static str; 2] {
+    [boxed(line), bare(line)].map(|facts| decision(&stage.judged(shell(line), facts)))
+}
+
+#[test]
+fn what_an_open_word_stands_for_lies_inside_and_is_nothing_special() {
+    let stage = Stage::new(RULES);
+    let check = |line: &str, expected: &str| assert_eq!(said(&stage, line), [expected; 2], "{line}");
+    // The control: the rules do allow.
+    check("cp evil docs", "allow");
+    check("cp -r evil docs/new", "allow");
+    check("frob -o docs/x", "allow");
+    for words in [
+        "evil ../outside",
+        "../outside back",
+        "evil ../outside3",
+        "evil /tmp/x",
+        "evil link",
+        "evil up/x",
+        "evil .git/hooks/post-commit",
+        "evil .envrc",
+        ".env back",
+        "--target-directory=../x evil",
+        "--target-directory=up evil",
+        "-t../x evil",
+        "-at../x evil",
+        "-t/tmp evil",
+        "-tup evil",
+        "-atlink evil",
+        "-t.git/hooks evil",
+        "@/etc/hosts docs",
+        "a:../x docs",
+        "a,link,b docs",
+    ] {
+        check(&format!("cp {words}"), "ask");
+    }
+    check("frob -o ../x", "ask");
+    check("frob -o .vscode/tasks.json", "ask");
+    check("cd docs && cp ../evil x", "allow");
+    check("cd docs && cp ../../outside x", "ask");
+    check("cd .. && cp outside x", "ask");
+}
+
+#[test]
+fn a_word_that_the_rule_says_is_the_very_place_that_the_operator_wrote() {
+    let stage = Stage::new(RULES);
+    let check = |line: &str, expected: &str| assert_eq!(said(&stage, line), [expected; 2], "{line}");
+    check("cat /etc/hosts", "allow");
+    check("frob ../outside", "allow");
+    // There it is another place.
+    check("cd docs && frob ../outside", "allow");
+    check("cd up && frob ../outside", "ask");
+    // Somebody else made the link.
+    check("cat link", "ask");
+    check("cat .env", "ask");
+}
+
+/// As much as was found out counts: what was not looked up is not covered.
+#[test]
+fn a_word_that_was_not_looked_up_is_not_covered() {
+    let stage = Stage::new(RULES);
+    let line = "cp evil docs";
+    let mut facts = boxed(line);
+    facts.touches.retain(|touch| touch.word != "docs");
+    assert_eq!(decision(&stage.judged(shell(line), facts)), "ask");
+    let many = format!("cp {}", vec!["docs"; 300].join(" "));
+    assert_eq!(said(&stage, &many), ["ask"; 2]);
+}
+
+#[test]
+fn a_line_is_covered_where_each_command_is_or_only_reads() {
+    let stage = Stage::new(RULES);
+    let check = |line: &str, boxed: &str, bare: &str| assert_eq!(said(&stage, line), [boxed, bare], "{line}");
+    check("make test", "allow", "ask");
+    check("make test && ls", "allow", "ask");
+    check("make test 2>&1 | tail -20", "allow", "ask");
+    check("make test | grep -v ok | wc -l", "allow", "ask");
+    check("ls docs && cat evil && make test", "allow", "ask");
+    check("cp evil docs; ls", "allow", "ask");
+    check("make test && frob", "ask", "ask");
+    check("make test && cat .env", "ask", "ask");
+    // What the others leave behind was not looked up.
+    check("make test && cat evil", "ask", "ask");
+    check("cat evil | make test", "ask", "ask");
+    check("make test && grep -r x", "ask", "ask");
+    // It obeys the repository, in a box that can write; and another folder has another `make test`.
+    check("git status && make test", "ask", "ask");
+    check("make test && git status", "ask", "ask");
+    check("make check a", "allow", "ask");
+    check("make check SHELL=./x", "ask", "ask");
+    check("make check -f", "ask", "ask");
+    let elsewhere = Stage::new(&RULES.replace("\"cd\"", "\"cdx\""));
+    assert_eq!(said(&elsewhere, "cd docs && make test"), ["ask"; 2]);
+}
+
+#[test]
+fn what_no_rule_covers_is_named() {
+    let stage = Stage::new(RULES);
+    let why = |line: &str, facts: Facts| match stage.judged(shell(line), facts) {
+        Judgement::Ask(why) => why,
+        other => panic!("{line}: {other:?}"),
+    };
+    let check = |line: &str, expected: &str| {
+        let why = why(line, boxed(line));
+        assert_eq!(why, format!("it may do more than read: {expected}"), "{line}");
+    };
+    check("make test && frob a", "a standing rule covers make test; nothing covers frob a");
+    check("frob a; make test", "a standing rule covers make test; nothing covers frob a");
+    check(
+        "cp evil ../outside",
+        "the standing rule for cp {any:rest} does not cover it: ../outside leads outside the workspace",
+    );
+    check("frob a", "frob is not in the read-only table");
+    let line = "make test";
+    assert_eq!(
+        why(line, bare(line)),
+        "it can change anything that you can: the standing rule for make test does not cover it: it is for a full box, \
+         and there is none"
+    );
+    let network = Facts { network: true, ..boxed(line) };
+    assert_eq!(why(line, network), "it would have the network: it could send whatever it can read");
+}
