@@ -131,7 +131,9 @@ fn add(ground: &Ground, new: NewRule) -> anyhow::Result<()> {
     output::put(&match is_new {
         true => {
             let still = asked_still(&rule.draft).map(|why| format!("{why}\n")).unwrap_or_default();
-            format!("rule {id}: {told}\n{still}`tiller rules remove {id}` takes it away; it counts from the next call on\n")
+            format!(
+                "rule {id}: {told}\n{still}`tiller rules remove {id}` takes it away; it counts from the next call on\n"
+            )
         }
         false => format!("rule {id} was there already: {told}\n"),
     });

@@ -17,9 +17,9 @@ use crate::machine::respond;
 use crate::machine::respond::Empty;
 use crate::policy::editing;
 use crate::policy::grave;
+use crate::policy::offering;
 use crate::policy::permission;
 use crate::policy::permission::Scope;
-use crate::policy::offering;
 
 /// Whether this is the code of a call, where it needs one. Leave for a grave call passes here whoever sends it, so that no
 /// room can forget to ask.

@@ -44,11 +44,14 @@ impl<'a> Words<'a> {
         if !self.touches.iter().any(|touch| touch.word == word) {
             return Some(format!("{word} was not looked up"));
         }
-        self.touches.iter().find_map(|touch| match &touch.named {
-            Named::Tracked(why) => Some(format!("{word} may show contents of the repository, and {why}")),
-            _ if !word.contains(&touch.word) => None,
-            _ if touch.runs_later => Some(format!("{word} names what other programs run by themselves")),
-            named => special(named).map(|why| format!("{word} {why}")),
+        self.touches.iter().find_map(|touch| {
+            // It is found out about git, not about one of its words.
+            if let Named::Tracked(why) = &touch.named {
+                return Some(format!("{word} may show contents of the repository, and {why}"));
+            }
+            let why =
+                special(&touch.named).or(touch.runs_later.then_some("names what other programs run by themselves"));
+            why.filter(|_| word.contains(&touch.word)).map(|why| format!("{word} {why}"))
         })
     }
 

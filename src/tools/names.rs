@@ -212,7 +212,8 @@ pub(crate) fn asked_each_time(glob: &str) -> Option<&'static str> {
     let path = Path::new(glob);
     let holds_some = || {
         let folder = Path::new(glob.trim_end_matches(['*', '/'])).file_name()?.to_str()?;
-        (glob.ends_with('*') && first_parts().any(|first| first == folder)).then_some("what is in it runs other programs")
+        (glob.ends_with('*') && first_parts().any(|first| first == folder))
+            .then_some("what is in it runs other programs")
     };
     sensitive(path).or_else(|| runs_unasked(path)).or_else(|| in_repository(path)).or_else(holds_some)
 }

@@ -205,10 +205,12 @@ fn what_other_programs_run_is_grave_to_name_where_no_full_box_keeps_it() {
 #[test]
 fn git_compares_nothing_outside_of_the_repository_that_a_line_goes_to() {
     let stage = Stage::new();
-    for (path, text) in [("app/.env", "DB=plain-words-only\n"), ("app/x.py", "1\n"), ("empty/x", ""), ("lib/f", "x\n")] {
+    for (path, text) in [("app/.env", "DB=plain-words-only\n"), ("app/x.py", "1\n"), ("empty/x", ""), ("lib/f", "x\n")]
+    {
         stage.write(path, text);
     }
-    for (path, text) in [("HEAD", "ref: refs/heads/main\n"), ("config", "[core]\n"), ("objects/x", ""), ("refs/x", "")] {
+    for (path, text) in [("HEAD", "ref: refs/heads/main\n"), ("config", "[core]\n"), ("objects/x", ""), ("refs/x", "")]
+    {
         stage.write(&format!("lib/.git/{path}"), text);
     }
     let asked = |line: &str| stage.judged(line).unwrap_err();

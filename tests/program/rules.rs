@@ -196,3 +196,32 @@ fn words_that_make_no_rule_are_refused() {
     check(&["deny", "--literal", "--", "echo", "{any:rest}"], 0, "deny echo '{any:rest}', in ");
     check(&["allow", "--any-one", "--expires", "2h", "--", "ls"], 0, "allow ls {any:one}, in the box, in ");
 }
+
+/// What is said of a rule when it is made, and the words of `why`.
+#[test]
+fn what_was_meant_is_told_where_a_rule_says_something_else() {
+    let stage = Stage::new();
+    let open = stage.ask(&["rules", "add", "allow", "--", "frob", "--any-rest"]);
+    open.check(2, &["--any-rest behind -- would be a word", "tiller rules add allow -- frob '{any:rest}'"]);
+    stage.ask(&["rules", "add", "allow", "--literal", "--", "frob", "--any-rest"]).check(0, &["allow frob --any-rest"]);
+    for (path, is_told) in [(".git/**", true), (".github/**", true), (".envrc", true), ("docs/**", false)] {
+        let made = stage.ask(&["rules", "add", "allow", "--path", path]);
+        made.check(0, &["allow the files "]);
+        assert_eq!(made.out.contains("is asked about each time all the same: "), is_told, "{path}: {made}");
+    }
+    stage
+        .ask(&["rules", "add", "allow", "--", "cat", ".env"])
+        .check(0, &["note: what is named like .env is asked about"]);
+    stage.ask(&["rules", "add", "deny", "--path", ".git/**"]).check(0, &["deny the files"]);
+    stage.ask(&["rules", "add", "deny", "--", "rm", "x"]).check(0, &["deny rm x"]);
+    stage.ask(&["rules", "why", "rm x"]).check(0, &["deny, by standing rule r"]);
+    let json = stage.ask(&["rules", "why", "rm x", "--json"]);
+    assert!(json.out.contains("\"decision\":\"refuse\""), "{json}");
+    let level = |line: &str| {
+        let said = stage.ask(&["rules", "why", line]);
+        said.out.lines().find_map(|line| line.trim().strip_prefix("level of the box: ").map(str::to_string))
+    };
+    assert_eq!(level(""), level("ls"));
+    assert!(level("").is_some());
+    stage.ask(&["rules", "why", ""]).check(0, &["refuse: The command is empty."]);
+}

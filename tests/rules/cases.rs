@@ -10,9 +10,9 @@ use tiller::domain::sandbox::Level;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Facts;
 use tiller::domain::tool::ToolCall;
+use tiller::policy::offering;
 use tiller::policy::permission;
 use tiller::policy::permission::Judgement;
-use tiller::policy::offering;
 use tiller::policy::rules;
 
 use crate::rules::line;
@@ -132,12 +132,7 @@ fn network_and_the_box_are_parts_of_what_a_rule_says() {
     let stage = Stage::new(RULES);
     let said = |command: &str, network: bool, unconfined: bool| {
         let level = Some(if unconfined { Level::None } else { Level::Full });
-        let facts = Facts {
-            unconfined: unconfined || network,
-            level,
-            network,
-            ..line::facts(command)
-        };
+        let facts = Facts { unconfined: unconfined || network, level, network, ..line::facts(command) };
         decision(&stage.judged(shell(command), facts))
     };
     assert_eq!(said("cargo test", false, false), "allow");

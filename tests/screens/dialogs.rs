@@ -20,8 +20,10 @@ use tiller::domain::id::InterjectionId;
 use tiller::domain::id::Seq;
 use tiller::domain::line::Joint;
 use tiller::domain::line::Line;
+use tiller::domain::line::Named;
 use tiller::domain::line::Plain;
 use tiller::domain::line::Segment;
+use tiller::domain::line::Touch;
 use tiller::domain::sandbox::Level;
 use tiller::domain::status::Course;
 use tiller::domain::status::ParkReason;
@@ -480,6 +482,14 @@ fn a_rule_is_made_of_words_that_are_shown_and_typed() {
         let mut story = pursuing();
         let words: Vec<String> = command.split(' ').map(str::to_string).collect();
         let segment = Segment { joint: Joint::First, argv: words.clone(), redirects: Vec::new() };
+        let touch = |word: &String| Touch {
+            command: 0,
+            word: word.clone(),
+            named: if word == ".env" { Named::Sensitive("it may hold keys".to_string()) } else { Named::Missing },
+            is_foundation: false,
+            runs_later: false,
+        };
+        let touches = words.iter().map(touch).collect();
         let line = Line { commands: vec![words], plain: Ok(Plain { segments: vec![segment] }) };
         let arguments = serde_json::json!({ "command": command }).to_string();
         let call = story.call("shell", &arguments, EffectClass::External);
@@ -487,6 +497,9 @@ fn a_rule_is_made_of_words_that_are_shown_and_typed() {
             title: command.to_string(),
             preview: command.to_string(),
             line: Some(line),
+            touches,
+            network: command.starts_with("curl"),
+            unconfined: command.starts_with("curl"),
             level: Some(Level::Full),
             ..Facts::default()
         };
@@ -510,11 +523,21 @@ fn a_rule_is_made_of_words_that_are_shown_and_typed() {
     show.press(KeyCode::Enter);
     let [Command::Decide { decision: Decision::AllowRule(draft), .. }] = &commands(&show)[..] else { panic!("none") };
     assert_eq!(draft.to_string(), "allow cargo test --lib {any:one}, in the box, everywhere");
-    let mut show = waits("bash -c make");
+    // Of what runs other programs, of what removes and of what has the network only the exact words.
+    for (command, bounds) in
+        [("sh check.sh", "in the box"), ("rm a", "in the box"), ("curl -sS x", "in the box, with the network")]
+    {
+        let mut show = waits(command);
+        show.letters("r");
+        let text = boxed(&show.frame());
+        assert!(text.contains(&format!("exactly: {command} ({bounds}; ")), "{text}");
+        assert!(!text.contains("open: "), "{text}");
+    }
+    let mut show = waits("cat .env");
     show.letters("r");
-    assert!(show.app.popups.is_empty(), "no rule for what runs other programs");
+    assert!(show.app.popups.is_empty(), "no rule for a sensitive name");
     assert!(
-        flat(&show.frame()).contains("no rule can be made of this call: bash is an interpreter"),
+        flat(&show.frame()).contains("no rule can be made of this call: no rule allows what names .env"),
         "{}",
         show.frame()
     );
