@@ -192,7 +192,8 @@ fn is_operand(tokens: &[Token], word: &str) -> bool {
         Some(Token::Word(program)) => runners::kind(program).is_some(),
         Some(Token::Any { .. }) | None => false,
     };
-    !word.starts_with('-') && !(is_runner && word.contains('='))
+    let is_setting = is_runner && word.contains('=');
+    !word.starts_with('-') && !is_setting
 }
 
 /// A rule against a program is also against it by its path.

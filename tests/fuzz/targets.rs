@@ -26,6 +26,7 @@ use tiller::policy::catastrophe;
 use tiller::policy::plan_text;
 use tiller::policy::planning;
 use tiller::policy::rules;
+use tiller::policy::runners;
 use tiller::policy::table;
 use tiller::store::transfer;
 use tiller::tools::line;
@@ -203,7 +204,8 @@ fn quoted(plain: &Plain) -> Option<String> {
     Some(text)
 }
 
-/// A rule that allows takes its own words, one word for each `{any:one}` that is no option, and all behind `{any:rest}`;
+/// A rule that allows takes its own words, one word for each `{any:one}` that is no option (nor a
+/// setting of a program that runs others), and all behind `{any:rest}`;
 /// one that denies takes no less. The first line of the input is the rule, the second the command; a space parts words.
 pub fn rule(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
@@ -219,9 +221,10 @@ pub fn rule(data: &[u8]) {
     let argv: Vec<String> = command.split(' ').map(str::to_string).collect();
     let rest = tokens.iter().position(|token| *token == Token::REST);
     let (said, is_open) = (&tokens[..rest.unwrap_or(tokens.len())], rest.is_some());
+    let runs_others = matches!(tokens.first(), Some(Token::Word(program)) if runners::kind(program).is_some());
     let fits = |(token, word): (&Token, &String)| match token {
         Token::Word(one) => one == word,
-        Token::Any { .. } => !word.starts_with('-'),
+        Token::Any { .. } => !word.starts_with('-') && !(runs_others && word.contains('=')),
     };
     let is_long_enough = if is_open { argv.len() >= said.len() } else { argv.len() == said.len() };
     let expected = is_long_enough && said.iter().zip(&argv).all(fits);
