@@ -324,6 +324,10 @@ pub(crate) fn obstacle(scene: &Scene, is_writable: bool) -> Option<String> {
     if scene.workspace == Path::new("/") {
         return Some("the workspace is all that there is; work in a folder".to_string());
     }
+    let is_systems = ["/proc", "/sys", "/dev"].iter().any(|folder| scene.workspace.starts_with(folder));
+    if is_systems || scene.workspace == Path::new("/etc") {
+        return Some("the workspace belongs to the system, and a box has its own; work in another folder".to_string());
+    }
     let hidden = hidden(scene, is_writable);
     if let (Level::Partial, Some(place)) = (sandbox.level, hidden.first()) {
         let place = place.display();
