@@ -100,10 +100,10 @@ impl Sandbox {
     pub(crate) fn reach(&self, network: bool) -> String {
         let network = if network { "THE NETWORK IS OPEN, to servers of this machine too" } else { "no network" };
         match self.level {
-            Level::Full => format!("runs in the box: writes only in the workspace, {network}"),
+            Level::Full => format!("runs in the box: can change all of the workspace, and nothing else; {network}"),
             Level::Partial => {
                 let sees = if self.half.is_none() { "; it sees other processes" } else { "" };
-                format!("runs in half a box: writes only in the workspace, {network}{sees}")
+                format!("runs in half a box: can change all of the workspace, and write nowhere else; {network}{sees}")
             }
             Level::None => "runs a program with your rights".to_string(),
         }
