@@ -100,10 +100,10 @@ impl Sandbox {
     pub(crate) fn reach(&self, network: bool) -> String {
         let network = if network { "THE NETWORK IS OPEN, to servers of this machine too" } else { "no network" };
         match self.level {
-            Level::Full => format!("runs in the box: writes only in the workspace, {network}"),
+            Level::Full => format!("runs in the box: can change all of the workspace, and nothing else; {network}"),
             Level::Partial => {
                 let sees = if self.half.is_none() { "; it sees other processes" } else { "" };
-                format!("runs in half a box: writes only in the workspace, {network}{sees}")
+                format!("runs in half a box: can change all of the workspace, and write nowhere else; {network}{sees}")
             }
             Level::None => "runs a program with your rights".to_string(),
         }
@@ -323,6 +323,10 @@ pub(crate) fn obstacle(scene: &Scene, is_writable: bool) -> Option<String> {
     }
     if scene.workspace == Path::new("/") {
         return Some("the workspace is all that there is; work in a folder".to_string());
+    }
+    let is_systems = ["/proc", "/sys", "/dev"].iter().any(|folder| scene.workspace.starts_with(folder));
+    if is_systems || scene.workspace == Path::new("/etc") {
+        return Some("the workspace belongs to the system, and a box has its own; work in another folder".to_string());
     }
     let hidden = hidden(scene, is_writable);
     if let (Level::Partial, Some(place)) = (sandbox.level, hidden.first()) {

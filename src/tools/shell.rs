@@ -167,8 +167,12 @@ impl Tool for Shell {
         };
         let is_key = has(names::key_material) || touches.iter().any(is_key);
         // A full box keeps these, or tells what became of them.
-        let is_later = level != Level::Full && (leads_later || has(names::runs_unasked));
+        let names_later = leads_later || has(names::runs_unasked);
+        let is_later = level != Level::Full && names_later;
         let mut reach = scene.sandbox.reach(network);
+        if names_later && level == Level::Full {
+            reach.push_str("; files there that other programs run by themselves stay as they are, new ones are told");
+        }
         if time_limit != limits::TOOL_TIMEOUT {
             reach.push_str(&format!("; for up to {} s", time_limit.0 / 1_000));
         }
