@@ -224,7 +224,10 @@ pub fn rule(data: &[u8]) {
     let runs_others = matches!(tokens.first(), Some(Token::Word(program)) if runners::kind(program).is_some());
     let fits = |(token, word): (&Token, &String)| match token {
         Token::Word(one) => one == word,
-        Token::Any { .. } => !word.starts_with('-') && !(runs_others && word.contains('=')),
+        Token::Any { .. } => {
+            let is_setting = runs_others && word.contains('=');
+            !word.starts_with('-') && !is_setting
+        }
     };
     let is_long_enough = if is_open { argv.len() >= said.len() } else { argv.len() == said.len() };
     let expected = is_long_enough && said.iter().zip(&argv).all(fits);
