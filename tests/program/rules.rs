@@ -225,3 +225,32 @@ fn what_was_meant_is_told_where_a_rule_says_something_else() {
     assert!(level("").is_some());
     stage.ask(&["rules", "why", ""]).check(0, &["refuse: The command is empty."]);
 }
+
+/// The key and the machine ask the same function: what is offered is taken, what is not is refused with the reason.
+#[test]
+fn a_rule_of_a_line_is_taken_exactly_where_it_is_offered() {
+    for (arguments, expected) in [
+        (r#"{ command = "sh check.sh" }"#, Ok("allow sh check.sh, ")),
+        (r#"{ command = "frob x", network = true }"#, Ok("allow frob x, also with the network, ")),
+        (r#"{ command = "cat .env" }"#, Err("no rule allows what names .env, a sensitive name")),
+        (r#"{ command = "cat .ssh/id_rsa" }"#, Err("such a line is asked about each time: it reaches key material")),
+        (r#"{ command = "a; b" }"#, Err("a rule covers one command, and these are several")),
+    ] {
+        let stage = Stage::new();
+        let call = format!(r#"{{ tool = "shell", args = {arguments} }}"#);
+        let script = format!("{PLAN}\n[[step]]\nname = \"work\"\ntext = \"Now.\"\ncalls = [ {call} ]\n{END}");
+        let waits = stage.run(&script);
+        waits.check(10, &["waiting for approval"]);
+        let line = waits.out.lines().map(str::trim).find(|line| line.starts_with("tiller approve")).unwrap();
+        let mut words: Vec<&str> = line.split_whitespace().skip(1).collect();
+        // The code of a grave call is no part of this.
+        words.retain(|word| !word.starts_with("--code") && word.len() != 4);
+        words.push("--rule");
+        let said = stage.ask(&words);
+        match expected {
+            Ok(_) => said.check(0, &["is allowed, and so is every call like it from now on"]),
+            Err(why) => said.check(3, &[why, "nothing was decided"]),
+        }
+        stage.ask(&["rules", "list"]).check(0, &[expected.unwrap_or("there is no standing rule")]);
+    }
+}
