@@ -39,7 +39,7 @@ pub fn code_unboxed(run: &Run, call: &ToolCall) -> Option<String> {
 fn words(grave: Grave) -> &'static str {
     match grave {
         Grave::Keys => "it reaches key material",
-        Grave::RunsLater => "it writes what other programs run by themselves",
+        Grave::RunsLater => "it writes files that other programs run by themselves",
     }
 }
 
@@ -58,7 +58,7 @@ mod tests {
         check(&[Grave::Keys], Some("it reaches key material"));
         check(
             &[Grave::Keys, Grave::RunsLater],
-            Some("it reaches key material, and it writes what other programs run by themselves"),
+            Some("it reaches key material, and it writes files that other programs run by themselves"),
         );
     }
 }

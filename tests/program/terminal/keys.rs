@@ -88,7 +88,7 @@ fn going_back_and_branching_off() {
     // What is typed on at once was meant for the dialog that did not open.
     std::thread::sleep(PAUSE);
     pty.type_in("F");
-    pty.wait_for("After which iteration?");
+    field(&pty, "After which iteration?");
     pty.type_in("9\r");
     pty.wait_for("give the number of a closed iteration, 3 at most");
     pty.type_in("\x7f1\r");
@@ -103,11 +103,13 @@ fn going_back_and_branching_off() {
     until("the new run is there", || (stage.ids().len() == 2).then_some(()));
     pty.wait_for("the run waits");
     pty.type_in("\tB");
-    pty.wait_for("To the end of which iteration?");
+    field(&pty, "To the end of which iteration?");
     pty.type_in("\r");
     pty.wait_for("Nothing that came after it changed anything.");
     pty.type_in("yes\r");
+    // The keys are in the composer then: the way to the key that resumes is said.
     pty.wait_for("is back at the end of iteration 1");
+    pty.wait_for("in a pane (Tab) R resumes");
     pty.wait_for("parked: paused");
     assert_eq!(leave(&mut pty), 14);
     assert_eq!(std::fs::read_to_string(stage.path("work/trace.txt")).unwrap(), "done\n");
@@ -123,7 +125,7 @@ fn a_refused_change_of_the_plan_stays_in_its_dialog() {
     let mut pty = start(&stage, &shell("echo done >> trace.txt"));
     pty.wait_for("the run waits");
     pty.type_in("\x1b1e");
-    pty.wait_for("Change the plan");
+    field(&pty, "Change the plan");
     pty.type_in("done zz\rX");
     pty.wait_for("there is no todo zz; the plan was not changed");
     pty.wait("the words are there, and what was typed after them", |screen| screen.contains("› done zzX"));
