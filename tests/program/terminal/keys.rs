@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::program::scripts::shell;
 use crate::program::stage::is_alive;
-use crate::program::terminal::ARMED;
 use crate::program::terminal::CTRL_C;
 use crate::program::terminal::CTRL_G;
 use crate::program::terminal::CTRL_Z;
@@ -12,7 +11,9 @@ use crate::program::terminal::ENTER;
 use crate::program::terminal::ESC;
 use crate::program::terminal::armed;
 use crate::program::terminal::decide;
+use crate::program::terminal::field;
 use crate::program::terminal::go_to;
+use crate::program::terminal::is_armed;
 use crate::program::terminal::leave;
 use crate::program::terminal::pty::Pty;
 use crate::real::Stage;
@@ -163,7 +164,7 @@ fn a_cancelled_run_is_taken_up_again() {
     let id = stage.ids()[0].clone();
     stage.ask(&["cancel", &id]).check(0, &[]);
     let mut pty = Pty::tiller(&stage, (120, 36), &["resume", &id]);
-    pty.wait_for("R takes it up again, B goes back");
+    pty.wait_for("in a pane (Tab): R takes it up again");
     pty.type_in("\tR");
     pty.wait("it goes on", |screen| !screen.contains("takes it up again"));
     pty.wait_for("completed: claimed");
@@ -179,7 +180,7 @@ fn pasted_keys_decide_nothing() {
     pty.type_in(CTRL_G);
     armed(&pty, "shell  echo done");
     pty.type_in("\x1b[200~y\n\x1b[201~");
-    pty.wait("the paste disarms", |screen| !screen.contains(ARMED));
+    pty.wait("the paste disarms", |screen| !is_armed(screen));
     armed(&pty, "shell  echo done");
     assert!(!stage.path("work/trace.txt").exists());
     assert_eq!(leave(&mut pty), 10);
