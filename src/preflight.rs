@@ -1,6 +1,8 @@
 //! The roof: what must be so before a run starts, and at every resume (docs/ENGINE.md §14.2). It looks and starts
 //! nothing; what is not looked at here is not said to be well.
 
+use std::path::Path;
+
 use nix::unistd::AccessFlags;
 
 use crate::domain::limits;
@@ -29,6 +31,14 @@ pub fn problems(run: &Run, home: &Home, tools: &Toolbox) -> Vec<Lack> {
     let flags = AccessFlags::R_OK | AccessFlags::W_OK | AccessFlags::X_OK;
     if let Err(why) = nix::unistd::access(run.terms.workspace.as_str(), flags) {
         all.push(not_ready(format!("the folder {} can't be used ({})", run.terms.workspace, why.desc())));
+    }
+    let workspace = Path::new(run.terms.workspace.as_str());
+    if let Some(other) = workspace.canonicalize().ok().filter(|real| real != workspace) {
+        all.push(not_ready(format!(
+            "the folder {} is not where it was: a link is on the way now, to {}; put it back, or start a run there",
+            workspace.display(),
+            other.display()
+        )));
     }
     all
 }
@@ -182,5 +192,13 @@ mod tests {
         let all = look(at, gone, "/bin/sh");
         assert!(all[0].starts_with("credentials: ") && all.len() == 2, "{all:?}");
         assert_eq!(all[1], "not ready: the folder /nowhere can't be used (No such file or directory)");
+        let root = at.canonicalize().unwrap();
+        std::fs::create_dir(root.join("moved")).unwrap();
+        std::os::unix::fs::symlink("moved", root.join("linked")).unwrap();
+        let linked = |terms: &mut Terms| terms.workspace = root.join("linked").display().to_string();
+        let (from, to) = (root.join("linked").display().to_string(), root.join("moved").display().to_string());
+        let sentence = format!("not ready: the folder {from} is not where it was: a link is on the way now, to {to};");
+        let all = look(at, linked, "/bin/sh");
+        assert!(all.iter().any(|said| said.starts_with(&sentence)), "{all:?}");
     }
 }

@@ -8,5 +8,7 @@ mod rules {
     mod chances;
     mod file;
     mod line;
+    mod paths;
+    mod spellings;
     mod stage;
 }

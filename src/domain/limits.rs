@@ -255,6 +255,8 @@ pub const PLAIN_SEGMENTS: usize = 8;
 pub const TOUCHES: usize = 256;
 /// Names below a folder that are looked at before it is read unasked as a whole: 20 to 50 ms.
 pub const NAMES_BELOW: usize = 50_000;
+/// Longest index of a repository that is looked through for sensitive names, in bytes: of some 100,000 files.
+pub const INDEX_MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// Longest file that a program in a box can write, in bytes.
 pub const BOX_FILE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 /// Room for temporary files in a box, and in its home, in bytes: they lie in memory.

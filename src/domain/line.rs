@@ -121,6 +121,8 @@ pub enum Named {
     },
     /// The program git, in an ordinary repository that lies in the workspace.
     Repository,
+    /// As `Repository`, but its files may hold secrets, which git would show without their names in the line; why.
+    Tracked(String),
     /// A place outside the workspace.
     Outside,
     /// A sensitive name, inside or outside; why.

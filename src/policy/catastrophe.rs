@@ -1,6 +1,7 @@
 //! Commands that take away what nobody means to lose: a safety net under the operator's eye, never a wall
 //! (docs/SAFETY.md §5). It looks at every command that can be seen in a line, also behind a wrapper.
 
+use crate::domain::limits;
 use crate::domain::line::Line;
 use crate::domain::line::Touch;
 
@@ -14,13 +15,20 @@ const RECURSIVE: [(&str, &[char], &str); 4] = [
 
 /// What a line would ruin, as a sentence; nothing for nearly all lines.
 pub fn catastrophe(line: &Line, touches: &[Touch]) -> Option<String> {
+    // Then not all of it was looked up.
+    let is_long = touches.len() >= limits::TOUCHES;
     line.commands.iter().enumerate().find_map(|(command, argv)| {
         let touches: Vec<&Touch> = touches.iter().filter(|touch| touch.command == command).collect();
-        (0..argv.len()).find_map(|from| ruins(argv.get(from..)?, &touches))
+        let is_lost = |word: &str| {
+            let mut found = touches.iter().filter(|touch| touch.word == word).peekable();
+            (is_long && found.peek().is_none()) || found.any(|touch| touch.is_foundation)
+        };
+        (0..argv.len()).find_map(|from| ruins(argv.get(from..)?, &is_lost))
     })
 }
 
-fn ruins(argv: &[String], touches: &[&Touch]) -> Option<String> {
+/// What a command would ruin. `is_lost` says whether a word names what is never removed as a whole, or was not looked up.
+fn ruins(argv: &[String], is_lost: &dyn Fn(&str) -> bool) -> Option<String> {
     let (program, words) = argv.split_first()?;
     let name = program.rsplit('/').next().unwrap_or(program);
     if name == "mkfs" || name.starts_with("mkfs.") {
@@ -30,10 +38,9 @@ fn ruins(argv: &[String], touches: &[&Touch]) -> Option<String> {
         let device = words.iter().find(|word| word.starts_with("of=/dev/"))?;
         return Some(format!("dd writes over a device ({device})"));
     }
-    let is_foundation = |word: &&String| touches.iter().any(|touch| touch.is_foundation && touch.word == **word);
     if name == "find" && words.iter().any(|word| word == "-delete") {
         let from = words.iter().take_while(|word| !word.starts_with('-')).collect::<Vec<_>>();
-        let is_whole = from.is_empty() || from.iter().any(is_foundation);
+        let is_whole = from.is_empty() || from.iter().any(|word| is_lost(word));
         let has_test = words.iter().any(|word| matches!(word.as_str(), "-name" | "-iname" | "-path" | "-regex"));
         return (is_whole && !has_test).then(|| "find removes all below the folder of the run, or more".to_string());
     }
@@ -54,9 +61,7 @@ fn ruins(argv: &[String], touches: &[&Touch]) -> Option<String> {
     if !words.iter().any(is_deep) {
         return None;
     }
-    let lost = words.iter().find(|word| {
-        touches.iter().any(|touch| touch.is_foundation && touch.word == **word) && !word.starts_with('-')
-    })?;
+    let lost = words.iter().find(|word| !word.starts_with('-') && !word.is_empty() && is_lost(word))?;
     let verb = if name == "rm" { "removes" } else { "changes the rights of" };
     Some(format!("{name} {verb} all below {lost}, which is the root, your home, the workspace or a folder above it"))
 }

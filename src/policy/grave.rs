@@ -2,20 +2,25 @@
 //! (docs/SAFETY.md §9). No grant, no rule and no mode covers one; whoever sends leave for one without its code is refused
 //! (`machine/deciding.rs`). What a call is about was found out by the tools; this only judges it.
 
+use crate::domain::line::Line;
+use crate::domain::line::Touch;
 use crate::domain::run::Run;
 use crate::domain::tool::Facts;
 use crate::domain::tool::Grave;
 use crate::domain::tool::ToolCall;
 use crate::policy::catastrophe;
 use crate::policy::permission;
+use crate::policy::table;
 
 /// Why leave to run outside of the box is typed, whatever the call is.
 pub const UNBOXED: &str = "it would run outside of the box, with your full rights";
 
 /// Why a call is grave, in a few words; nothing when it is not.
 pub fn grave(facts: &Facts) -> Option<String> {
-    let ruins = facts.line.as_ref().and_then(|line| catastrophe::catastrophe(line, &facts.touches));
-    let found: Vec<String> = facts.grave.iter().map(|one| words(*one).to_string()).chain(ruins).collect();
+    let line = facts.line.as_ref();
+    let ruins = line.and_then(|line| catastrophe::catastrophe(line, &facts.touches));
+    let told = facts.grave.iter().filter_map(|one| words(*one, line, &facts.touches));
+    let found: Vec<String> = told.map(String::from).chain(ruins).collect();
     (!found.is_empty()).then(|| found.join(", and "))
 }
 
@@ -36,10 +41,14 @@ pub fn code_unboxed(run: &Run, call: &ToolCall) -> Option<String> {
     call.digest().map(|digest| digest.code(&run.id))
 }
 
-fn words(grave: Grave) -> &'static str {
-    match grave {
-        Grave::Keys => "it reaches key material",
-        Grave::RunsLater => "it writes files that other programs run by themselves",
+/// In a few words. A line that only reads writes nothing, whatever it names; of any other it can't be told what it writes.
+fn words(grave: Grave, line: Option<&Line>, touches: &[Touch]) -> Option<&'static str> {
+    match (grave, line) {
+        (Grave::Keys, _) => Some("it reaches key material"),
+        (Grave::RunsLater, None) => Some("it writes files that other programs run by themselves"),
+        (Grave::RunsLater, Some(line)) => table::reads(line, touches)
+            .is_err()
+            .then_some("it names, and may write, files that other programs run by themselves"),
     }
 }
 

@@ -4,7 +4,11 @@
 //! another line, and no sign in a word stands for others. Whatever makes a line more than its words is not covered by
 //! a rule that allows; a rule that asks or denies is looked for in every command that can be seen.
 
+use std::path::Component;
 use std::path::Path;
+use std::path::PathBuf;
+
+use serde_json::Value;
 
 use crate::domain::approval::By;
 use crate::domain::line::Line;
@@ -32,11 +36,18 @@ use crate::policy::runners;
 /// Longest query of an address that a rule for a host allows, in bytes: more could carry away what was read.
 const QUERY_MAX_BYTES: u64 = 256;
 
+/// The argument of every file tool that names its file.
+const PATH: &str = "path";
+/// Options that a program to run stands behind, whatever the program that has them.
+const BEFORE_A_PROGRAM: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
+
 /// What a call asks for, as far as rules are about it.
 struct Asked<'a> {
     line: Option<&'a Line>,
-    /// Its file, below the workspace.
+    /// Its file, below the workspace: where it leads, links followed.
     path: Option<String>,
+    /// The same by the name that the call has for it.
+    written: Option<String>,
     /// The host that it sends a request to.
     host: Option<&'a str>,
     /// Whether that request is too short to carry away what was read.
@@ -249,6 +260,11 @@ fn is_program(effect: RuleEffect, said: &str, word: &str) -> bool {
     effect != RuleEffect::Allow && !said.contains('/') && word.rsplit('/').next() == Some(said)
 }
 
+/// Whether words of a program can be one that it runs. What stands for a program can be any.
+fn may_run_arguments(program: &str) -> bool {
+    program.starts_with(['$', '…']) || runners::kind(program).is_some_and(|kind| kind.runs_arguments())
+}
+
 /// How exactly a rule says what it is about: words that are said, no open end, one workspace.
 fn exactness(draft: &RuleDraft) -> (usize, bool, usize, bool) {
     let (said, closed, length) = match &draft.what {
@@ -277,6 +293,7 @@ impl<'a> Asked<'a> {
         Asked {
             line: facts.line.as_ref(),
             path: file(call, facts, workspace),
+            written: written(call, workspace),
             host: facts.host.as_deref(),
             says_little: facts.query_bytes.is_some_and(|bytes| bytes <= QUERY_MAX_BYTES),
             network: facts.network,
@@ -291,17 +308,17 @@ impl<'a> Asked<'a> {
             What::Argv(tokens) => self.line.is_some_and(|line| {
                 let within = |argv: &[String]| covers(rule.draft.effect, tokens, argv);
                 line.commands.iter().any(|argv| {
-                    within(argv)
-                        || (argv
-                            .first()
-                            .and_then(|program| runners::kind(program))
-                            .is_some_and(|kind| kind.runs_arguments())
-                            && (1..argv.len()).any(|place| argv.get(place..).is_some_and(within)))
+                    let runs_any = argv.first().is_some_and(|program| may_run_arguments(program));
+                    let is_run = |place: usize| {
+                        let before = place.checked_sub(1).and_then(|before| argv.get(before));
+                        runs_any || before.is_none_or(|word| BEFORE_A_PROGRAM.contains(&word.as_str()))
+                    };
+                    (0..argv.len()).any(|place| is_run(place) && argv.get(place..).is_some_and(within))
                 })
             }),
             // Also without https, or at another port.
             What::Host(host) => self.host.is_some_and(|asked| asked.split(':').next() == Some(host)),
-            What::Path(_) => self.is_named(&rule.draft.what),
+            What::Path(glob) => [&self.path, &self.written].into_iter().flatten().any(|path| matches_path(glob, path)),
         }
     }
 
@@ -331,24 +348,51 @@ impl<'a> Asked<'a> {
         is_boxed && is_offline && too_open(&rule.draft).is_none() && covers(RuleEffect::Allow, tokens, argv)
     }
 
+    /// Whether a rule that allows names its file, by both its names, or its host.
     fn is_named(&self, what: &What) -> bool {
         match what {
             What::Argv(_) => false,
-            What::Path(glob) => self.path.as_deref().is_some_and(|path| matches_path(glob, path)),
+            What::Path(glob) => {
+                let (Some(path), Some(written)) = (&self.path, &self.written) else { return false };
+                matches_path(glob, path) && matches_path(glob, written)
+            }
             What::Host(host) => self.host == Some(host),
         }
     }
 }
 
+/// Whether a call is about a file that it names.
+fn has_file(call: &ToolCall) -> bool {
+    match call.effect {
+        EffectClass::Read | EffectClass::WriteFile => true,
+        EffectClass::Control | EffectClass::Idempotent | EffectClass::External => false,
+    }
+}
+
+/// The file that a call names below its workspace, as it is written: no link is followed.
+fn written(call: &ToolCall, workspace: &str) -> Option<String> {
+    let arguments = serde_json::from_str::<Value>(&call.arguments).ok().filter(|_| has_file(call))?;
+    let whole = Path::new(workspace).join(arguments.get(PATH)?.as_str()?);
+    let mut names = Vec::new();
+    for part in whole.components() {
+        match part {
+            Component::ParentDir => _ = names.pop(),
+            Component::Normal(name) => names.push(name),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    below(&Path::new("/").join(names.iter().collect::<PathBuf>()), workspace)
+}
+
+fn below(whole: &Path, workspace: &str) -> Option<String> {
+    let below = whole.strip_prefix(workspace).ok()?;
+    below.to_str().filter(|path| !path.is_empty()).map(str::to_string)
+}
+
 /// The file of a call below its workspace.
 fn file(call: &ToolCall, facts: &Facts, workspace: &str) -> Option<String> {
-    match call.effect {
-        EffectClass::Read | EffectClass::WriteFile => {}
-        EffectClass::Control | EffectClass::Idempotent | EffectClass::External => return None,
-    }
-    let whole = facts.binding.iter().find_map(|bound| bound.strip_prefix("path="))?;
-    let below = Path::new(whole).strip_prefix(workspace).ok()?;
-    below.to_str().filter(|path| !path.is_empty()).map(str::to_string)
+    let bound = facts.binding.iter().filter(|_| has_file(call));
+    below(Path::new(bound.filter_map(|bound| bound.strip_prefix("path=")).next()?), workspace)
 }
 
 /// Whether a folder is written in a way that no folder of a run is: then the rule would never hold.

@@ -40,331 +40,63 @@ impl Kind {
     }
 }
 
-const INTERPRETERS: &[&str] = &[
-    "sh",
-    "bash",
-    "dash",
-    "zsh",
-    "ksh",
-    "mksh",
-    "fish",
-    "csh",
-    "tcsh",
-    "ash",
-    "busybox",
-    "rbash",
-    "pwsh",
-    "powershell",
-    "python",
-    "pypy",
-    "ipython",
-    "perl",
-    "ruby",
-    "irb",
-    "node",
-    "nodejs",
-    "deno",
-    "bun",
-    "php",
-    "lua",
-    "luajit",
-    "tclsh",
-    "wish",
-    "expect",
-    "awk",
-    "gawk",
-    "mawk",
-    "nawk",
-    "sed",
-    "gsed",
-    "ed",
-    "ex",
-    "vi",
-    "vim",
-    "nvim",
-    "view",
-    "emacs",
-    "guile",
-    "scheme",
-    "racket",
-    "sbcl",
-    "clisp",
-    "ghci",
-    "runghc",
-    "runhaskell",
-    "ocaml",
-    "elixir",
-    "iex",
-    "erl",
-    "escript",
-    "julia",
-    "r",
-    "rscript",
-    "octave",
-    "groovy",
-    "scala",
-    "kotlin",
-    "jshell",
-    "java",
-    "swift",
-    "osascript",
-    "source",
-    ".",
-    "eval",
-    "exec",
-    "builtin",
-    "command",
-    "trap",
-    "jq",
-    "bc",
-    "dc",
-    "m4",
-    "gdb",
-    "lldb",
-    "sqlite",
-    "psql",
-    "mysql",
-    "ts-node",
-    "tsx",
-    "nu",
-    "xonsh",
-];
+/// Shells, interpreters, editors with commands, and words of the shell that take a line.
+const INTERPRETERS: &str = "sh bash dash zsh ksh mksh fish csh tcsh ash busybox rbash pwsh powershell python pypy ipython perl ruby irb \
+    node nodejs deno bun php lua luajit tclsh wish expect awk gawk mawk nawk sed gsed ed ex vi vim nvim view emacs \
+    guile scheme racket sbcl clisp ghci runghc runhaskell ocaml elixir iex erl escript julia r rscript octave \
+    groovy scala kotlin jshell java swift osascript source . eval exec builtin command trap jq bc dc m4 gdb lldb \
+    sqlite psql mysql ts-node tsx nu xonsh yash posh elvish osh ysh toybox hush rc jython graalpy micropython \
+    pythonw raku rakudo jruby mruby truffleruby qjs d8 jsc hhvm luau texlua janet hy fennel gosh csi petite gsi \
+    clojure clj bb ecl ccl ghc kotlinc scala-cli amm gjs cjs wasmtime wasmer original-awk goawk kak mariadb duckdb \
+    mongosh bpftrace stap gnuplot maxima gp gforth swipl crystal nim rdmd coffee electron cmd cscript wscript \
+    alias";
+/// Programs that run the command they are given.
+const WRAPPERS: &str = "env xargs sudo doas su runuser pkexec nohup time timeout watch nice ionice chrt taskset setsid stdbuf unbuffer \
+    script strace ltrace perf valgrind chroot unshare nsenter setpriv setarch linux bwrap firejail flock parallel \
+    entr inotifywait systemd-run at batch crontab screen tmux faketime fakeroot proxychains numactl prlimit \
+    catchsegv dbus-run-session xvfb-run direnv mise asdf ld ld.so coproc i386 x86_64 uname26 gosu su-exec sg \
+    newgrp runcon dzdo pfexec chpst softlimit envdir envuidgid setuidgid setlock daemonize start-stop-daemon dtach \
+    abduco tmate zellij byobu caffeinate cpulimit cgexec choom eatmydata fakechroot torsocks torify hyperfine rr \
+    heaptrack gdbserver schroot systemd-nspawn systemd-inhibit machinectl run-parts watchexec chronic ifne pee sem \
+    nq tsp ccache distcc sccache icecc wine mono box64 dbus-launch ssh-agent gpg-agent xinit startx cage sshpass \
+    autossh pssh foreman honcho overmind dotenv doppler aws-vault chamber nodemon pm2 bear scan-build coverage \
+    proot apptainer singularity toolbox distrobox lxc-execute lxc-attach runc crun timelimit tini dumb-init rlwrap \
+    gtimeout gnice genv gxargs gstdbuf nvm rbenv pyenv";
+/// Programs that fetch others.
+const PACKAGE_MANAGERS: &str = "npm npx pnpm pnpx yarn bunx corepack pip pipx uv uvx poetry pdm hatch conda mamba gem bundle bundler composer \
+    cpan cpanm luarocks apt apt-get aptitude dpkg dnf yum rpm zypper pacman yay apk emerge brew port snap flatpak \
+    nix nix-shell nix-env nix-build guix cabal stack opam hex rustup nuget vcpkg conan ni nix-store nix- \
+    instantiate rye pixi micromamba easy_install volta fnm sdk pkg xbps-install swupd paru microdnf alien choco \
+    scoop winget pod carthage mint ghcup raco pub";
+/// Programs that run what files say.
+const BUILD_TOOLS: &str = "make gmake bmake cmake ctest ninja meson bazel bazelisk buck gradle gradlew mvn mvnw ant sbt lein rake just \
+    task tox nox invoke cargo rustc go dotnet msbuild xcodebuild mix rebar zig dune gulp grunt turbo nx lerna jest \
+    vitest mocha pytest scons waf autoconf automake configure gcc g++ cc clang pre-commit ansible ansible-playbook \
+    terraform packer vagrant docker docker-compose podman buildah kubectl helm act clang++ c++ cpp gfortran gccgo \
+    gdc ldc2 dmd icc icx nvcc emcc em++ rustdoc mill pants please xmake premake qmake nmake tup redo b2 bjam samu \
+    gn node-gyp earthly dagger pulumi terragrunt tofu puppet chef skaffold tilt vite webpack rollup parcel esbuild \
+    karma cypress playwright rspec phpunit latexmk cookiecutter libtool autoreconf cargo-make nerdctl minikube \
+    kind serverless sam cdk tsc";
+/// Programs with options or settings that run others.
+const HELPERS: &str = "git hg svn jj gh glab ssh scp sftp rsync mosh find fd fdfind rg tar bsdtar zip unzip 7z cpio less more most \
+    man info sort split dd install ip tcpdump nmap nc ncat netcat socat curl wget openssl gpg code mail sendmail \
+    systemctl journalctl tiller ag ack ugrep bfs lftp rclone restic borg ansible-vault sops pass gopass ssh-keygen \
+    ssh-add gzip xz zstd vimdiff ctags fzf sk mutt lynx w3m elinks xdg-open sensible-editor sensible-pager \
+    logrotate tshark iptables ip6tables tc mount bat delta patch emacsclient";
+/// Endings of another build of the same program.
+const BUILDS: &[&str] = &["-static", "-posix", "-win32", "-dbg", "-debug", "-nox", "-gtk", "-nightly"];
+/// Programs that stand behind the name of the machine that they work for: `x86_64-linux-gnu-gcc`.
+const FOR_MACHINES: &[&str] =
+    &["gcc", "g++", "cc", "c++", "cpp", "clang", "clang++", "gfortran", "gdb", "ld", "perl", "python"];
 
-const WRAPPERS: &[&str] = &[
-    "env",
-    "xargs",
-    "sudo",
-    "doas",
-    "su",
-    "runuser",
-    "pkexec",
-    "nohup",
-    "time",
-    "timeout",
-    "watch",
-    "nice",
-    "ionice",
-    "chrt",
-    "taskset",
-    "setsid",
-    "stdbuf",
-    "unbuffer",
-    "script",
-    "strace",
-    "ltrace",
-    "perf",
-    "valgrind",
-    "chroot",
-    "unshare",
-    "nsenter",
-    "setpriv",
-    "setarch",
-    "linux",
-    "bwrap",
-    "firejail",
-    "flock",
-    "parallel",
-    "entr",
-    "inotifywait",
-    "systemd-run",
-    "at",
-    "batch",
-    "crontab",
-    "screen",
-    "tmux",
-    "faketime",
-    "fakeroot",
-    "proxychains",
-    "numactl",
-    "prlimit",
-    "catchsegv",
-    "dbus-run-session",
-    "xvfb-run",
-    "direnv",
-    "mise",
-    "asdf",
-    "ld",
-    "ld.so",
-];
-
-const PACKAGE_MANAGERS: &[&str] = &[
-    "npm",
-    "npx",
-    "pnpm",
-    "pnpx",
-    "yarn",
-    "bunx",
-    "corepack",
-    "pip",
-    "pipx",
-    "uv",
-    "uvx",
-    "poetry",
-    "pdm",
-    "hatch",
-    "conda",
-    "mamba",
-    "gem",
-    "bundle",
-    "bundler",
-    "composer",
-    "cpan",
-    "cpanm",
-    "luarocks",
-    "apt",
-    "apt-get",
-    "aptitude",
-    "dpkg",
-    "dnf",
-    "yum",
-    "rpm",
-    "zypper",
-    "pacman",
-    "yay",
-    "apk",
-    "emerge",
-    "brew",
-    "port",
-    "snap",
-    "flatpak",
-    "nix",
-    "nix-shell",
-    "nix-env",
-    "nix-build",
-    "guix",
-    "cabal",
-    "stack",
-    "opam",
-    "hex",
-    "rustup",
-    "nuget",
-    "vcpkg",
-    "conan",
-];
-
-const BUILD_TOOLS: &[&str] = &[
-    "make",
-    "gmake",
-    "bmake",
-    "cmake",
-    "ctest",
-    "ninja",
-    "meson",
-    "bazel",
-    "bazelisk",
-    "buck",
-    "gradle",
-    "gradlew",
-    "mvn",
-    "mvnw",
-    "ant",
-    "sbt",
-    "lein",
-    "rake",
-    "just",
-    "task",
-    "tox",
-    "nox",
-    "invoke",
-    "cargo",
-    "rustc",
-    "go",
-    "dotnet",
-    "msbuild",
-    "xcodebuild",
-    "mix",
-    "rebar",
-    "zig",
-    "dune",
-    "gulp",
-    "grunt",
-    "turbo",
-    "nx",
-    "lerna",
-    "jest",
-    "vitest",
-    "mocha",
-    "pytest",
-    "scons",
-    "waf",
-    "autoconf",
-    "automake",
-    "configure",
-    "gcc",
-    "g++",
-    "cc",
-    "clang",
-    "pre-commit",
-    "ansible",
-    "ansible-playbook",
-    "terraform",
-    "packer",
-    "vagrant",
-    "docker",
-    "docker-compose",
-    "podman",
-    "buildah",
-    "kubectl",
-    "helm",
-    "act",
-];
-
-const HELPERS: &[&str] = &[
-    "git",
-    "hg",
-    "svn",
-    "jj",
-    "gh",
-    "glab",
-    "ssh",
-    "scp",
-    "sftp",
-    "rsync",
-    "mosh",
-    "find",
-    "fd",
-    "fdfind",
-    "rg",
-    "tar",
-    "bsdtar",
-    "zip",
-    "unzip",
-    "7z",
-    "cpio",
-    "less",
-    "more",
-    "most",
-    "man",
-    "info",
-    "sort",
-    "split",
-    "dd",
-    "install",
-    "ip",
-    "tcpdump",
-    "nmap",
-    "nc",
-    "ncat",
-    "netcat",
-    "socat",
-    "curl",
-    "wget",
-    "openssl",
-    "gpg",
-    "rlwrap",
-    "code",
-    "mail",
-    "sendmail",
-    "systemctl",
-    "journalctl",
-    "tiller",
-];
-
-/// Whether a program runs others, and how; by its name, whatever its path, letters and version.
+/// Whether a program runs others, and how; by its name, whatever its path, letters, version, build and machine.
 pub fn kind(program: &str) -> Option<Kind> {
     let name = program.rsplit('/').next().unwrap_or(program).to_ascii_lowercase();
-    let name = name.strip_suffix(".exe").unwrap_or(&name);
-    let bare = name.trim_end_matches(|sign: char| sign.is_ascii_digit() || sign == '.' || sign == '-');
+    let is_path = program.contains('/') && !program.starts_with('/');
+    names(&name).into_iter().find_map(listed).or(is_path.then_some(Kind::WorkspaceFile))
+}
+
+fn listed(name: &str) -> Option<Kind> {
     let lists = [
         (INTERPRETERS, Kind::Interpreter),
         (WRAPPERS, Kind::Wrapper),
@@ -372,27 +104,69 @@ pub fn kind(program: &str) -> Option<Kind> {
         (BUILD_TOOLS, Kind::BuildTool),
         (HELPERS, Kind::Helper),
     ];
-    let named = lists.into_iter().find(|(names, _)| names.contains(&name) || names.contains(&bare));
-    let is_path = program.contains('/') && !program.starts_with('/');
-    named.map(|(_, kind)| kind).or(is_path.then_some(Kind::WorkspaceFile))
+    let found = lists.into_iter().find(|(names, _)| names.split_whitespace().any(|one| one == name));
+    found.map(|(_, kind)| kind)
+}
+
+/// What a program may be called, without all that tells it from others of its kind: its own name first.
+fn names(name: &str) -> Vec<&str> {
+    // `vim.basic`, `busybox.static`, `node.exe`; `ld-linux-x86-64.so.2`
+    let first = match name.starts_with("ld-") && name.contains(".so") {
+        true => "ld.so",
+        false => name.split('.').next().unwrap_or(name),
+    };
+    let build = BUILDS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
+    // `python3.13t`, `perl5.36-x86_64-linux-gnu`, `clang++-17`
+    let unversioned = |name: &str| -> usize {
+        let digits = name.find(|sign: char| sign.is_ascii_digit()).unwrap_or(name.len());
+        name.get(..digits).unwrap_or(name).trim_end_matches(['-', '.', '_']).len()
+    };
+    let machine = build.match_indices('-').filter_map(|(at, _)| build.get(at + 1..)).find(|rest| {
+        let bare = rest.get(..unversioned(rest)).unwrap_or(rest);
+        FOR_MACHINES.contains(&bare)
+    });
+    let mut all = Vec::new();
+    for name in [name, first, build].into_iter().chain(machine) {
+        for name in [name, name.get(..unversioned(name)).unwrap_or(name)] {
+            if !name.is_empty() && !all.contains(&name) {
+                all.push(name);
+            }
+        }
+    }
+    all
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn check(kind_of: Option<Kind>, programs: &str) {
+        for program in programs.split_whitespace() {
+            assert_eq!(kind(program), kind_of, "{program}");
+        }
+    }
+
     #[test]
     fn a_program_is_known_in_any_clothes() {
-        let check = |program: &str, expected: Option<Kind>| assert_eq!(kind(program), expected, "{program}");
-        check("python3.11", Some(Kind::Interpreter));
-        check("/usr/bin/python3", Some(Kind::Interpreter));
-        check("BASH", Some(Kind::Interpreter));
-        check("node.exe", Some(Kind::Interpreter));
-        check("7z", Some(Kind::Helper));
-        check("clang-17", Some(Kind::BuildTool));
-        check("./bin/ls", Some(Kind::WorkspaceFile));
-        check("/bin/ls", None);
-        check("ls", None);
-        check("rustfmt", None);
+        check(
+            Some(Kind::Interpreter),
+            "python3.11 /usr/bin/python3 BASH node.exe python3.13t python3.11-dbg busybox.static bash-static pypy3 node22
+            nodejs ruby3.1 perl5.36.0 perl5.36-x86_64-linux-gnu bash5 ksh93 gawk mawk mawk-1.3 tclsh8.6 lua5.4 php8.2
+            deno bun gdb expect vim.basic emacs-nox x86_64-linux-gnu-gdb x86_64-linux-gnu-perl trap eval . jq",
+        );
+        check(
+            Some(Kind::Wrapper),
+            "strace script flock parallel entr watchexec unshare chroot setpriv systemd-run linux32 i386 x86_64 coproc
+            env nice time ld-linux-x86-64.so.2 ld.so sudo.ws",
+        );
+        check(Some(Kind::PackageManager), "npx uvx pnpx npm.cmd pip3.11 nix-shell");
+        check(
+            Some(Kind::BuildTool),
+            "clang++ clang-17 clang++-17 g++-12 gcc.real x86_64-linux-gnu-gcc x86_64-linux-gnu-gcc-12 arm-none-eabi-g++
+            musl-gcc x86_64-w64-mingw32-gcc-posix go1.22 c++",
+        );
+        check(Some(Kind::Helper), "7z git nc.openbsd gpg2");
+        check(Some(Kind::WorkspaceFile), "./bin/ls bin/x");
+        check(None, "/bin/ls ls rustfmt sha256sum md5sum base64 cargo-fmt git-lfs 2to3 frob frob-2.0 a-b-c -");
     }
 }

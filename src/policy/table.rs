@@ -105,7 +105,7 @@ impl Words<'_> {
     /// Whether a word names only places inside the workspace that are nothing special.
     fn place(&self, word: &str) -> Result<(), String> {
         self.named(word, &|named| match named {
-            Named::Missing | Named::File | Named::Folder { .. } | Named::Repository => None,
+            Named::Missing | Named::File | Named::Folder { .. } | Named::Repository | Named::Tracked(_) => None,
             Named::Outside => Some("lies outside the workspace".to_string()),
             Named::Sensitive(why) => Some(format!("has a sensitive name ({why})")),
             Named::Refused => Some("is refused to every tool, or can't be told".to_string()),
@@ -117,7 +117,7 @@ impl Words<'_> {
         self.place(word)?;
         self.named(word, &|named| match named {
             Named::Folder { .. } => Some("is a folder".to_string()),
-            Named::Missing | Named::File | Named::Repository => None,
+            Named::Missing | Named::File | Named::Repository | Named::Tracked(_) => None,
             Named::Outside | Named::Sensitive(_) | Named::Refused => None,
         })
     }
@@ -127,7 +127,7 @@ impl Words<'_> {
         self.place(word)?;
         self.named(word, &|named| match named {
             Named::Folder { secret } => secret.clone().map(|secret| format!("is read as a whole, and {secret}")),
-            Named::Missing | Named::File | Named::Repository => None,
+            Named::Missing | Named::File | Named::Repository | Named::Tracked(_) => None,
             Named::Outside | Named::Sensitive(_) | Named::Refused => None,
         })
     }

@@ -31,6 +31,7 @@ mod shell;
 #[cfg(test)]
 mod stage;
 mod touches;
+mod tracked;
 pub mod web_fetch;
 mod write_file;
 

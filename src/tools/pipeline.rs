@@ -53,7 +53,7 @@ const GIT_VARIABLES: [(&str, &str); 9] = [
     ("GIT_EDITOR", "false"),
 ];
 /// Settings that outrank those of the repository.
-const GIT_SETTINGS: [(&str, &str); 11] = [
+const GIT_SETTINGS: [(&str, &str); 12] = [
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
     ("core.pager", "cat"),
@@ -65,6 +65,7 @@ const GIT_SETTINGS: [(&str, &str); 11] = [
     ("gpg.x509.program", "false"),
     ("status.submoduleSummary", "false"),
     ("diff.ignoreSubmodules", "dirty"),
+    ("diff.submodule", "short"),
 ];
 
 /// Where programs are looked for.

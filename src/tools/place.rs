@@ -223,6 +223,11 @@ pub(crate) fn folder_flags() -> OFlag {
 /// Reads a regular file of at most `limits::FILE_MAX_BYTES`, by its name in an opened folder, never through a link.
 /// `EFBIG` when it is larger, `EINVAL` when it is no regular file.
 pub(crate) fn read_at(folder: impl AsFd, name: &std::ffi::OsStr) -> Result<(Vec<u8>, FileStat), Errno> {
+    read_at_most(folder, name, limits::FILE_MAX_BYTES)
+}
+
+/// As `read_at`, with a bound of its own.
+pub(crate) fn read_at_most(folder: impl AsFd, name: &std::ffi::OsStr, most: u64) -> Result<(Vec<u8>, FileStat), Errno> {
     // A pipe put in the place of the file must not make us wait, and a terminal must not become ours.
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
     let file = openat(folder, name, flags, Mode::empty())?;
@@ -230,13 +235,13 @@ pub(crate) fn read_at(folder: impl AsFd, name: &std::ffi::OsStr) -> Result<(Vec<
     if SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT != SFlag::S_IFREG {
         return Err(Errno::EINVAL);
     }
-    if u64::try_from(stat.st_size).unwrap_or(u64::MAX) > limits::FILE_MAX_BYTES {
+    if u64::try_from(stat.st_size).unwrap_or(u64::MAX) > most {
         return Err(Errno::EFBIG);
     }
     let mut bytes = Vec::new();
-    let read = File::from(file).take(limits::FILE_MAX_BYTES + 1).read_to_end(&mut bytes);
+    let read = File::from(file).take(most + 1).read_to_end(&mut bytes);
     read.map_err(|error| error.raw_os_error().map_or(Errno::EIO, Errno::from_raw))?;
-    match bytes.len() as u64 > limits::FILE_MAX_BYTES {
+    match bytes.len() as u64 > most {
         true => Err(Errno::EFBIG),
         false => Ok((bytes, stat)),
     }

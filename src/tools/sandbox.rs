@@ -100,10 +100,10 @@ impl Sandbox {
     pub(crate) fn reach(&self, network: bool) -> String {
         let network = if network { "THE NETWORK IS OPEN, to servers of this machine too" } else { "no network" };
         match self.level {
-            Level::Full => format!("runs in the box: writes only in the workspace, {network}"),
+            Level::Full => format!("runs in the box: can change all of the workspace, and nothing else; {network}"),
             Level::Partial => {
                 let sees = if self.half.is_none() { "; it sees other processes" } else { "" };
-                format!("runs in half a box: writes only in the workspace, {network}{sees}")
+                format!("runs in half a box: can change all of the workspace, and write nowhere else; {network}{sees}")
             }
             Level::None => "runs a program with your rights".to_string(),
         }
@@ -149,10 +149,18 @@ pub fn folder(written: &str, home: Option<&Path>, off_limits: &[PathBuf]) -> Res
     if let Some(reason) = names::sensitive(&counted(&path)).or_else(|| names::sensitive(&counted(&real))) {
         return refuse(reason);
     }
-    match ["/proc", "/sys", "/dev", "/run", "/var/run"].iter().any(|system| real.starts_with(system)) {
-        true => refuse("it belongs to the system"),
-        false => Ok(real),
+    if ["/proc", "/sys", "/dev", "/run", "/var/run"].iter().any(|system| real.starts_with(system)) {
+        return refuse("it belongs to the system");
     }
+    // Whoever can write a folder on the way could lead it elsewhere. Where the home itself lies is not theirs.
+    let written_out = match (written.strip_prefix("~/"), home.and_then(|home| home.canonicalize().ok())) {
+        (Some(below), Some(home)) => home.join(below),
+        (Some(_) | None, _) => path.clone(),
+    };
+    if real != written_out.components().collect::<PathBuf>() {
+        return refuse(&format!("a link is on the way; write {}", real.display()));
+    }
+    Ok(real)
 }
 
 /// One box for one command. What it needed is taken away with it.
@@ -231,7 +239,11 @@ impl Room {
         let private = folder.as_ref().map_or(PathBuf::from(cell::HOME), |folder| folder.path().to_path_buf());
         let temporary = if folder.is_some() { private.clone() } else { PathBuf::from(cell::TEMPORARY) };
         let is_in = |point: &Path| point.starts_with(&scene.workspace);
-        let mark = |path: PathBuf| Mark::of(&scene.workspace, path);
+        // A folder that is not there is none to open.
+        let given = |all: &[PathBuf]| {
+            let there = all.iter().filter(|path| path.symlink_metadata().is_ok()).cloned();
+            there.map(Mark::of).collect::<Result<Vec<Mark>, String>>()
+        };
         let kept = kept(scene, watched);
         let held = held(scene, &kept);
         let cell = Cell {
@@ -242,11 +254,11 @@ impl Room {
             workspace: scene.workspace.clone(),
             is_writable,
             has_network: network,
-            readable: sandbox.readable.clone(),
-            writable: sandbox.writable.clone(),
-            kept: kept.into_iter().map(mark).collect::<Result<_, _>>()?,
-            held: held.into_iter().map(mark).collect::<Result<_, _>>()?,
-            ground: mark(scene.workspace.clone())?,
+            readable: given(&sandbox.readable)?,
+            writable: given(&sandbox.writable)?,
+            kept: kept.into_iter().map(Mark::of).collect::<Result<_, _>>()?,
+            held: held.into_iter().map(Mark::of).collect::<Result<_, _>>()?,
+            ground: Mark::of(scene.workspace.clone())?,
             mounted: marks::mounts()?.into_iter().map(|(_, point)| point).filter(|point| is_in(point)).collect(),
             hidden: hidden(scene, is_writable),
             home: sandbox.home.clone(),
@@ -311,6 +323,10 @@ pub(crate) fn obstacle(scene: &Scene, is_writable: bool) -> Option<String> {
     }
     if scene.workspace == Path::new("/") {
         return Some("the workspace is all that there is; work in a folder".to_string());
+    }
+    let is_systems = ["/proc", "/sys", "/dev"].iter().any(|folder| scene.workspace.starts_with(folder));
+    if is_systems || scene.workspace == Path::new("/etc") {
+        return Some("the workspace belongs to the system, and a box has its own; work in another folder".to_string());
     }
     let hidden = hidden(scene, is_writable);
     if let (Level::Partial, Some(place)) = (sandbox.level, hidden.first()) {
@@ -380,9 +396,12 @@ mod tests {
             std::fs::create_dir_all(home.join(below)).unwrap();
         }
         std::os::unix::fs::symlink(home.join(".ssh"), home.join("innocent")).unwrap();
+        std::os::unix::fs::symlink(home.join(".cargo"), home.join("led")).unwrap();
         for (written, wanted) in [
             ("~/.cargo", "HOME/.cargo"),
             ("/opt", "/opt"),
+            ("~/led", "a link is on the way; write HOME/.cargo"),
+            ("~/led/../.cargo", "a link is on the way; write HOME/.cargo"),
             ("/", "it holds your whole home, or the system"),
             ("~/", "it holds your whole home, or the system"),
             ("~/..", "it holds your whole home, or the system"),
@@ -395,7 +414,7 @@ mod tests {
         ] {
             let found = match folder(written, Some(&home), std::slice::from_ref(&state)) {
                 Ok(path) => path.display().to_string().replace(home.to_str().unwrap(), "HOME"),
-                Err(why) => why.split_once(": ").unwrap().1.to_string(),
+                Err(why) => why.split_once(": ").unwrap().1.replace(home.to_str().unwrap(), "HOME"),
             };
             assert_eq!(found, wanted, "{written}");
         }

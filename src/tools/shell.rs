@@ -4,6 +4,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use nix::sys::stat::fstat;
+
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
@@ -45,6 +47,7 @@ use crate::tools::line;
 use crate::tools::names;
 use crate::tools::output::Output;
 use crate::tools::pipeline::Search;
+use crate::tools::place;
 use crate::tools::process;
 use crate::tools::process::Ending;
 use crate::tools::process::Interpreter;
@@ -153,19 +156,28 @@ impl Tool for Shell {
             manner: Manner::default(),
         };
         let level = scene.sandbox.level;
-        let touches = touches::find(scene, &run.read);
+        let (touches, leads_later) = touches::find(scene, &run.read);
         let is_key = |touch: &Touch| {
             matches!(touch.named, Named::Sensitive(_)) && names::key_material(Path::new(&touch.word)).is_some()
         };
         // Also where a line is not plain: what it sends or reads by a redirection is no word of a command.
         let ends = |one: char| one.is_whitespace() || "<>|&;()'\"`=:,{}".contains(one);
-        let names_key = run.command.split(ends).any(|piece| names::key_material(Path::new(piece)).is_some());
+        let has = |table: fn(&Path) -> Option<&'static str>| {
+            run.command.split(ends).any(|piece| table(Path::new(piece)).is_some())
+        };
+        let is_key = has(names::key_material) || touches.iter().any(is_key);
+        // A full box keeps these, or tells what became of them.
+        let names_later = leads_later || has(names::runs_unasked);
+        let is_later = level != Level::Full && names_later;
         let mut reach = scene.sandbox.reach(network);
+        if names_later && level == Level::Full {
+            reach.push_str("; files there that other programs run by themselves stay as they are, new ones are told");
+        }
         if time_limit != limits::TOOL_TIMEOUT {
             reach.push_str(&format!("; for up to {} s", time_limit.0 / 1_000));
         }
         let facts = Facts {
-            grave: if names_key || touches.iter().any(is_key) { vec![Grave::Keys] } else { Vec::new() },
+            grave: is_key.then_some(Grave::Keys).into_iter().chain(is_later.then_some(Grave::RunsLater)).collect(),
             touches,
             line: Some(run.read.clone()),
             title: one_line(&run.command, TITLE_MAX_CHARS),
@@ -190,10 +202,11 @@ impl Run {
             arguments::problem(ProblemKind::Impossible, text)
         };
         let shell = self.shell.program.metadata().map_err(|_| missing("shell"))?;
-        let folder = workspace.metadata().map_err(|_| missing("workspace"))?;
+        // It is fixed for the life of the run: a link on the way to it, or in its place, leads to another one.
+        let folder = place::open_folder(workspace).and_then(fstat).map_err(|_| missing("workspace"))?;
         let mut lines = vec![
             format!("shell={} {}:{} {}", self.shell.program.display(), shell.dev(), shell.ino(), shell.size()),
-            format!("workspace={} {}:{}", workspace.display(), folder.dev(), folder.ino()),
+            format!("workspace={} {}:{}", workspace.display(), folder.st_dev, folder.st_ino),
             environment::binding(&self.variables),
             format!("time limit={}", human(self.time_limit)),
             self.scene.sandbox.binding(self.network),

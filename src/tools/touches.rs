@@ -17,6 +17,7 @@ use crate::tools::names;
 use crate::tools::place;
 use crate::tools::place::Kind;
 use crate::tools::place::Place;
+use crate::tools::tracked;
 
 /// Programs that read all that lies below a folder: for them it is looked at.
 const READ_BELOW: [&str; 2] = ["grep", "rg"];
@@ -28,40 +29,53 @@ const HOMES: [&str; 3] = ["~", "$HOME", "${HOME}"];
 const HERE: [&str; 2] = ["$PWD", "${PWD}"];
 /// What the configuration of an ordinary repository does not have: it leads elsewhere.
 const LEADS_ELSEWHERE: [&str; 2] = ["worktree", "[include"];
+/// What makes the numbers in a repository longer than they are read here.
+const OTHER_NUMBERS: &str = "objectformat";
 /// Words that make the configuration of a repository worth a question before it is read.
 const MAY_BE_SECRET: [&str; 5] = ["extraheader", "password", "token", "secret", "credential"];
 
-/// What the words of a line name. A word that stands for more than one place is there more than once.
-pub(crate) fn find(scene: &Scene, line: &Line) -> Vec<Touch> {
+/// What the words of a line name. A word that stands for more than one place is there more than once. With it, whether
+/// one of them leads to what other programs run by themselves.
+pub(crate) fn find(scene: &Scene, line: &Line) -> (Vec<Touch>, bool) {
     let folder = line.plain.as_ref().ok().and_then(|plain| plain.folder());
     // The words of a plain line are what is opened: nobody puts anything in their place. Behind them come those of lines
     // for another shell.
     let plain = line.plain.as_ref().map_or(0, |plain| plain.segments.len());
-    let mut looker = Looker { scene, home: env::home_dir(), is_expanded: false, below: BTreeMap::new() };
+    let mut looker = Looker {
+        scene,
+        home: env::home_dir(),
+        is_expanded: false,
+        repository: None,
+        below: BTreeMap::new(),
+        runs_later: false,
+    };
     let mut touches = Vec::new();
     for (command, argv) in line.commands.iter().enumerate() {
         let folder = folder.filter(|_| command > 0);
         looker.is_expanded = command >= plain;
         let program = argv.first().map_or("", String::as_str);
         let (reads_below, is_git) = (READ_BELOW.contains(&program) && line.plain.is_ok(), program == GIT);
-        if is_git && looker.is_repository(folder.unwrap_or(".")) {
-            touches.push(Touch { command, word: GIT.to_string(), named: Named::Repository, is_foundation: false });
+        looker.repository = if is_git { looker.find_repository(folder.unwrap_or(".")) } else { None };
+        if let Some(root) = &looker.repository {
+            let named = tracked::secret(&root.join(".git")).map_or(Named::Repository, Named::Tracked);
+            touches.push(Touch { command, word: GIT.to_string(), named, is_foundation: false });
         }
         let words = argv.iter().skip(1).flat_map(|word| parts(word, is_git));
         for word in std::iter::once(".").chain(words) {
             if touches.len() >= limits::TOUCHES {
-                return touches;
+                return (touches, looker.runs_later);
             }
             touches.push(looker.touch(command, word, folder, reads_below));
         }
     }
-    touches
+    (touches, looker.runs_later)
 }
 
-/// The parts of a word that could be a path: all of it, what is behind `=`, and for git what is behind `:`.
+/// The parts of a word that could be a path: all of it, what is behind `=`, and for git what is behind any `:`, which
+/// stands in the text or the time of a revision, too.
 fn parts(word: &str, is_git: bool) -> impl Iterator<Item = &str> {
     let value = word.split_once('=').map(|(_, value)| value);
-    let of_revision = word.split_once(':').map(|(_, path)| path).filter(|_| is_git);
+    let of_revision = word.match_indices(':').filter_map(|(at, _)| word.get(at + 1..)).filter(move |_| is_git);
     std::iter::once(word).chain(value).chain(of_revision).filter(|part| !part.is_empty())
 }
 
@@ -70,15 +84,22 @@ struct Looker<'scene> {
     home: Option<PathBuf>,
     /// Whether a shell would put the home folder in the place of its names, and all in a folder in that of a `*`.
     is_expanded: bool,
+    /// Where the repository lies that git would find for the command.
+    repository: Option<PathBuf>,
     /// What was found below folders.
     below: BTreeMap<PathBuf, Option<String>>,
+    /// Whether a word led to what other programs run by themselves.
+    runs_later: bool,
 }
 
 impl Looker<'_> {
     fn touch(&mut self, command: usize, word: &str, folder: Option<&str>, reads_below: bool) -> Touch {
         let path = self.path(word, folder);
         let (named, is_foundation) = match Place::find(self.scene, &path) {
-            Ok(place) => (self.named(&place, reads_below), self.is_foundation(&place.path)),
+            Ok(place) => {
+                self.runs_later |= place.named(names::runs_unasked).is_some();
+                (self.named(&place, reads_below), self.is_foundation(&place.path))
+            }
             // The name alone may be worth a word, even where nothing can be found.
             Err(problem) => match names::sensitive(Path::new(&path)) {
                 Some(why) if problem.kind != ProblemKind::Refused => (Named::Sensitive(why.to_string()), false),
@@ -119,6 +140,8 @@ impl Looker<'_> {
         match place.kind() {
             Err(_) => Named::Refused,
             Ok(_) if !place.within => Named::Outside,
+            // There git compares files and whole folders as they lie on the disk.
+            Ok(_) if self.repository.as_ref().is_some_and(|root| !place.path.starts_with(root)) => Named::Refused,
             Ok(Kind::Missing) => Named::Missing,
             Ok(Kind::File(_)) => Named::File,
             Ok(Kind::Folder) if reads_below => {
@@ -134,22 +157,22 @@ impl Looker<'_> {
         self.scene.workspace.starts_with(path) || home.is_some_and(|home| home.starts_with(path))
     }
 
-    /// Whether git, started in a folder, finds an ordinary repository that lies in the workspace.
-    fn is_repository(&self, folder: &str) -> bool {
-        let Ok(place) = Place::find(self.scene, folder) else { return false };
+    /// The ordinary repository in the workspace that git, started in a folder, finds.
+    fn find_repository(&self, folder: &str) -> Option<PathBuf> {
+        let place = Place::find(self.scene, folder).ok()?;
         let mut upper = Some(place.path.as_path());
         while let Some(path) = upper.filter(|path| path.starts_with(&self.scene.workspace)) {
             let inner = path.join(".git");
             if fs::symlink_metadata(&inner).is_ok() {
-                return is_ordinary(&inner);
+                return is_ordinary(&inner).then(|| path.to_path_buf());
             }
             // A folder that is a repository itself obeys a configuration that lies among the files.
             if path.join("HEAD").exists() || path.join("objects").exists() {
-                return false;
+                return None;
             }
             upper = path.parent();
         }
-        false
+        None
     }
 }
 
@@ -164,6 +187,7 @@ fn is_ordinary(git: &Path) -> bool {
         && !git.join("commondir").exists()
         && !git.join("objects/info/alternates").exists()
         && !LEADS_ELSEWHERE.iter().any(|word| config.contains(word))
+        && !config.contains(OTHER_NUMBERS)
 }
 
 /// A small file in lower case.

@@ -124,9 +124,15 @@ async fn a_box_that_can_not_be_made_is_a_call_that_failed() {
         assert!(outcome.text.starts_with("not run: its box could not be made: "), "{}", outcome.text);
         assert!(outcome.text.contains(why) && !bench.has("made"), "{}", outcome.text);
     }
-    bench.scene.workspace = PathBuf::from("/");
-    let outcome = bench.run("true").await;
-    assert!(outcome.text.contains("the workspace is all that there is"), "{}", outcome.text);
+    for (workspace, why) in [
+        ("/", "the workspace is all that there is"),
+        ("/proc/1", "the workspace belongs to the system"),
+        ("/etc", "the workspace belongs to the system"),
+    ] {
+        bench.scene.workspace = PathBuf::from(workspace);
+        let outcome = bench.run("true").await;
+        assert!(outcome.text.contains(why), "{}", outcome.text);
+    }
     let bench = Bench::new(Level::Full);
     // The operator can have it run without one, this once.
     let outcome = bench.run_unboxed("touch made; touch ../outside/made").await;
@@ -156,21 +162,21 @@ async fn what_a_call_reaches_is_said_and_bound() {
         (
             Level::Full,
             serde_json::json!({"command": "true"}),
-            "runs in the box: writes only in the workspace, no network",
+            "runs in the box: can change all of the workspace, and nothing else; no network",
             "box=full, no network; read-only where the read-only table allows it",
             false,
         ),
         (
             Level::Full,
             network.clone(),
-            "runs in the box: writes only in the workspace, THE NETWORK IS OPEN, to servers of this machine too",
+            "runs in the box: can change all of the workspace, and nothing else; THE NETWORK IS OPEN, to servers of this machine too",
             "box=full, network; read-only where the read-only table allows it",
             true,
         ),
         (
             Level::Partial,
             network.clone(),
-            "runs in half a box: writes only in the workspace, THE NETWORK IS OPEN, to servers of this machine too; it sees other processes",
+            "runs in half a box: can change all of the workspace, and write nowhere else; THE NETWORK IS OPEN, to servers of this machine too; it sees other processes",
             "box=partial, network; read-only where the read-only table allows it",
             true,
         ),

@@ -11,6 +11,9 @@ use crate::boxes::stage::levels;
 use crate::boxes::stage::no_full_box;
 use tiller::domain::sandbox::Level;
 use tiller::domain::tool::OutcomeKind;
+use tiller::domain::tool::Permit;
+use tiller::tools::Executed;
+use tiller::tools::Toolbox;
 use tiller::tools::sandbox::Maker;
 
 /// Bubblewrap that finds folder `from` where `to` is: what it sees when a link is put there at the right moment.
@@ -51,6 +54,67 @@ async fn a_workspace_that_changes_while_its_box_is_made_is_no_box() {
         assert_eq!(outcome.kind, OutcomeKind::Failed, "{below}: {}", outcome.text);
         assert!(outcome.text.contains("the workspace changed while its box was made"), "{below}: {}", outcome.text);
         assert!(!to.join("made").exists() && !bench.has("made"), "{below}");
+    }
+}
+
+#[tokio::test]
+async fn a_folder_above_the_workspace_that_becomes_a_link_ends_the_work() {
+    for level in [Level::None].into_iter().chain(levels("a folder above the workspace")) {
+        let mut bench = Bench::new(level);
+        bench.write("a/b/inner", "1");
+        let top = bench.scene.workspace.clone();
+        bench.scene.workspace = top.join("a/b");
+        fs::create_dir(bench.outside.join("b")).unwrap();
+        assert_eq!(bench.run("cat inner").await.text, "exit status 0\n1", "{level}");
+        let toolbox = Toolbox::new(bench.scene.clone());
+        let mut call = bench.call(&serde_json::json!({"command": "touch made"}));
+        call.facts = Some(toolbox.prepare(&call).await);
+        fs::rename(top.join("a"), top.join("real")).unwrap();
+        std::os::unix::fs::symlink(&bench.outside, top.join("a")).unwrap();
+        // The attack works: whoever goes there by the name is elsewhere.
+        let control = Command::new("touch").arg("control").current_dir(&bench.scene.workspace).status();
+        assert!(control.unwrap().success() && bench.outside.join("b/control").exists(), "the attack shows nothing");
+        let executed = toolbox.execute(Permit::of(&call).unwrap(), bench.reins.clone()).await;
+        assert!(matches!(executed, Executed::Drifted(_)), "{level}");
+        let problem = toolbox.prepare(&call).await.problem.unwrap();
+        assert_eq!(problem.text, "The workspace can't be found. Nothing was run.", "{level}");
+        let (passed, _) = bench.check("touch made").await;
+        assert!(!passed || level == Level::None, "{level}");
+        assert!(level == Level::None || !bench.outside.join("b/made").exists(), "{level}");
+    }
+}
+
+#[tokio::test]
+async fn an_opened_folder_that_becomes_a_link_is_no_box() {
+    for level in levels("an opened folder") {
+        for is_writable in [true, false] {
+            let mut bench = Bench::new(level);
+            let shared = bench.outside.join("shared");
+            let (folder, victim) = (shared.join("tmp/cache"), bench.outside.join("victim"));
+            fs::create_dir_all(&folder).unwrap();
+            fs::create_dir(&victim).unwrap();
+            fs::write(victim.join("key"), "GOT").unwrap();
+            match is_writable {
+                true => bench.scene.sandbox.writable.push(folder.clone()),
+                false => bench.scene.sandbox.readable.push(folder.clone()),
+            }
+            let line = format!("cat {0}/key; touch {0}/made; echo end", folder.display());
+            assert!(bench.run(&line).await.text.ends_with("end\n"), "{level}");
+            assert_eq!(folder.join("made").exists(), is_writable, "{level}");
+            // Exchanged while its box is made.
+            if let (Level::Full, Some(real)) = (level, Maker::find()) {
+                let bwrap = raced(&bench, folder.to_str().unwrap(), victim.to_str().unwrap());
+                bench.scene.sandbox.maker = Some(Maker { bwrap, forbids_nesting: real.forbids_nesting });
+                let text = bench.run(&line).await.text;
+                assert!(text.contains("changed while its box was made"), "{level}: {text}");
+                bench.scene.sandbox.maker = Some(real);
+            }
+            fs::remove_dir_all(&folder).unwrap();
+            std::os::unix::fs::symlink(&victim, &folder).unwrap();
+            let text = bench.run(&line).await.text;
+            assert!(text.contains("a link is there now"), "{level}: {text}");
+            assert!(!text.contains("GOT") && !victim.join("made").exists(), "{level}: {text}");
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use tiller::policy::catastrophe::catastrophe;
+use tiller::policy::grave::grave;
 
 use crate::lines::stage::Stage;
 
@@ -106,7 +107,7 @@ fn words_are_judged_by_where_they_lead() {
         ("cd src && cd .. && ls", "cd stands elsewhere than at the start of the line, before &&"),
         ("git status", "ok"),
         ("cd src && git status", "ok"),
-        ("git show HEAD:.env", ".env has a sensitive name (environment files hold keys)"),
+        ("git show HEAD:.env", "HEAD:.env has a sensitive name (environment files hold keys)"),
         ("git diff /etc/passwd be.sh", "/etc/passwd lies outside the workspace"),
         ("git diff -U /etc/passwd be.sh", "/etc/passwd lies outside the workspace"),
         ("git log --format /etc/passwd", "/etc/passwd lies outside the workspace"),
@@ -163,5 +164,39 @@ fn what_nobody_means_to_lose_is_found_wherever_it_stands() {
         ["rm -rf target", "rm -rf src", "rm -rf ./target/*", "rm x", "echo 'rm -rf /'", "chmod +x be.sh", "ls -R /"]
     {
         assert!(!ruined(line), "{line}");
+    }
+}
+
+/// Nothing confines lines here: what would write where other programs look by themselves needs its code.
+#[test]
+fn what_other_programs_run_is_grave_to_name_where_no_full_box_keeps_it() {
+    let stage = Stage::new();
+    stage.write(".github/workflows/ci.yml", "x");
+    std::os::unix::fs::symlink(".git/hooks", stage.workspace.join("link")).unwrap();
+    std::fs::create_dir_all(stage.workspace.join(".git/hooks")).unwrap();
+    for line in [
+        "cp be.sh .git/hooks/pre-commit",
+        "echo x > .git/hooks/pre-commit",
+        "echo x >>.envrc",
+        "cp be.sh link/pre-commit",
+        "cp be.sh \".git/ho\"oks/x",
+        "cat .github/workflows/ci.yml > x",
+        "git add .github/workflows/ci.yml",
+        "sed -i s/a/b/ .vscode/tasks.json",
+        "printf x | tee ~/.bashrc",
+        "rm -r .husky",
+    ] {
+        let told = grave(&stage.facts(line)).unwrap_or_default();
+        assert_eq!(told, "it names, and may write, files that other programs run by themselves", "{line}");
+    }
+    for line in [
+        "cat .github/workflows/ci.yml",
+        "ls -la .git/hooks link",
+        "grep -n x .gitattributes",
+        "cp be.sh src/x",
+        "make",
+        "echo x > Makefile",
+    ] {
+        assert_eq!(grave(&stage.facts(line)), None, "{line}");
     }
 }

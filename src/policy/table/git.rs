@@ -1,12 +1,31 @@
 //! What of git only reads. It obeys the configuration of the repository, so it is only let run in an ordinary one that
 //! lies in the workspace, with the switches of `tools/pipeline.rs`, and never unconfined.
 
+use crate::domain::line::Named;
 use crate::policy::table::Entry;
 use crate::policy::table::Operands;
 use crate::policy::table::Words;
 
 /// A format that makes git run the program that checks signatures.
 const SIGNATURES: &str = "%G";
+
+/// Options that show contents, or tell by what is shown whether a text is in them.
+const CONTENTS: &[&str] =
+    &["p", "u", "m", "c", "S", "G", "--patch", "--unified", "--cc", "--check", "--word-diff", "--function-context"];
+/// Options that show something else in the place of contents.
+const SUMMARIES: &[&str] = &[
+    "s",
+    "--no-patch",
+    "--stat",
+    "--shortstat",
+    "--numstat",
+    "--name-only",
+    "--name-status",
+    "--raw",
+    "--summary",
+    "--dirstat",
+    "--quiet",
+];
 
 const GIT: Entry = Entry {
     name: "",
@@ -188,18 +207,55 @@ pub(super) fn judge(words: &Words<'_>) -> Result<(), String> {
         word.strip_prefix("-U")
             .is_some_and(|lines| !lines.is_empty() && lines.bytes().all(|byte| byte.is_ascii_digit()))
     };
+    let has_context = arguments.iter().any(|word| is_context(&word));
     let arguments: Vec<String> = arguments.iter().filter(|word| !is_context(word)).cloned().collect();
     let arguments = arguments.as_slice();
     if arguments.iter().any(|word| word.contains(SIGNATURES)) {
         return Err("git runs another program to check signatures".to_string());
     }
-    let is_repository = |word| words.named(word, &|_| None).is_ok();
-    if !is_repository("git") {
+    let of_git = words.touches.iter().filter(|touch| touch.command == words.command && touch.word == "git");
+    let mut repositories = of_git.filter_map(|touch| match &touch.named {
+        Named::Repository => Some(None),
+        Named::Tracked(why) => Some(Some(why)),
+        Named::Missing | Named::File | Named::Folder { .. } => None,
+        Named::Outside | Named::Sensitive(_) | Named::Refused => None,
+    });
+    let Some(secret) = repositories.next() else {
         return Err("git would find no ordinary repository in the workspace".to_string());
-    }
+    };
     let words = Words { name, arguments, command: words.command, touches: words.touches };
     revisions(&words)?;
-    entry.judge(&words)
+    entry.judge(&words)?;
+    match secret.filter(|_| shows_contents(entry, &words, has_context)) {
+        Some(why) => Err(format!("git {name} may show contents of the repository, and {why}")),
+        None => Ok(()),
+    }
+}
+
+/// Whether a line may show what is in files that it does not name.
+fn shows_contents(entry: &Entry, words: &Words<'_>, has_context: bool) -> bool {
+    let Ok((options, operands)) = entry.sort(words) else { return true };
+    let has = |listed: &[&str]| options.iter().any(|option| listed.contains(option));
+    let is_path = |word: &&str| word.contains(':') && !word.contains('{') && !word.contains("..");
+    match entry.name {
+        "status" => has(&["v", "--verbose"]),
+        "log" => (has_context || has(CONTENTS)) && !names_files(words),
+        "diff" => (has_context || has(CONTENTS) || !has(SUMMARIES)) && !names_files(words),
+        // A number may be that of a file, which is shown whatever the options. A path in a revision was looked at.
+        "show" => operands.is_empty() || !operands.iter().all(is_path),
+        // One file, which was looked at, or no file.
+        _ => false,
+    }
+}
+
+/// Whether all paths of a line are single files, which were looked at: `-- FILE…`.
+fn names_files(words: &Words<'_>) -> bool {
+    let is_file = |word: &String| {
+        let is_one = words.named(word, &|named| (*named != Named::File).then(String::new)).is_ok();
+        is_one && !word.contains(['*', '?', '['])
+    };
+    let mut paths = words.arguments.iter().skip_while(|word| *word != "--").skip(1).peekable();
+    paths.peek().is_some() && paths.all(is_file)
 }
 
 /// Whether revisions and paths lead to nothing special, on the disk or by the name that they have in a revision. Values
@@ -209,8 +265,9 @@ fn revisions(words: &Words<'_>) -> Result<(), String> {
         if word.starts_with(':') {
             return Err(format!("{word} is a pattern of git's own"));
         }
-        let path = word.split_once(':').map(|(_, path)| path).filter(|path| !path.is_empty());
-        [Some(word.as_str()), path].into_iter().flatten().try_for_each(|part| words.place(part))?;
+        // The text or the time of a revision may have a colon, too.
+        let behind = word.match_indices(':').filter_map(|(at, _)| word.get(at + 1..)).filter(|path| !path.is_empty());
+        std::iter::once(word.as_str()).chain(behind).try_for_each(|part| words.place(part))?;
     }
     Ok(())
 }

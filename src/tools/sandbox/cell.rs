@@ -60,9 +60,9 @@ pub(crate) struct Cell {
     /// Whether the network is open.
     pub(crate) has_network: bool,
     /// Further folders that can be read.
-    pub(crate) readable: Vec<PathBuf>,
+    pub(crate) readable: Vec<Mark>,
     /// Further folders that can be written.
-    pub(crate) writable: Vec<PathBuf>,
+    pub(crate) writable: Vec<Mark>,
     /// What other programs run or obey by themselves: it stays as it is.
     pub(crate) kept: Vec<Mark>,
     /// The folders that it lies in: they can't be moved away and made anew.
@@ -105,11 +105,11 @@ impl Cell {
         for folder in [TEMPORARY, HOME, SHARED] {
             words.plain(&["--size", &limits::BOX_FOLDER_BYTES.to_string(), "--tmpfs", folder]);
         }
-        for path in &self.readable {
-            words.two("--ro-bind-try", path, path);
+        for Mark { path, .. } in &self.readable {
+            words.two("--ro-bind", path, path);
         }
-        for path in &self.writable {
-            words.two(if self.is_writable { "--bind-try" } else { "--ro-bind-try" }, path, path);
+        for Mark { path, .. } in &self.writable {
+            words.two(if self.is_writable { "--bind" } else { "--ro-bind" }, path, path);
         }
         words.two(if self.is_writable { "--bind" } else { "--ro-bind" }, &self.workspace, &self.workspace);
         self.keep(&mut words);
@@ -137,7 +137,7 @@ impl Cell {
 
     /// Programs look for their folders below the home, as `~/.cargo`.
     fn link_home(&self, words: &mut Words) {
-        let all: Vec<&PathBuf> = self.readable.iter().chain(&self.writable).collect();
+        let all: Vec<&PathBuf> = self.readable.iter().chain(&self.writable).map(|mark| &mark.path).collect();
         let is_outermost = |path: &&&PathBuf| all.iter().all(|other| other == *path || !path.starts_with(other));
         for path in all.iter().filter(is_outermost) {
             if let Some(below) = self.home.as_ref().and_then(|home| path.strip_prefix(home).ok()) {

@@ -16,6 +16,7 @@ use rustix::fs::Mode;
 use rustix::fs::OFlags;
 use rustix::fs::ResolveFlags;
 use rustix::fs::StatxFlags;
+use rustix::io::Errno;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -27,7 +28,11 @@ const CHANGED: &str = "the workspace changed while its box was made; try again";
 /// Why none can be made by a kernel that can't say where something is mounted.
 const TOO_OLD: &str = "the kernel can't tell where folders are mounted; full boxes need Linux 5.8 or later";
 
-/// What a path led to, without a link. A box that shows it shows the same numbers.
+/// Why none can be made where a folder on the way became a link.
+const LINKED: &str =
+    "or a folder above it, is not where it was: a link is there now; put it back, or start a run where it leads";
+
+/// What a path led to, without a link in any part of it. A box that shows it shows the same numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
     pub(crate) path: PathBuf,
@@ -36,40 +41,50 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// The mark of a path that is the workspace, or lies in it.
-    pub(crate) fn of(workspace: &Path, path: PathBuf) -> Result<Mark, String> {
-        let seen = open(workspace, &path).and_then(|file| file.metadata()).map_err(|error| why(&error))?;
-        Ok(Mark { path, device: seen.dev(), inode: seen.ino() })
+    /// The mark of a folder that the box is about.
+    pub(crate) fn of(path: PathBuf) -> Result<Mark, String> {
+        match open(&path).and_then(|file| file.metadata()) {
+            Ok(seen) => Ok(Mark { path, device: seen.dev(), inode: seen.ino() }),
+            Err(error) if is(&error, Errno::LOOP) => Err(format!("{}, {LINKED}", path.display())),
+            Err(error) => Err(why(&error)),
+        }
+    }
+
+    /// Opens what was marked. Errors where anything else is there.
+    pub(crate) fn open(&self) -> Result<File, String> {
+        let seen = |file: File| Ok((file.metadata()?, file));
+        let (seen, file) = open(&self.path).and_then(seen).map_err(|error| why(&error))?;
+        match (seen.dev(), seen.ino()) == (self.device, self.inode) {
+            true => Ok(file),
+            false => Err(CHANGED.to_string()),
+        }
     }
 }
 
-/// Opens a path without following a link from the workspace on.
-fn open(workspace: &Path, path: &Path) -> std::io::Result<File> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let ground = rustix::fs::openat(CWD, workspace, flags | OFlags::DIRECTORY, Mode::empty())?;
-    let below = path.strip_prefix(workspace).map_err(std::io::Error::other)?;
-    if below.as_os_str().is_empty() {
-        return Ok(File::from(ground));
-    }
-    let within = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
-    Ok(File::from(rustix::fs::openat2(ground, below, flags, Mode::empty(), within)?))
+/// Opens a path without following a link in any part of it.
+pub(crate) fn open(path: &Path) -> std::io::Result<File> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?))
 }
 
 /// Compares what this box shows with what was marked. Errors where it is anything else.
 pub(crate) fn check(cell: &Cell) -> Result<(), String> {
-    let ground = look(&cell.workspace, &cell.ground)?;
+    let ground = look(&cell.ground)?;
     if cell.level != Level::Full {
         return Ok(());
     }
     let mut known = BTreeSet::from([ground]);
-    if cell.is_writable {
-        for mark in cell.held.iter().chain(&cell.kept) {
-            known.insert(look(&cell.workspace, mark)?);
-        }
+    let held = cell.held.iter().chain(&cell.kept).filter(|_| cell.is_writable);
+    for mark in held.chain(&cell.readable).chain(&cell.writable) {
+        known.insert(look(mark)?);
     }
     // What was to be mounted in one place may have landed in another.
     let mounts = mounts()?;
-    let given = |point: &Path| cell.readable.iter().chain(&cell.writable).any(|folder| point.starts_with(folder));
+    // What the operator has mounted in a folder that they opened.
+    let given = |point: &Path| {
+        let folders = cell.readable.iter().chain(&cell.writable).map(|mark| &mark.path);
+        folders.into_iter().any(|folder| point.starts_with(folder) && point != folder)
+    };
     let is_known = |(number, point): &(u64, PathBuf)| {
         known.contains(number) || cell.hidden.contains(point) || cell.mounted.contains(point) || given(point)
     };
@@ -82,12 +97,8 @@ pub(crate) fn check(cell: &Cell) -> Result<(), String> {
 }
 
 /// The number of the mount that shows what was marked.
-fn look(workspace: &Path, mark: &Mark) -> Result<u64, String> {
-    let seen = |file: File| Ok((file.metadata()?, file));
-    let (seen, file) = open(workspace, &mark.path).and_then(seen).map_err(|error| why(&error))?;
-    if (seen.dev(), seen.ino()) != (mark.device, mark.inode) {
-        return Err(CHANGED.to_string());
-    }
+fn look(mark: &Mark) -> Result<u64, String> {
+    let file = mark.open()?;
     let mount = rustix::fs::statx(&file, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID);
     let mount = mount.map_err(|error| format!("where {} is mounted can't be told ({error})", mark.path.display()))?;
     number(mount.stx_mask, mount.stx_mnt_id)
@@ -103,8 +114,11 @@ fn number(said: u32, number: u64) -> Result<u64, String> {
 
 /// Why a path could not be opened: a kernel without the call for it never could.
 fn why(error: &std::io::Error) -> String {
-    let is_unknown = error.raw_os_error() == Some(rustix::io::Errno::NOSYS.raw_os_error());
-    if is_unknown { TOO_OLD } else { CHANGED }.to_string()
+    if is(error, Errno::NOSYS) { TOO_OLD } else { CHANGED }.to_string()
+}
+
+fn is(error: &std::io::Error, one: Errno) -> bool {
+    error.raw_os_error() == Some(one.raw_os_error())
 }
 
 /// Where something is mounted, as far as this process sees it.
@@ -146,8 +160,8 @@ mod tests {
     fn a_kernel_that_does_not_tell_mounts_makes_no_box() {
         assert_eq!(number(StatxFlags::BASIC_STATS.bits(), 0), Err(TOO_OLD.to_string()));
         assert_eq!(number((StatxFlags::BASIC_STATS | StatxFlags::MNT_ID).bits(), 7), Ok(7));
-        assert_eq!(why(&rustix::io::Errno::NOSYS.into()), TOO_OLD);
-        assert_eq!(why(&rustix::io::Errno::LOOP.into()), CHANGED);
+        assert_eq!(why(&Errno::NOSYS.into()), TOO_OLD);
+        assert_eq!(why(&Errno::LOOP.into()), CHANGED);
     }
 
     #[test]

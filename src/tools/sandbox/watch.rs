@@ -157,7 +157,7 @@ impl Watched {
         for one in all.flatten() {
             if here == 0 {
                 self.large.insert(below(workspace, folder));
-                let asked = asked_names().map(|name| folder.join(name));
+                let asked = asked_names().into_iter().map(|name| folder.join(name));
                 let there = asked.filter_map(|path| Some((path.symlink_metadata().ok()?.file_type(), path)));
                 let there: Vec<Entry> = there.map(|(kind, path)| entry(path, kind)).collect();
                 entries.retain(|one: &Entry| !there.iter().any(|other| other.path == one.path));
@@ -220,7 +220,7 @@ impl Watched {
         let names = before.files.keys().chain(self.files.keys().filter(|path| !before.files.contains_key(*path)));
         let is_asked = |folder: &Path, path: &Path| {
             let first = path.strip_prefix(folder).ok().and_then(|rest| rest.components().next());
-            first.is_some_and(|first| asked_names().any(|name| Path::new(name) == Path::new(first.as_os_str())))
+            first.and_then(|first| first.as_os_str().to_str()).is_some_and(|first| asked_names().contains(first))
         };
         let is_seen = |path: &PathBuf, by: &Watched| {
             path.ancestors()
@@ -258,8 +258,8 @@ fn told_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Names that are asked for in a folder that is too large to be read: they are watched, or hold what is.
-fn asked_names() -> impl Iterator<Item = &'static str> {
-    names::first_parts().chain(LEADS).chain(guide::NAMES)
+fn asked_names() -> BTreeSet<&'static str> {
+    names::first_parts().chain(LEADS).chain(guide::NAMES).collect()
 }
 
 /// A path, from the workspace on.
@@ -317,6 +317,7 @@ mod tests {
         stage.write(".git/hooks/pre-commit", "1");
         let few = || Watched::of_at_most(at, 20);
         let before = few();
+        assert_eq!(before.roots(), [at.join(".git/hooks")]);
         assert!(before.large.contains(Path::new("")), "{before:?}");
         stage.write(".git/hooks/pre-commit", "2");
         stage.write(".envrc", "1");

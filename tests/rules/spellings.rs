@@ -1,0 +1,161 @@
+//! One command in all the spellings of a shell: a rule that denies finds it, and so does what looks for calls that
+//! would take away what nobody means to lose.
+
+use tiller::policy::catastrophe::catastrophe;
+
+use crate::rules::line;
+use crate::rules::stage::Stage;
+
+const DENY: &str = "[[rule]]\neffect = \"deny\"\nargv = [\"rm\", \"-rf\", { any = \"rest\" }]\n";
+
+/// Where CMD stands, a shell would run it.
+const SPELLINGS: [&str; 98] = [
+    "CMD",
+    "  CMD  ",
+    "true; CMD",
+    "true && CMD",
+    "false || CMD",
+    "true & CMD",
+    "true\nCMD",
+    "true | CMD",
+    "true |& CMD",
+    "# don't\nCMD",
+    "A=1 B+=2 CMD",
+    "A=(x y) CMD",
+    "> out CMD",
+    "2>&1 CMD",
+    "/bin/CMD",
+    "\\CMD",
+    "(CMD)",
+    "( true; CMD )",
+    "{ CMD; }",
+    "! CMD",
+    "! { CMD; }",
+    "time CMD",
+    "time -p CMD",
+    "time -p -- CMD",
+    "time { CMD; }",
+    "coproc CMD",
+    "coproc N { CMD; }",
+    "if CMD; then true; fi",
+    "if true; then CMD; fi",
+    "if (true) then CMD; fi",
+    "if ((1)) then CMD; fi",
+    "if [[ a ]] then CMD; fi",
+    "if { true; } then CMD; fi",
+    "if false; then true; elif true; then CMD; else true; fi",
+    "if false; then true; else CMD; fi",
+    "while CMD; do true; done",
+    "while true; do CMD; done",
+    "until CMD; do true; done",
+    "for x in a; do CMD; done",
+    "for ((;;)) do CMD; done",
+    "for x in a; { CMD; }",
+    "select x in a; do CMD; done",
+    "case a in a) CMD;; esac",
+    "case a in (a) CMD;; esac",
+    "case a in b) true;; a|c) CMD;; esac",
+    "echo $(case a in a) CMD;; esac)",
+    "echo $(case a in b) true;; a) CMD;; esac)",
+    "f() { CMD; }; f",
+    "f() (CMD); f",
+    "f() while CMD; do true; done; f",
+    "function f { CMD; }; f",
+    "echo $(CMD)",
+    "echo \"$(CMD)\"",
+    "echo `CMD`",
+    "echo \"`CMD`\"",
+    "echo ${x:-$(CMD)}",
+    "x=$(CMD)",
+    "cat <(CMD)",
+    "echo a > >(CMD)",
+    "echo $((1 + $(CMD)))",
+    "command CMD",
+    "builtin command CMD",
+    "exec CMD",
+    "exec -a x CMD",
+    "eval CMD",
+    "eval 'CMD'",
+    "eval \"true; CMD\"",
+    "trap 'CMD' EXIT",
+    "alias x='CMD'",
+    "x='CMD'; $x",
+    "export X='CMD'; $X",
+    "nice -n 5 CMD",
+    "env A=b CMD",
+    "env -S 'CMD'",
+    "sudo -u x CMD",
+    "timeout 5 nohup CMD",
+    "xargs CMD",
+    "find . -exec CMD ;",
+    "find . -name a -execdir sh -c 'CMD' \\;",
+    "$SUDO CMD",
+    "$(which env) CMD",
+    "bash -c 'CMD'",
+    "bash5 -c 'CMD'",
+    "$SHELL -c 'CMD'",
+    "sh -c \"bash -c 'CMD'\"",
+    "flock f -c 'CMD'",
+    "su - x -c 'CMD'",
+    "sh <<E\nCMD\nE",
+    "sh <<-E\n\tCMD\n\tE",
+    "sh <<'E F'\nCMD\nE F",
+    "cat <<\"E\" >x; sh x\nCMD\nE",
+    "cat <<'E F'\ndon't\nE F\nCMD",
+    "cat <<E\ndon't \"$(CMD)\nE",
+    "cat <<A <<B\nx\nA\ny\nB\nCMD",
+    "echo $((1<<E))\nCMD\nE",
+    "bash <<< 'CMD'",
+    "echo 'CMD' | sh",
+    "echo $'\\'' ; CMD; echo '",
+];
+
+#[test]
+fn a_command_that_is_denied_is_found_in_every_spelling() {
+    let stage = Stage::new(DENY);
+    let played = |command: &str| {
+        SPELLINGS.map(|spelling| spelling.replace("CMD", command)).map(|line| (stage.says(&line), line))
+    };
+    for (said, line) in played("rm -rf x") {
+        assert_eq!(said, "refuse", "{line}");
+    }
+    for line in ["'r'\"m\" -rf x", "$'rm' -rf x", "r\\m $'\\x2drf' x", "$\"rm\" -rf x", "rm \\\n-rf x"] {
+        assert_eq!(stage.says(line), "refuse", "{line}");
+    }
+    // The control: it is that command which is denied, and none of the spellings.
+    for (said, line) in played("rm -r x") {
+        assert_ne!(said, "refuse", "{line}");
+    }
+}
+
+#[test]
+fn what_nobody_means_to_lose_is_found_in_every_spelling() {
+    let ruins = |command: &str, spelling: &str| {
+        let facts = line::facts(&spelling.replace("CMD", command));
+        catastrophe(&facts.line.unwrap(), &facts.touches).is_some()
+    };
+    for spelling in SPELLINGS {
+        assert!(ruins("rm -rf /", spelling), "{spelling}");
+        assert!(!ruins("rm -rf frob", spelling), "{spelling}");
+    }
+    // Also behind more words than are looked up.
+    let many = format!("true {}; CMD", "a ".repeat(300));
+    assert!(ruins("rm -rf /", &many));
+}
+
+#[test]
+fn words_that_are_only_said_are_no_commands() {
+    let stage = Stage::new(DENY);
+    for line in [
+        "echo rm -rf x",
+        "echo 'rm -rf x'",
+        "grep 'rm -rf x' a",
+        "git commit -m 'rm -rf x; no more'",
+        "# rm -rf x",
+        "rm -r -f x",
+        "ls rm -rf",
+        "cat rm -rf x",
+    ] {
+        assert_ne!(stage.says(line), "refuse", "{line}");
+    }
+}
