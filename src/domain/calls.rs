@@ -34,22 +34,7 @@ impl Run {
         if let Some(reply) = self.transcript.add_use(one) {
             self.context.grow_reply(reply);
         }
-        let call = ToolCall {
-            id,
-            wire_id: wire.to_string(),
-            tool: tool.to_string(),
-            arguments: arguments.to_string(),
-            effect,
-            state: CallState::Proposed,
-            facts: None,
-            allowed: None,
-            edited: None,
-            is_unboxed: false,
-            error: None,
-            attempts: 0,
-            since: record.at,
-        };
-        self.calls.insert(id, call);
+        self.calls.insert(id, ToolCall::proposed(id, wire, tool, arguments, effect, record.at));
     }
 
     pub(crate) fn decide(&mut self, call: CallId, decision: &Decision, by: &By) -> Result<(), String> {

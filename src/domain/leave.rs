@@ -1,10 +1,13 @@
-//! The part of the fold that is about leave: who allowed a call, what the operator changed of it, and how much a run
-//! does unasked. Only the fold calls it.
+//! How a call begins, and the part of the fold that is about leave: who allowed a call, what the operator changed of it,
+//! and how much a run does unasked.
 
 use crate::domain::approval::By;
+use crate::domain::id::CallId;
 use crate::domain::run::Run;
+use crate::domain::time::Timestamp;
 use crate::domain::tool::CallState;
 use crate::domain::tool::Edited;
+use crate::domain::tool::EffectClass;
 use crate::domain::tool::ToolCall;
 use crate::domain::tool::changes;
 use crate::domain::trust::Trust;
@@ -21,6 +24,32 @@ impl Run {
 }
 
 impl ToolCall {
+    /// A call as the model asks for it, of which nothing was found out or decided.
+    pub fn proposed(
+        id: CallId,
+        wire_id: &str,
+        tool: &str,
+        arguments: &str,
+        effect: EffectClass,
+        since: Timestamp,
+    ) -> ToolCall {
+        ToolCall {
+            id,
+            wire_id: wire_id.to_string(),
+            tool: tool.to_string(),
+            arguments: arguments.to_string(),
+            effect,
+            state: CallState::Proposed,
+            facts: None,
+            allowed: None,
+            edited: None,
+            is_unboxed: false,
+            error: None,
+            attempts: 0,
+            since,
+        }
+    }
+
     pub(crate) fn allow(&mut self, by: &By) {
         self.state = CallState::Approved;
         self.allowed = Some(by.clone());

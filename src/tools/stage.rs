@@ -75,19 +75,10 @@ impl Stage {
     pub(crate) async fn call(&self, tool: &str, arguments: &str) -> ToolCall {
         let effect = self.toolbox().specs().iter().find(|spec| spec.name == tool).map(|spec| spec.effect);
         let mut call = ToolCall {
-            id: CallId(1),
-            wire_id: String::new(),
-            tool: tool.to_string(),
-            arguments: arguments.to_string(),
-            effect: effect.unwrap_or(EffectClass::External),
             state: CallState::Running,
-            facts: None,
             allowed: Some(By::Operator(ClientId("test".to_string()))),
-            edited: None,
-            is_unboxed: false,
-            error: None,
             attempts: 1,
-            since: Timestamp(0),
+            ..ToolCall::proposed(CallId(1), "", tool, arguments, effect.unwrap_or(EffectClass::External), Timestamp(0))
         };
         call.facts = Some(self.toolbox().prepare(&call).await);
         call

@@ -91,19 +91,10 @@ impl Bench {
 
     pub(crate) fn call(&self, arguments: &serde_json::Value) -> ToolCall {
         ToolCall {
-            id: CallId(1),
-            wire_id: String::new(),
-            tool: "shell".to_string(),
-            arguments: arguments.to_string(),
-            effect: EffectClass::External,
             state: CallState::Running,
-            facts: None,
             allowed: Some(By::Operator(ClientId("test".to_string()))),
-            edited: None,
-            is_unboxed: false,
-            error: None,
             attempts: 1,
-            since: Timestamp(0),
+            ..ToolCall::proposed(CallId(1), "", "shell", &arguments.to_string(), EffectClass::External, Timestamp(0))
         }
     }
 

@@ -207,19 +207,17 @@ impl Bench {
     /// A call as it stands when it was prepared.
     pub async fn call(&self, arguments: serde_json::Value) -> ToolCall {
         let mut call = ToolCall {
-            id: CallId(1),
-            wire_id: String::new(),
-            tool: "web_fetch".to_string(),
-            arguments: arguments.to_string(),
-            effect: EffectClass::External,
             state: CallState::Running,
-            facts: None,
             allowed: Some(By::Operator(ClientId("test".to_string()))),
-            edited: None,
-            is_unboxed: false,
-            error: None,
             attempts: 1,
-            since: Timestamp(0),
+            ..ToolCall::proposed(
+                CallId(1),
+                "",
+                "web_fetch",
+                &arguments.to_string(),
+                EffectClass::External,
+                Timestamp(0),
+            )
         };
         call.facts = Some(self.toolbox.prepare(&call).await);
         call

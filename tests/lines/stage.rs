@@ -70,19 +70,17 @@ impl Stage {
 
     pub fn facts(&self, text: &str) -> Facts {
         let call = ToolCall {
-            id: CallId(1),
-            wire_id: String::new(),
-            tool: "shell".to_string(),
-            arguments: serde_json::json!({ "command": text }).to_string(),
-            effect: EffectClass::External,
             state: CallState::Running,
-            facts: None,
             allowed: Some(By::Operator(ClientId("test".to_string()))),
-            edited: None,
-            is_unboxed: false,
-            error: None,
             attempts: 1,
-            since: Timestamp(0),
+            ..ToolCall::proposed(
+                CallId(1),
+                "",
+                "shell",
+                &serde_json::json!({ "command": text }).to_string(),
+                EffectClass::External,
+                Timestamp(0),
+            )
         };
         self.runtime.block_on(self.toolbox.prepare(&call))
     }

@@ -10,18 +10,9 @@ use tiller::domain::tool::ToolCall;
 
 pub fn call(tool: &str, arguments: &serde_json::Value, effect: EffectClass) -> ToolCall {
     ToolCall {
-        id: CallId(1),
-        wire_id: String::new(),
-        tool: tool.to_string(),
-        arguments: arguments.to_string(),
-        effect,
         state: CallState::Running,
-        facts: None,
         allowed: Some(By::Operator(ClientId("test".to_string()))),
-        edited: None,
-        is_unboxed: false,
-        error: None,
         attempts: 1,
-        since: Timestamp(0),
+        ..ToolCall::proposed(CallId(1), "", tool, &arguments.to_string(), effect, Timestamp(0))
     }
 }

@@ -92,19 +92,10 @@ impl World {
         let specs = self.toolbox.specs();
         let effect = specs.iter().find(|spec| spec.name == tool).map_or(EffectClass::External, |spec| spec.effect);
         let mut call = ToolCall {
-            id: CallId(1),
-            wire_id: String::new(),
-            tool: tool.to_string(),
-            arguments: arguments.to_string(),
-            effect,
             state: CallState::Running,
-            facts: None,
             allowed: Some(By::Operator(ClientId("test".to_string()))),
-            edited: None,
-            is_unboxed: false,
-            error: None,
             attempts: 1,
-            since: Timestamp(0),
+            ..ToolCall::proposed(CallId(1), "", tool, &arguments.to_string(), effect, Timestamp(0))
         };
         call.facts = Some(self.toolbox.prepare(&call).await);
         call
