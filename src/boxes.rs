@@ -23,7 +23,7 @@ const KEPT: &str = "sandbox.json";
 /// What is read of it at most, in bytes.
 const KEPT_MAX_BYTES: u64 = 64 * 1024;
 /// What is said to root.
-pub const ROOT: &str = "you are root, whom less holds back: a user of their own is safer";
+pub const ROOT: &str = "you are root: several protections do not bind root; a user of their own is safer";
 
 #[derive(Serialize, Deserialize)]
 struct Kept {

@@ -18,6 +18,7 @@ use crate::domain::id::CallId;
 use crate::domain::id::RunId;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
+use crate::domain::rule::RuleDraft;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::engine::rulebook::Consulted;
@@ -33,6 +34,7 @@ use crate::launch::owner;
 use crate::machine::Input;
 use crate::machine::turn;
 use crate::policy::grave;
+use crate::policy::rules;
 
 /// Longest line that is read as a code.
 const CODE_LINE_BYTES: u64 = 256;
@@ -83,7 +85,7 @@ pub fn recorded(run: &Run, order: &Order) -> String {
             format!("{call} is allowed, and every call of {tool} that need not be asked about, until the run ends")
         }
         Order::Rule { call, .. } => {
-            format!("{call} is allowed, and so is every call like it from now on; `tiller rules list` shows the rule")
+            return format!("{}{call} is allowed, and so is every call like it from now on · ", made(run, order));
         }
         Order::Decide { call, decision: Decision::Deny(_), .. } => {
             format!("{call} is denied, and every call like it byte for byte, until the run ends")
@@ -91,6 +93,7 @@ pub fn recorded(run: &Run, order: &Order) -> String {
         Order::Decide { call, decision: Decision::AllowUnboxed, .. } => {
             format!("{call} is allowed once, outside of the box, with your full rights")
         }
+        Order::Cancel => format!("what was done stays as it is; `tiller show {}` lists it", run.id.short()),
         Order::Coded(_, order) => return recorded(run, order),
         Order::Decide { decision: Decision::AllowOnce | Decision::AllowRule(_) | Decision::Edit(_), .. }
         | Order::Edit { .. }
@@ -101,10 +104,22 @@ pub fn recorded(run: &Run, order: &Order) -> String {
         | Order::Accept
         | Order::Close
         | Order::Withdraw(_)
-        | Order::Cancel
         | Order::Retry => return "recorded · ".to_string(),
     };
     format!("recorded: {detail} · ")
+}
+
+/// The rule that an order made, in a line of its own, and the line that takes it back.
+fn made(run: &Run, order: &Order) -> String {
+    let Order::Rule { call, open, everywhere, .. } = order else { return String::new() };
+    let facts = run.calls.get(call).and_then(|call| Some((call, call.facts.as_ref()?)));
+    let draft = facts.and_then(|(call, facts)| rules::draft(call, facts, &run.terms.workspace, *open).ok());
+    draft.map_or(String::new(), |draft| {
+        let workspace = draft.workspace.clone().filter(|_| !everywhere);
+        let draft = RuleDraft { workspace, ..draft };
+        let id = draft.id();
+        format!("made rule {id}: {}\nto take it back: tiller rules remove {id}\nrecorded: ", title(&draft.to_string()))
+    })
 }
 
 /// An error in which the lines to type name the run.

@@ -23,8 +23,10 @@ use crate::launch::Seat;
 use crate::store::sled::SledJournal;
 use crate::tui;
 use crate::tui::Exit;
+use crate::tui::action::Action;
 use crate::tui::app;
 use crate::tui::app::Focus;
+use crate::tui::keymap;
 use crate::tui::lineage::Doubt;
 use crate::tui::lineage::Step;
 use crate::tui::lineage::StepKind;
@@ -166,7 +168,10 @@ impl<'a> Rooms<'a> {
                 (run.id, told)
             }
         };
-        self.said = told.lines().next().map(String::from);
+        let resume = format!("in a pane (Tab) {} resumes", keymap::key_of(Action::Resume));
+        let way_on = (step.kind == StepKind::Back).then_some(resume);
+        self.said =
+            told.lines().next().map(|said| [said.to_string()].into_iter().chain(way_on).collect::<Vec<_>>().join("; "));
         self.ground.open(&id).await
     }
 

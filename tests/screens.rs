@@ -16,6 +16,7 @@ mod screens {
     mod states;
     mod steady;
     mod story;
+    mod truths;
     mod typing;
     mod wording;
 }

@@ -39,7 +39,7 @@ How far it reaches:
   --tool        every later call of this tool, until the run ends, but never a
                 shell line, nor what is asked about each time; on the screen t
   --unboxed     this call, once, outside of its box; on the screen O
-A grave call (key material, what other programs run by themselves) needs its code, and so does leaving the box. \
+A grave call (key material, files that other programs run by themselves) needs its code, and so does leaving the box. \
 On a terminal it is asked for; `tiller show` names it:
   tiller approve k7f c7 1a2b3c4d --code CODE
   tiller approve k7f c7 1a2b3c4d --unboxed --code CODE

@@ -41,6 +41,7 @@ pub mod restoring;
 pub mod rule;
 pub mod run;
 pub mod sandbox;
+pub mod saying;
 pub mod snapshot;
 pub mod standing;
 pub mod status;

@@ -25,7 +25,7 @@ const VALUE_CHARS: usize = 120;
 const CODE_LETTERS: [char; 20] =
     ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'j', 'k', 'm', 'n', 'p', 'r', 's', 't', 'w', 'x', 'y', 'z'];
 /// How many letters a code has.
-const CODE_LENGTH: usize = 4;
+pub const CODE_LENGTH: usize = 4;
 /// Changed arguments that are named one by one.
 const NAMED: usize = 8;
 

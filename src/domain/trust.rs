@@ -54,12 +54,12 @@ impl Trust {
             Trust::Plan => "it reads inside the workspace; what would change anything is denied",
             Trust::Ask => "it reads inside the workspace; you are asked about everything else",
             Trust::AutoEdit => {
-                "it also changes files of the workspace; you are asked about commands, sensitive names, what other \
-                 programs run, and places outside"
+                "it also changes files of the workspace; you are asked about commands, sensitive names, files that \
+                 other programs run by themselves, and places outside"
             }
             Trust::FullTrust => {
-                "you are asked only about sensitive names, what other programs run, places outside the workspace, and \
-                 shell lines, where no full sandbox holds them"
+                "you are asked only about sensitive names, files that other programs run by themselves, places outside \
+                 the workspace, and shell lines, where no full sandbox holds them"
             }
         }
     }

@@ -20,7 +20,7 @@ use crate::headless::text::title;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asking {
     /// About a call.
-    Call(Prompt),
+    Call(Box<Prompt>),
     /// About the run.
     Run {
         /// What.
@@ -45,7 +45,7 @@ impl Asking {
     /// What the run waits for first, as a question with its text; nothing when it waits for nobody.
     pub fn of(run: &Run, now: Instant) -> Option<(Asking, String)> {
         if let Some((prompt, text)) = Prompt::of(run, now) {
-            return Some((Asking::Call(prompt), text));
+            return Some((Asking::Call(Box::new(prompt)), text));
         }
         let about = About::of(run)?;
         Some((Asking::Run { about, asked_at: now }, format!("{}{}", about.head(run), about.line())))

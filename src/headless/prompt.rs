@@ -16,6 +16,7 @@ use crate::domain::limits;
 use crate::domain::rule::RuleDraft;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
+use crate::domain::saying;
 use crate::domain::text::counted;
 use crate::domain::tool::CallState;
 use crate::domain::tool::Digest;
@@ -34,8 +35,8 @@ pub struct Prompt {
     call: CallId,
     waits: Waits,
     digest: Option<Digest>,
-    /// What is typed to let a grave call run.
-    code: Option<String>,
+    /// Why it is grave, where it is, and what is typed to let it run.
+    grave: Option<(String, String)>,
     /// The whole call, as it is decided about.
     whole: String,
     /// The standing rules that can be made of it: of its exact words, and with the last one open.
@@ -77,9 +78,9 @@ impl Prompt {
             Waits::Outcome | Waits::Answer => Err("it does not wait for leave".to_string()),
         });
         text += &offered(run, &rules);
-        let code = grave::code(run, call);
-        text += &question_line(waits, code.as_ref());
-        Some((Prompt { call: call.id, waits, digest, code, whole, rules, unseen, asked_at: now }, text))
+        let grave = grave::of(call).zip(grave::code(run, call));
+        text += &question_line(waits, grave.as_ref());
+        Some((Prompt { call: call.id, waits, digest, grave, whole, rules, unseen, asked_at: now }, text))
     }
 
     /// Whether this is what the run still waits for first, unchanged.
@@ -124,7 +125,7 @@ impl Prompt {
             ("y" | "a", _) if self.unseen > 0 && self.is_answer(words) => {
                 self.again("look at the whole call first: v; nothing was decided")
             }
-            ("y", words) if self.code.is_some() => self.coded(words, self.decide(Decision::AllowOnce)),
+            ("y", words) if self.grave.is_some() => self.coded(words, self.decide(Decision::AllowOnce)),
             ("y", "") => self.decide(Decision::AllowOnce),
             ("a", "") => self.decide(Decision::AllowRun),
             ("r", "") => self.rule(false, false),
@@ -136,6 +137,7 @@ impl Prompt {
             ("d", why) => self.decide(Decision::Deny(why.to_string())),
             ("v", "") => self.show(now),
             ("", _) | (_, "") => self.again("that is none of these; nothing was decided"),
+            _ if saying::is_for_a_call(line) => self.again("that is none of these; nothing was decided"),
             _ => Meaning::Command(said(line)),
         }
     }
@@ -149,11 +151,12 @@ impl Prompt {
             ("r", _) if self.unseen > 0 && self.is_answer(words) => {
                 self.again("look at the whole call first: v; nothing was decided")
             }
-            ("r", words) if self.code.is_some() => self.coded(words, resolved(Resolution::RunAgain)),
+            ("r", words) if self.grave.is_some() => self.coded(words, resolved(Resolution::RunAgain)),
             ("r", "") => resolved(Resolution::RunAgain),
             ("s", "") => resolved(Resolution::Skip),
             ("v", "") => self.show(now),
             ("", _) | (_, "") => self.again("that is none of these; nothing was decided"),
+            _ if saying::is_for_a_call(line) => self.again("that is none of these; nothing was decided"),
             _ => Meaning::Command(said(line)),
         }
     }
@@ -180,14 +183,14 @@ impl Prompt {
 
     /// Whether what follows a letter makes an answer of it: nothing, or what may be a code.
     fn is_answer(&self, words: &str) -> bool {
-        words.trim().is_empty() || self.code.is_some()
+        words.trim().is_empty() || self.grave.is_some()
     }
 
     /// Leave for a grave call, if its code was typed.
     fn coded(&self, words: &str, leave: Meaning) -> Meaning {
         let typed = words.trim().to_ascii_lowercase();
         match leave {
-            Meaning::Command(leave) if self.code.as_ref() == Some(&typed) => {
+            Meaning::Command(leave) if self.grave.as_ref().is_some_and(|(_, code)| *code == typed) => {
                 Meaning::Command(orders::coded(leave, typed))
             }
             Meaning::Command(_) => self.again("that is not its code; nothing was decided"),
@@ -196,7 +199,7 @@ impl Prompt {
     }
 
     fn question_line(&self) -> String {
-        question_line(self.waits, self.code.as_ref())
+        question_line(self.waits, self.grave.as_ref())
     }
 
     fn show(&mut self, now: Instant) -> Meaning {
@@ -210,19 +213,25 @@ impl Prompt {
     }
 }
 
-/// What a line means while nothing is asked: words for the agent. A single letter is a late answer, not words.
-pub fn read_unasked(line: &str) -> Meaning {
+/// What a line means while nothing is asked: words for the agent. What decides elsewhere is a late answer, not words.
+pub fn read_unasked(line: &str, waits: Option<CallId>) -> Meaning {
     let line = line.trim();
-    match line.chars().count() {
-        0 => Meaning::Nothing,
-        1 => Meaning::Reply("nothing waits for a decision; nothing was sent\n".to_string()),
-        _ => Meaning::Command(said(line)),
+    if line.is_empty() {
+        return Meaning::Nothing;
     }
+    if !saying::is_for_a_call(line) {
+        return Meaning::Command(said(line));
+    }
+    let why = match waits {
+        None => "nothing waits for a decision".to_string(),
+        Some(call) => format!("{call} waits, but is not asked about at this moment"),
+    };
+    Meaning::Reply(format!("{why}; nothing was sent; to say just that to the agent, type: {} {line}\n", saying::SAY))
 }
 
 /// A line as words for the agent.
 pub(crate) fn said(line: &str) -> Command {
-    Command::Interject { text: line.to_string(), policy: Policy::Next }
+    Command::Interject { text: saying::said(line).to_string(), policy: Policy::Next }
 }
 
 /// The whole of a call that waits, behind the gutter.
@@ -269,13 +278,13 @@ fn offered(run: &Run, rules: &[Result<RuleDraft, String>; 2]) -> String {
     rows.filter_map(|(key, draft)| draft.as_ref().ok().map(|draft| rule(key, draft))).collect()
 }
 
-fn question_line(waits: Waits, code: Option<&String>) -> String {
-    match (waits, code) {
-        (Waits::Decision, Some(code)) => format!(
-            "allow this grave call? type y and its code [y {code} once / n no / d WORDS no, because / v view]\n"
+fn question_line(waits: Waits, grave: Option<&(String, String)>) -> String {
+    match (waits, grave) {
+        (Waits::Decision, Some((why, code))) => format!(
+            "allow this grave call ({why})? type y and its code [y {code} once / n no / d WORDS no, because / v view]\n"
         ),
-        (Waits::Outcome, Some(code)) => format!(
-            "what became of this grave call? [h happened / n did not / r {code} run it again / s skip / v view]\n"
+        (Waits::Outcome, Some((why, code))) => format!(
+            "what became of this grave call ({why})? [h happened / n did not / r {code} run it again / s skip / v view]\n"
         ),
         (Waits::Decision, None) => {
             "allow this call? [y once / a for the run / n no / d WORDS no, because / v view]\n".to_string()
@@ -462,8 +471,18 @@ mod tests {
 
     #[test]
     fn unasked_words_are_for_the_agent() {
-        assert_eq!(read_unasked(" "), Meaning::Nothing);
-        assert!(matches!(read_unasked("y"), Meaning::Reply(_)));
-        assert_eq!(read_unasked("go on "), Meaning::Command(said("go on")));
+        assert_eq!(read_unasked(" ", None), Meaning::Nothing);
+        for line in ["y", "n", "a", "yes", "y jewd"] {
+            for (waits, why) in [(None, "nothing waits for a decision"), (Some(CallId(3)), "c3 waits, but")] {
+                let Meaning::Reply(told) = read_unasked(line, waits) else { panic!("{line} was sent") };
+                assert!(told.starts_with(why), "{told}");
+                assert!(told.contains(&format!("nothing was sent; to say just that to the agent, type: say {line}\n")));
+            }
+            let Meaning::Command(Command::Interject { text, .. }) = read_unasked(&format!("say {line}"), None) else {
+                panic!("{line} was not sent")
+            };
+            assert_eq!(text, line);
+        }
+        assert_eq!(read_unasked("go on ", None), Meaning::Command(said("go on")));
     }
 }

@@ -144,7 +144,10 @@ impl Room {
     pub(crate) async fn hear(&mut self, client: &Client, typed: &Typed) {
         let meaning = match &mut self.asking {
             Some(asking) => asking.read(&typed.line, typed.at, Instant::now()),
-            None => read_unasked(&typed.line),
+            None => {
+                let waits = self.run.as_ref().and_then(|run| run.waiting().first().map(|(call, _)| call.id));
+                read_unasked(&typed.line, waits)
+            }
         };
         match meaning {
             Meaning::Command(command) => drop(self.submit(client, command).await),

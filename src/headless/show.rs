@@ -7,8 +7,10 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::domain::approval::Decision;
 use crate::domain::budget::Axis;
 use crate::domain::daily::Today;
+use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
@@ -21,10 +23,14 @@ use crate::domain::message::Message;
 use crate::domain::money::MicroUsd;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
+use crate::domain::sandbox::Manner;
+use crate::domain::sandbox::place;
+use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::summary::Listed;
 use crate::domain::summary::Summary;
 use crate::domain::tool::EffectClass;
+use crate::domain::tool::Facts;
 use crate::domain::tool::ToolCall;
 use crate::headless::lines::created;
 use crate::headless::lines::lacking;
@@ -204,8 +210,14 @@ fn facts(run: &Run, records: &[Record], today: Option<Today>) -> String {
     if let Some(trouble) = &run.trouble {
         text += &format!("[model] failed last: {}\n", title(&trouble.message));
     }
+    let is_rejected = run.status == Status::Parked(ParkReason::Verification);
+    if let Some(why) = records.iter().rev().find_map(|record| rejected(&record.event)).filter(|_| is_rejected) {
+        text += &format!("[claim] the last one was rejected\n{}", block(why));
+    }
     if let Some(stall) = &run.stall {
-        text += &format!("[stall] nothing moved\n{}", block(&stall.diagnosis));
+        let is_why = matches!(run.status, Status::Parked(ParkReason::Stalled(_)));
+        let also = if is_why { "" } else { "also true: " };
+        text += &format!("[stall] {also}nothing moved\n{}", block(&stall.diagnosis));
     }
     for said in &run.interjections {
         text += &format!("[you] {}, not told yet: {}\n{}", said.id, said.policy.phrase(), block(&said.text));
@@ -220,10 +232,35 @@ fn facts(run: &Run, records: &[Record], today: Option<Today>) -> String {
     text + &deeds(run, records)
 }
 
+/// Why a claim was rejected, if that is what happened.
+fn rejected(event: &Event) -> Option<&str> {
+    if let Event::ClaimJudged { verdict: ClaimVerdict::Rejected, text } = event { Some(text) } else { None }
+}
+
+/// Where each call that started a program ran last.
+fn places(records: &[Record]) -> BTreeMap<CallId, String> {
+    let mut facts: BTreeMap<CallId, &Facts> = BTreeMap::new();
+    let mut manners: BTreeMap<CallId, Manner> = BTreeMap::new();
+    let mut places = BTreeMap::new();
+    for record in records {
+        if let Event::ToolCallPrepared { call, facts: found } = &record.event {
+            facts.insert(*call, found);
+        } else if let Event::ApprovalDecided { call, decision, by, .. } = &record.event {
+            manners.insert(*call, Manner::by(Some(by), *decision == Decision::AllowUnboxed));
+        } else if let Event::ToolCallStarted { call, .. } = &record.event
+            && let Some(found) = facts.get(call)
+            && let Some(place) = place(found, manners.get(call).copied().unwrap_or_default())
+        {
+            places.insert(*call, place);
+        }
+    }
+    places
+}
+
 /// What was done, or refused: every call that could change something and has ended, and the last claim. A line that was
 /// let happen because it only reads is none of them; the audit has it.
 fn deeds(run: &Run, records: &[Record]) -> String {
-    let readings = lineage::readings(records);
+    let (readings, places) = (lineage::readings(records), places(records));
     let mut tools: BTreeMap<CallId, &str> = BTreeMap::new();
     let mut text = String::new();
     for entry in run.transcript.all() {
@@ -234,7 +271,8 @@ fn deeds(run: &Run, records: &[Record]) -> String {
                 let effect = run.offer.find(tool).map(|one| one.effect);
                 let is_deed = !matches!(effect, None | Some(EffectClass::Read | EffectClass::Control));
                 if is_deed && !readings.contains(call) {
-                    text += &format!("  {call} {} {}: {}\n", title(tool), title(about), kind.word());
+                    let place = places.get(call).map(|place| format!(", ran {place}")).unwrap_or_default();
+                    text += &format!("  {call} {} {}: {}{place}\n", title(tool), title(about), kind.word());
                 }
             }
             Message::Operator { .. } | Message::Engine { .. } => {}

@@ -45,10 +45,10 @@ pub fn code_unboxed(run: &Run, call: &ToolCall) -> Option<String> {
 fn words(grave: Grave, line: Option<&Line>, touches: &[Touch]) -> Option<&'static str> {
     match (grave, line) {
         (Grave::Keys, _) => Some("it reaches key material"),
-        (Grave::RunsLater, None) => Some("it writes what other programs run by themselves"),
+        (Grave::RunsLater, None) => Some("it writes files that other programs run by themselves"),
         (Grave::RunsLater, Some(line)) => table::reads(line, touches)
             .is_err()
-            .then_some("it names, and may write, what other programs run by themselves"),
+            .then_some("it names, and may write, files that other programs run by themselves"),
     }
 }
 
@@ -67,7 +67,7 @@ mod tests {
         check(&[Grave::Keys], Some("it reaches key material"));
         check(
             &[Grave::Keys, Grave::RunsLater],
-            Some("it reaches key material, and it writes what other programs run by themselves"),
+            Some("it reaches key material, and it writes files that other programs run by themselves"),
         );
     }
 }

@@ -78,7 +78,10 @@ impl fmt::Display for Newer {
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another process holds the run.
-    #[error("run {run} is held by {holder}; it was not opened; use that process, or end it and try again")]
+    #[error(
+        "run {run} is held by {holder}; it was not opened; do it there, or leave there (Ctrl-D on a \
+         screen, Ctrl-C where lines are printed) and try again"
+    )]
     Locked {
         /// The run.
         run: RunId,

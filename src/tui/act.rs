@@ -78,12 +78,13 @@ impl App {
             self.explain(why, Lasts::UntilKey);
             return Vec::new();
         }
-        if let Some(cut) = self.guard.cut().filter(|_| self.is_letter_for_a_pane(&key)) {
+        if let Some(cut) = self.guard.cut().filter(|cut| self.is_cut_off(*cut, &key)) {
             // Doubted anew: the operator may have gone to another pane meanwhile, and types words there as well.
-            self.guard.cut_off(cut, self.now.ms);
+            self.guard.cut_off(if cut == Cut::Opened { Cut::Ahead } else { cut }, self.now.ms);
             self.explain(self.dropped(cut, &key), Lasts::UntilKey);
             return Vec::new();
         }
+        self.guard.field_is_seen();
         let action = keymap::find(&self.places(), &key).filter(|action| !self.is_text(*action, &key));
         if !matches!(action, Some(Action::Decide(_))) {
             self.guard.interrupt();
@@ -125,9 +126,17 @@ impl App {
     }
 
     fn is_letter_for_a_pane(&self, key: &KeyEvent) -> bool {
-        let is_letter = matches!(key.code, KeyCode::Char(_))
-            && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
-        is_letter && self.popups.is_empty() && self.focus != Focus::Composer
+        is_letter(key) && self.popups.is_empty() && self.focus != Focus::Composer
+    }
+
+    /// Whether a key is among those that go nowhere for this reason.
+    fn is_cut_off(&self, cut: Cut, key: &KeyEvent) -> bool {
+        let has_field = matches!(self.popups.last(), Some(Popup::Words { .. } | Popup::Raise { .. }));
+        match cut {
+            Cut::Closed | Cut::NotOpened | Cut::Words => self.is_letter_for_a_pane(key),
+            Cut::Opened => has_field && is_letter(key),
+            Cut::Ahead => has_field && (is_letter(key) || key.code == KeyCode::Enter),
+        }
     }
 
     /// A key that means nothing in the pane that has the keys. Whoever types words there is not heard letter by letter:
@@ -147,6 +156,17 @@ impl App {
             Cut::NotOpened => {
                 format!("{name} was dropped: it seems meant for a dialog that did not open; wait half a second")
             }
+            Cut::Opened | Cut::Ahead => {
+                format!("{name} was dropped: the field had only just opened; wait half a second, then type")
+            }
+            Cut::Words if self.means_something(key) => {
+                format!(
+                    "{name} was dropped: it came right after letters that do nothing in {}; wait half a second, or {} goes \
+                     to the composer",
+                    self.pane(),
+                    self.way_back()
+                )
+            }
             Cut::Words => {
                 format!(
                     "{name} does nothing: the keys are in {}; {} goes to the composer",
@@ -155,6 +175,11 @@ impl App {
                 )
             }
         }
+    }
+
+    /// Whether a key would do something here, came it alone.
+    fn means_something(&self, key: &KeyEvent) -> bool {
+        keymap::find(&self.places(), key).is_some_and(|action| self.in_vain(action).is_none())
     }
 
     /// Whether this is the key that decided, held down still after the keys went back to the composer by themselves.
@@ -260,6 +285,10 @@ impl App {
 pub(crate) fn kept_by_draft(leaves: Action) -> String {
     let (leave, clear) = (keymap::key_of(leaves), keymap::key_of(Action::Stop));
     format!("{leave} leaves only while nothing is written here: {clear} clears it, then {leave} leaves")
+}
+
+fn is_letter(key: &KeyEvent) -> bool {
+    matches!(key.code, KeyCode::Char(_)) && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
 }
 
 /// What a held key may go on doing.

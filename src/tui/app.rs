@@ -31,6 +31,7 @@ use crate::tui::guard::Shown;
 use crate::tui::lineage::Doubt;
 use crate::tui::lineage::Step;
 use crate::tui::live::Live;
+use crate::tui::notice::Lasts;
 use crate::tui::notice::Notice;
 use crate::tui::past::Past;
 use crate::tui::popup::Asks;
@@ -398,7 +399,8 @@ impl App {
         let notice = self.notice.as_ref().and_then(Notice::ends_ms).map(|end| end.saturating_sub(self.now.ms));
         let ages = self.waiting.iter().map(|item| MINUTE_MS - self.now.at.since(item.since).0 % MINUTE_MS).min();
         let arms = self.guard.arms_in(self.now.ms);
-        [Some(steady), notice, ages, arms].into_iter().flatten().min().unwrap_or(MINUTE_MS).max(1)
+        let letters = self.guard.cut_ends_in(self.now.ms);
+        [Some(steady), notice, ages, arms, letters].into_iter().flatten().min().unwrap_or(MINUTE_MS).max(1)
     }
 
     /// The item that is selected.
@@ -483,7 +485,9 @@ impl App {
         self.forget_of_calls();
         if is_back {
             self.emptied_ms = Some(self.now.ms);
-            self.say("nothing waits for you any more: the keys are in the composer again", Role::Dim);
+            let done = self.notice.take().filter(|notice| notice.lasts == Lasts::AndNext);
+            let done = done.map(|notice| format!("{}; ", notice.text)).unwrap_or_default();
+            self.say(format!("{done}nothing waits for you any more: the keys are in the composer again"), Role::Dim);
         }
         Vec::new()
     }

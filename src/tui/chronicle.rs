@@ -18,10 +18,12 @@ use crate::domain::limits;
 use crate::domain::model::FailureClass;
 use crate::domain::rule::is_standing;
 use crate::domain::run::Run;
+use crate::domain::sandbox;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::terms::Check;
 use crate::domain::text::head;
+use crate::domain::text::one_line;
 use crate::domain::tool::changes;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
@@ -52,9 +54,19 @@ pub struct Chronicle {
     parked: Option<String>,
     /// Calls that did not run merely because nothing stood against it, and by what they ran.
     allowed: BTreeMap<CallId, &'static str>,
+    /// Why the last claim was rejected that was.
+    rejected: Option<String>,
+    /// Where calls ran that started a program.
+    ran: BTreeMap<CallId, String>,
     /// What calls that were allowed for the run are about, by what every equal call shares.
     granted: BTreeMap<String, String>,
 }
+
+/// What the gate lets happen of itself and is more than a tool that only reads: the operator sees why nobody asked.
+const BUILT_IN: [&str; 3] = [permission::READS_LINE, permission::AUTO_EDIT, permission::FULL_TRUST];
+
+/// Longest reason of a rejected claim that is kept for where the run stands, in characters.
+const WHY_CHARS: usize = 400;
 
 /// A mark, how it is shown, and a text that is not sanitised yet.
 type Said = (&'static str, Role, String);
@@ -70,7 +82,8 @@ impl Chronicle {
     /// Puts what went by before in front of what was taken in since.
     pub fn follow(&mut self, before: Chronicle) {
         let parked = self.parked.take();
-        let after = std::mem::replace(self, Chronicle { parked, ..before });
+        let rejected = self.rejected.take().or_else(|| before.rejected.clone());
+        let after = std::mem::replace(self, Chronicle { parked, rejected, ..before });
         self.notes.extend(after.notes);
         keep(&mut self.notes);
         self.todos.extend(after.todos);
@@ -78,6 +91,10 @@ impl Chronicle {
         self.allowed.extend(after.allowed);
         while self.allowed.len() > limits::NOTES_MAX {
             self.allowed.pop_first();
+        }
+        self.ran.extend(after.ran);
+        while self.ran.len() > limits::NOTES_MAX {
+            self.ran.pop_first();
         }
         self.granted.extend(after.granted);
         while self.granted.len() > limits::NOTES_MAX {
@@ -107,6 +124,17 @@ impl Chronicle {
             self.allowed.insert(*call, how);
             if self.allowed.len() > limits::NOTES_MAX {
                 self.allowed.pop_first();
+            }
+        }
+        if let Event::ClaimJudged { verdict: ClaimVerdict::Rejected, text } = &record.event {
+            self.rejected = Some(one_line(&transcript(head(text, limits::NOTE_MAX_BYTES)), WHY_CHARS));
+        }
+        if let Event::ToolCallStarted { call, .. } = &record.event
+            && let Some(place) = run.calls.get(call).and_then(sandbox::place_of)
+        {
+            self.ran.insert(*call, place);
+            if self.ran.len() > limits::NOTES_MAX {
+                self.ran.pop_first();
             }
         }
         if let Event::ApprovalDecided { call, decision: Decision::AllowRun, by: By::Operator(_), .. } = &record.event
@@ -153,6 +181,16 @@ impl Chronicle {
         self.allowed.get(&call).copied()
     }
 
+    /// Why the last claim was rejected that was; sanitised.
+    pub fn rejected(&self) -> Option<&str> {
+        self.rejected.as_deref()
+    }
+
+    /// Where a call ran, if it started a program and that is known still.
+    pub fn ran(&self, call: CallId) -> Option<&str> {
+        self.ran.get(&call).map(String::as_str)
+    }
+
     /// What the plan said was being done when an iteration began; not sanitised.
     pub fn todo(&self, iteration: u32) -> Option<&str> {
         let place = self.todos.binary_search_by_key(&iteration, |(n, _)| *n).ok()?;
@@ -166,7 +204,7 @@ fn how(decision: &Decision, by: &By) -> Option<&'static str> {
         (By::Operator(_), _) => Some("allowed by you"),
         (By::Rule(rule), _) if is_standing(rule) => Some("allowed by a rule of yours"),
         (By::Rule(rule), _) if permission::is_grant(rule) => Some("allowed for the run"),
-        (By::Rule(_), _) => None,
+        (By::Rule(rule), _) => BUILT_IN.into_iter().find(|built_in| built_in == rule),
     }
 }
 
@@ -227,9 +265,7 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         Event::BudgetCorrected { id, amount, .. } => {
             ("·", Role::Operator, format!("you corrected the charge of {id} to {amount}"))
         }
-        Event::ApprovalInvalidated { call, why } => {
-            ("!", Role::Warning, format!("what {call} would touch has changed ({why}); it is looked at anew"))
-        }
+        Event::ApprovalInvalidated { call, why } => ("!", Role::Warning, format!("{call} is looked at anew: {why}")),
         Event::TrustChanged { trust, by } => match by {
             By::Operator(_) => ("·", Role::Operator, format!("you set trust to {trust}: {}", trust.meaning())),
             By::Rule(rule) => ("!", Role::Warning, format!("trust is {trust} ({rule}): {}", trust.meaning())),

@@ -182,7 +182,9 @@ impl App {
             (KeyEventKind::Press, false) => self.guard.check(call, digest.as_ref()),
             (KeyEventKind::Repeat | KeyEventKind::Release, _) => Err(Held::Early),
         };
-        let held = held.and_then(|()| if choice.opens_dialog() { Ok(()) } else { self.guard.confirm(choice) });
+        // What only opens a field decides nothing yet, so it need not be pressed again.
+        let opens = choice.opens_dialog() || self.needs_code(call, choice);
+        let held = held.and_then(|()| if opens { Ok(()) } else { self.guard.confirm(choice) });
         match (held, digest) {
             (Ok(()), Some(digest)) => {
                 let until_ms = self.now.ms.saturating_add(limits::KEY_GUARD_AFTER_DECISION.0);
@@ -191,7 +193,7 @@ impl App {
             }
             (Err(held), _) => {
                 self.guard.disturb(self.now.ms);
-                if choice.opens_dialog() {
+                if opens {
                     self.guard.cut_off(Cut::NotOpened, self.now.ms);
                 } else if held == Held::Early {
                     self.guard.early(choice);

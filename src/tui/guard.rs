@@ -50,6 +50,10 @@ pub enum Cut {
     NotOpened,
     /// Words are typed where there are only keys.
     Words,
+    /// A field only just opened: they were typed before it was seen, or its key was pressed once more.
+    Opened,
+    /// The same, and some were dropped already: Enter would send what does not stand there.
+    Ahead,
 }
 
 /// Whether a deciding key counts at once.
@@ -147,6 +151,23 @@ impl Guard {
         self.disturb(now_ms);
         self.doubt();
         self.cut = Some(cut);
+    }
+
+    /// A field opened: letters that follow without a rest are not for it.
+    pub fn opened(&mut self, now_ms: u64) {
+        self.disturb(now_ms);
+        self.cut = Some(Cut::Opened);
+    }
+
+    /// A key came that means the field that is open, as only somebody presses it who sees it.
+    pub fn field_is_seen(&mut self) {
+        self.cut = self.cut.filter(|cut| !matches!(cut, Cut::Opened | Cut::Ahead));
+    }
+
+    /// Milliseconds until letters count again, if nothing happens; nothing while they do.
+    pub fn cut_ends_in(&self, now_ms: u64) -> Option<u64> {
+        let rested = now_ms.saturating_sub(self.still_since_ms);
+        self.cut.map(|_| limits::KEY_GUARD.0.saturating_sub(rested))
     }
 
     /// Why a letter goes nowhere now, if it does.

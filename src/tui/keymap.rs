@@ -356,7 +356,13 @@ pub const TABLE: &[Binding] = &[
         "tool",
         "allow this call and every later one of its tool until the run ends, but what is always asked about",
     ),
-    row(Place::Decision, &[letter('A')], Action::Decide(Choice::AllowList), "all read", "allow all that you have read"),
+    row(
+        Place::Decision,
+        &[letter('A')],
+        Action::Decide(Choice::AllowList),
+        "all read",
+        "allow all that the list marks as read; what is grave waits on",
+    ),
     row(
         Place::Decision,
         &[letter('r')],
@@ -463,8 +469,9 @@ pub fn document() -> String {
          after its last line stood there for as long (docs/SAFETY.md §9).\n\n\
          A dialog stays open until its request is recorded; one that is refused keeps what was typed and says why. \
          After a dialog in which letters are typed, the first key that would decide about a call asks: the same key, \
-         pressed again, decides. A key that goes to the pane (Ctrl-G, Alt-3, Tab) makes the next one count at once. \
-         Letters that follow within half a second on a dialog that closed by itself, or did not open, are dropped.\n\n\
+         pressed again, decides; one that only opens a field, as `y` does for a grave call, opens it at once. A key that \
+         goes to the pane (Ctrl-G, Alt-3, Tab) makes the next one count at once. Letters that follow within half a second \
+         on a dialog that closed by itself, did not open, or only just opened, are dropped.\n\n\
          A new approval never takes the keys. When the last call that waited is decided and nothing waits any more, they \
          are in the composer again, and a key that would have decided writes nothing there for 800 ms; Ctrl-G, Alt-3 or \
          Tab goes to what waits next. While several wait, they stay. While \

@@ -20,6 +20,7 @@ use crate::tui::dialogs::Unfit;
 use crate::tui::popup::Asks;
 use crate::tui::popup::Popup;
 use crate::tui::theme::Role;
+use crate::tui::waiting::Item;
 
 impl App {
     /// Allows every call that waits for a decision and was read to its end; the others wait on, and are counted.
@@ -30,16 +31,32 @@ impl App {
             others.into_iter().partition(|item| self.guard.was_read(item.call, item.digest.as_ref()));
         let calls: Vec<(CallId, Digest)> =
             read.iter().filter_map(|item| Some((item.call, item.digest.clone()?))).collect();
-        let (unread, grave) = (unread.len(), grave.len());
+        let named = |items: &[&Item]| items.iter().map(|item| item.call.to_string()).collect::<Vec<_>>().join(", ");
+        let allowed = match read.len() {
+            0 => "nothing was allowed".to_string(),
+            count => format!("{count} allowed: {}", named(&read)),
+        };
+        let left = [
+            (named(&unread), unread.len(), ["has not been read to its end", "have not been read to their end"]),
+            (
+                named(&grave),
+                grave.len(),
+                ["is grave and has a code of its own", "are grave, each with a code of its own"],
+            ),
+        ];
+        let left = left.iter().filter(|(_, count, _)| *count > 0);
+        let left = left.map(|(names, count, why)| format!("{names} {}", why[usize::from(*count > 1)]));
+        let told = [allowed].into_iter().chain(left).collect::<Vec<_>>().join("; ");
+        let role = if unread.is_empty() && grave.is_empty() { Role::Dim } else { Role::Warning };
         let outs = if calls.is_empty() { Vec::new() } else { self.submit(Command::AllowAll { calls }, None) };
-        let left = [(unread, "not read to their end"), (grave, "grave, each with a code of its own")];
-        let left = left.iter().filter(|(count, _)| *count > 0);
-        let left: Vec<String> =
-            left.map(|(count, why)| format!("{why}, so they wait on: {count} of the list")).collect();
-        if !left.is_empty() {
-            self.say(left.join("; "), Role::Warning);
-        }
+        self.tell_done(told, role);
         outs
+    }
+
+    /// Whether the key that allows a list allows this.
+    pub(crate) fn is_of_list(&self, item: &Item) -> bool {
+        let is_open = item.waits == Waits::Decision && !self.is_sent(item.call);
+        is_open && item.grave.is_none() && self.guard.was_read(item.call, item.digest.as_ref())
     }
 
     /// Whether this way of letting a call run is typed, not pressed.

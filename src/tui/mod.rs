@@ -23,6 +23,7 @@ pub mod rows;
 pub mod scroll;
 pub mod sending;
 pub mod sources;
+pub mod standing;
 pub mod terminal;
 pub mod text;
 pub mod theme;

@@ -12,6 +12,8 @@ use crate::tui::theme::Role;
 pub enum Lasts {
     /// For a while.
     AWhile,
+    /// For a while, whatever the run does; what is said next of where the keys are stands behind it.
+    AndNext,
     /// For a while, and then until the next key: it explains a key that did nothing.
     UntilKey,
     /// The same, but only as long as the run has the status that it speaks of.
@@ -36,7 +38,7 @@ pub struct Notice {
 impl Notice {
     /// When it goes by itself, if it does.
     pub(crate) fn ends_ms(&self) -> Option<u64> {
-        (self.lasts == Lasts::AWhile).then_some(self.until_ms)
+        matches!(self.lasts, Lasts::AWhile | Lasts::AndNext).then_some(self.until_ms)
     }
 }
 
@@ -44,6 +46,12 @@ impl App {
     pub(crate) fn say(&mut self, text: impl Into<String>, role: Role) {
         let until_ms = self.now.ms.saturating_add(limits::NOTICE.0);
         self.notice = Some(Notice { text: text.into(), role, until_ms, lasts: Lasts::AWhile });
+    }
+
+    /// Says what was done, which stays to be read also when the keys go elsewhere by themselves.
+    pub(crate) fn tell_done(&mut self, text: String, role: Role) {
+        self.say(text, role);
+        self.notice = self.notice.take().map(|notice| Notice { lasts: Lasts::AndNext, ..notice });
     }
 
     /// Says why a key did nothing. That stands until another is pressed, however long it takes to look up.
@@ -56,6 +64,9 @@ impl App {
     /// what is wrong with what it was sent.
     pub(crate) fn open(&mut self, popup: Popup) {
         self.notice = None;
+        if matches!(popup, Popup::Words { .. } | Popup::Raise { .. }) {
+            self.guard.opened(self.now.ms);
+        }
         self.popups.push(popup);
     }
 
@@ -72,7 +83,8 @@ impl App {
 
     /// The run has another status: what was said about the one before is not true any more.
     pub(crate) fn forget_of_status(&mut self) {
-        let stays = |notice: &Notice| matches!(notice.lasts, Lasts::UntilKey | Lasts::UntilKeyOrCall(_));
+        let stays =
+            |notice: &Notice| matches!(notice.lasts, Lasts::AndNext | Lasts::UntilKey | Lasts::UntilKeyOrCall(_));
         self.notice = self.notice.take().filter(stays);
     }
 
@@ -81,7 +93,7 @@ impl App {
         let waiting = &self.waiting;
         let stays = |notice: &Notice| match notice.lasts {
             Lasts::UntilKeyOrCall(call) => waiting.iter().any(|item| item.call == call),
-            Lasts::AWhile | Lasts::UntilKey | Lasts::UntilKeyOrStatus => true,
+            Lasts::AWhile | Lasts::AndNext | Lasts::UntilKey | Lasts::UntilKeyOrStatus => true,
         };
         self.notice = self.notice.take().filter(stays);
     }

@@ -1,13 +1,10 @@
 //! What there is to say about an iteration, row by row: the model's words, its calls with their states and results,
-//! notes about what happened in between, and at the end where the run stands. Knows no width.
+//! notes about what happened in between. Knows no width.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::domain::budget::Axis;
-use crate::domain::budget::Limit;
-use crate::domain::command::Policy;
 use crate::domain::control;
 use crate::domain::id::CallId;
 use crate::domain::limits;
@@ -17,10 +14,7 @@ use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
 use crate::domain::run::ModelCall;
 use crate::domain::run::Waits;
-use crate::domain::status::Finish;
-use crate::domain::status::ParkReason;
 use crate::domain::status::Phase;
-use crate::domain::status::Status;
 use crate::domain::text::counted;
 use crate::domain::text::head;
 use crate::domain::text::one_line;
@@ -32,19 +26,16 @@ use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
-use crate::policy::ending;
-use crate::policy::spending;
 use crate::tui::app::App;
 use crate::tui::guide;
-use crate::tui::lineage;
 use crate::tui::reread::told;
+use crate::tui::standing;
 use crate::tui::text::age;
 use crate::tui::text::count;
 use crate::tui::text::dollars;
 use crate::tui::text::elapsed;
 use crate::tui::text::size;
 use crate::tui::theme::Role;
-use crate::tui::view::header;
 
 /// Lines of the model's words that are shown before they fold.
 const SAID_LINES: usize = 24;
@@ -144,7 +135,7 @@ pub fn blocks(app: &App) -> usize {
 pub fn of(app: &App, block: usize, detail: Detail) -> Vec<Row> {
     match u32::try_from(block + 1) {
         Ok(n) if n <= app.run.iteration.n => iteration(app, n, detail),
-        Ok(_) | Err(_) => standing(app),
+        Ok(_) | Err(_) => standing::standing(app),
     }
 }
 
@@ -292,6 +283,8 @@ fn call(app: &App, one: &ToolUse, arguments: Option<&str>, result: Option<&Ended
     row.right_role = role;
     let mut rows = vec![row];
     if detail == Detail::Whole {
+        let ran = app.chronicle.ran(one.id).map(|place| format!("ran {place}"));
+        rows.extend(ran.map(|text| Row::new(6, "", text, Role::Dim, Form::Line)));
         let arguments = arguments.map(transcript).unwrap_or(UNREAD.to_string());
         rows.extend(arguments.lines().map(|line| Row::new(6, "", line, Role::Dim, Form::Line)));
     }
@@ -490,106 +483,5 @@ fn streaming(app: &App, flying: &ModelCall) -> Vec<Row> {
     row.right = format!("{lost}{so_far}{}{attempt}", elapsed(app.now.at.since(flying.started)));
     row.right_role = Role::Moving;
     rows.push(row);
-    rows
-}
-
-/// Where the run stands, after the last iteration: what was said and not told yet, why it rests, how it ended.
-fn standing(app: &App) -> Vec<Row> {
-    let run = &app.run;
-    let mut rows = Vec::new();
-    for one in &run.interjections {
-        let text = transcript(&one.text).lines().collect::<Vec<_>>().join(" ");
-        let mut row = Row::new(4, "›", text, Role::Operator, Form::Line);
-        let when = match one.policy {
-            Policy::Next => "next",
-            Policy::SteerNow => "now",
-            Policy::Interrupt => "at once",
-            Policy::AfterDone => "at its end",
-        };
-        row.right = format!("queued {}: {when}", one.id);
-        rows.push(row);
-    }
-    for text in app.unsaid() {
-        let text = transcript(text).lines().collect::<Vec<_>>().join(" ");
-        let mut row = Row::new(4, "›", text, Role::Dim, Form::Line);
-        row.right = "sent".to_string();
-        rows.push(row);
-    }
-    match &run.status {
-        Status::Queued => rows.push(Row::new(2, "○", "queued: the run has not begun", Role::Dim, Form::Prose)),
-        Status::Running => {}
-        // The pane of what waits says it all.
-        Status::Parked(ParkReason::Approval | ParkReason::OutcomeUnknown | ParkReason::Question)
-            if run.waiting_count() > 0 => {}
-        Status::Parked(_) => rows.extend(parked(app)),
-        Status::Completed(_) | Status::Failed(_) | Status::Cancelled => rows.extend(end(app)),
-    }
-    rows
-}
-
-fn parked(app: &App) -> Vec<Row> {
-    let since = age(app.now.at.since(app.run.status_since));
-    let mut first = Row::new(2, "‖", app.run.status.phrase_now(app.run.waiting_count()), Role::Attention, Form::Line);
-    first.right = since;
-    let mut rows =
-        vec![first, Row::new(4, "", spending::remedy(&app.run).unwrap_or_default(), Role::Text, Form::Prose)];
-    if let Some(trouble) = &app.run.trouble {
-        rows.push(Row::new(4, "", transcript(&trouble.message).replace('\n', " "), Role::Dim, Form::Prose));
-    }
-    if let Some(stall) = &app.run.stall {
-        rows.push(Row::new(4, "", transcript(&stall.diagnosis).replace('\n', " "), Role::Dim, Form::Prose));
-    }
-    rows.extend(fired(app));
-    rows
-}
-
-/// All that was true when the run stopped, where there is more than its reason.
-fn fired(app: &App) -> Option<Row> {
-    let all = ending::together(&app.run)?;
-    Some(Row::new(4, "", format!("true at the same time: {all}"), Role::Dim, Form::Prose))
-}
-
-fn end(app: &App) -> Vec<Row> {
-    let run = &app.run;
-    let (mark, role) = header::mark(&run.status);
-    let mut rows = vec![Row::new(2, mark, run.status.phrase(), role, Form::Prose)];
-    if let Some(claim) = &run.iteration.claim {
-        let summary = transcript(&claim.summary);
-        rows.extend(summary.lines().map(|line| Row::new(4, "", line, Role::Text, Form::Prose)));
-    }
-    let checks = match (&run.status, run.terms.checks.len()) {
-        (Status::Completed(Finish::Verified), 1) => "the check passed · ".to_string(),
-        (Status::Completed(Finish::Verified), count) => format!("all {count} checks passed · "),
-        (Status::Completed(Finish::AcceptedUnverified), _) => "no check was run: look at it yourself · ".to_string(),
-        (Status::Completed(Finish::AcceptedByOperator), _) => "you took the work as it is · ".to_string(),
-        (Status::Queued | Status::Running | Status::Parked(_) | Status::Failed(_) | Status::Cancelled, _) => {
-            String::new()
-        }
-    };
-    let of = match run.pool.limits().on(Axis::Cost) {
-        Limit::At(limit) => format!(" of {}", MicroUsd(limit)),
-        Limit::Unlimited => String::new(),
-    };
-    let money = match (run.terms.model.price, run.terms.is_pretend()) {
-        (None, _) => "price unknown".to_string(),
-        (Some(_), true) => format!("{} of pretend money", dollars(run.pool.spent())),
-        (Some(_), false) => format!("{}{of}", dollars(run.pool.spent())),
-    };
-    let sum = format!(
-        "{checks}{} {} · {money} · {} tokens · {}",
-        run.iteration.n,
-        if run.iteration.n == 1 { "iteration" } else { "iterations" },
-        count(run.pool.used(Axis::Tokens)),
-        human(header::active(app))
-    );
-    rows.push(Row::new(4, "", sum, Role::Dim, Form::Prose));
-    rows.extend(fired(app));
-    let ended = format!("what was done stays in the folder; {}", lineage::ways_on());
-    let next = match &run.status {
-        Status::Completed(_) => "what changed is in the folder: look at it before you keep it",
-        Status::Failed(_) | Status::Cancelled => &ended,
-        Status::Queued | Status::Running | Status::Parked(_) => "what was done stays in the folder",
-    };
-    rows.push(Row::new(4, "", next, Role::Dim, Form::Prose));
     rows
 }

@@ -5,6 +5,8 @@ use crate::domain::command::Control;
 use crate::domain::command::Pause;
 use crate::domain::command::Policy;
 use crate::domain::limits;
+use crate::domain::run::Waits;
+use crate::domain::saying;
 use crate::domain::status::Status;
 use crate::tui::action::Action;
 use crate::tui::app::App;
@@ -102,8 +104,21 @@ impl App {
             self.explain("that question waits no longer; Enter again says this to the agent", Lasts::UntilKey);
             return Vec::new();
         }
+        let waits = self.waiting.iter().find(|item| item.waits != Waits::Answer && !self.is_sent(item.call));
+        if let Some(item) = waits.filter(|_| saying::is_for_a_call(&self.composer.text())) {
+            let (line, go) = (self.composer.text(), keymap::key_of(Action::GoToWaiting));
+            let text = format!(
+                "nothing was sent and nothing decided: {} waits, and {go} goes to it; to say just that to the agent, \
+                 write: {} {}",
+                item.call,
+                saying::SAY,
+                line.trim()
+            );
+            self.explain(text, Lasts::UntilKey);
+            return Vec::new();
+        }
         let then = (self.is_parked() && how == Sending::AndResume).then_some(Command::Resume);
-        let text = self.composer.take();
+        let text = saying::said(&self.composer.take()).to_string();
         let policy = std::mem::take(&mut self.policy);
         self.submit(Command::Interject { text, policy }, then)
     }

@@ -19,6 +19,9 @@ use crate::domain::visible::foreign_letters;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
 use crate::policy::grave;
+use crate::tui::action::Action;
+use crate::tui::action::Choice;
+use crate::tui::keymap;
 use crate::tui::text::size;
 use crate::tui::theme::Role;
 
@@ -217,6 +220,16 @@ fn item(call: &ToolCall, waits: Waits, before: &[Item]) -> Item {
     }
 }
 
+/// That a call is grave, why, and what lets it run; nothing where it is not.
+pub(crate) fn grave_line(item: &Item) -> Option<String> {
+    item.grave.as_ref().map(|grave| grave_words(grave, item.waits))
+}
+
+fn grave_words(grave: &str, waits: Waits) -> String {
+    let choice = if waits == Waits::Outcome { Choice::RunAgain } else { Choice::AllowOnce };
+    format!("grave: {grave}; {} opens a field for its code", keymap::key_of(Action::Decide(choice)))
+}
+
 fn why(call: &ToolCall, waits: Waits) -> String {
     match (&call.state, waits) {
         (CallState::Awaiting { why }, _) => format!("asked: {}", title(why, 300)),
@@ -318,6 +331,9 @@ pub fn question(call: &ToolCall) -> String {
 /// Everything there is about a call, what is decided about first.
 pub fn whole(call: &ToolCall, waits: Waits) -> Body {
     let mut whole = body(call, waits);
+    if let Some(grave) = grave::of(call) {
+        whole.heading(grave_words(&grave, waits));
+    }
     whole.heading(why(call, waits));
     whole.heading(format!("arguments as the model wrote them, {}", size(call.arguments.len() as u64)));
     whole.exact(&call.arguments, false);

@@ -187,7 +187,7 @@ fn what_other_programs_run_is_grave_to_name_where_no_full_box_keeps_it() {
         "rm -r .husky",
     ] {
         let told = grave(&stage.facts(line)).unwrap_or_default();
-        assert_eq!(told, "it names, and may write, what other programs run by themselves", "{line}");
+        assert_eq!(told, "it names, and may write, files that other programs run by themselves", "{line}");
     }
     for line in [
         "cat .github/workflows/ci.yml",

@@ -215,7 +215,8 @@ fn orders_say_what_they_made() {
     stage.ask(&["raise", &id, "iterations", "50"]).check(0, &["recorded: the limit of iterations is now 50, "]);
     stage.ask(&["trust", &id, "plan"]).check(0, &["recorded: trust is now plan: "]);
     stage.ask(&["raise", &id, "cost", "nothing"]).check(2, &["; the limit was not changed"]);
-    stage.ask(&["cancel", &id]).check(0, &["recorded · "]);
+    let lists = format!("recorded: what was done stays as it is; `tiller show {}` lists it · run ", &id[..6]);
+    stage.ask(&["cancel", &id]).check(0, &[&lists]);
     let retried = stage.ask(&["retry", &id]);
     retried.check(0, &["attempt 2", "is parked (paused)", &format!("to go on, type:\n  tiller resume {}", &id[..6])]);
 }

@@ -93,7 +93,14 @@ fn a_decision_makes_a_rule_and_the_next_run_is_not_asked() {
     words.push("--rule");
     stage.ask(&words).check(3, &["no rule was made: ", "nothing was decided"]);
     std::fs::remove_file(stage.path("config/tiller/rules.toml")).unwrap();
-    stage.ask(&words).check(0, &["is allowed, and so is every call like it from now on"]);
+    let made = stage.ask(&words);
+    made.check(
+        0,
+        &["made rule r", "allow the files a.md, in ", "is allowed, and so is every call like it from now on"],
+    );
+    let id =
+        made.out.split("to take it back: tiller rules remove ").nth(1).unwrap().split('\n').next().unwrap().to_string();
+    stage.ask(&["rules", "list"]).check(0, &[&id]);
     stage.ask(&["resume", "--last", "--plain"]).check(0, &["completed"]);
     let listed = stage.ask(&["rules", "list"]);
     listed.check(0, &["allow the files a.md, in ", "made of c2 of run "]);

@@ -88,6 +88,38 @@ fn a_grave_call_is_allowed_by_its_code_and_by_nothing_else() {
     }
 }
 
+/// What the pane and the whole call say of it: that it is grave, why, and what `y` does.
+#[test]
+fn a_grave_call_looks_grave() {
+    for size in [(80, 24), (120, 36)] {
+        let (mut show, _) = on_calls(size, &[grave]);
+        let frame = show.frame();
+        let told = "grave: it reaches key material; y opens a field for its code";
+        assert!(frame.contains(told) && frame.contains("[y] code…") && !frame.contains("once"), "{frame}");
+        show.letters("v");
+        let frame = rest(&mut show);
+        assert!(frame.contains(told) && frame.contains("[y] code…"), "{frame}");
+        let (mut plain, _) = on_calls(size, &[|story| story.command_waits("cat id_rsa")]);
+        assert!(!plain.frame().contains("grave") && plain.frame().contains("[y] once"), "{}", plain.frame());
+    }
+}
+
+/// After a dialog a key that decides asks to be pressed again; the one that opens the field of a code decides nothing.
+#[test]
+fn the_key_of_a_grave_call_opens_its_field_at_once_also_after_a_dialog() {
+    for (call, opens) in [(grave as fn(&mut Story) -> CallId, true), (|story| story.command_waits("cat x"), false)] {
+        let (mut show, _) = on_calls((80, 24), &[call]);
+        show.letters("d");
+        show.press(KeyCode::Esc);
+        rest(&mut show);
+        show.letters("y");
+        let frame = rest(&mut show);
+        assert_eq!(!frame.contains("press y again"), opens, "{frame}");
+        assert_eq!(frame.contains("This call is grave"), opens, "{frame}");
+        assert_eq!(commands(&show), []);
+    }
+}
+
 /// The control: the same keys on a call that is not grave allow it.
 #[test]
 fn y_allows_what_is_not_grave() {
@@ -114,7 +146,8 @@ fn no_wider_leave_and_no_list_covers_a_grave_call() {
     show.letters("A");
     let list = Command::AllowAll { calls: vec![(calls[0], digest(&show, calls[0]))] };
     assert_eq!(commands(&show), [list]);
-    assert!(show.frame().contains("grave, each with a code of its own, so they wait on: 1"), "{}", show.frame());
+    let told = "1 allowed: c2; c3 is grave and has a code of its own";
+    assert!(show.frame().contains(told), "{}", show.frame());
 }
 
 #[test]

@@ -669,7 +669,7 @@ fn the_list_is_what_was_read_and_no_more() {
     show.letters("A");
     let digest = show.app.run.calls[&first].digest().unwrap();
     assert_eq!(commands(&show), [Command::AllowAll { calls: vec![(first, digest)] }]);
-    assert!(show.frame().contains("not read to their end, so they wait on: 1 of the list"));
+    assert!(show.frame().contains("1 allowed: c2; c3 has not been read to its end"));
 }
 
 #[test]

@@ -43,6 +43,7 @@ use crate::tui::waiting::Body;
 use crate::tui::waiting::BodyLine;
 use crate::tui::waiting::Form;
 use crate::tui::waiting::Item;
+use crate::tui::waiting::grave_line;
 
 /// Below this width the pane has a number for its name.
 const NARROW: u16 = 40;
@@ -169,7 +170,7 @@ fn list_lines(app: &App, selected: &Item, width: usize) -> Vec<Line<'static>> {
         let is_selected = item.call == selected.call;
         let (mark, role) = if is_selected { ("▸", Role::Strong) } else { (" ", Role::Text) };
         let left = vec![piece(format!(" {mark} {}  {}", item.tool, item.title), role, app.palette)];
-        let right = format!("{} · {} ", kind(item), age(app.now.at.since(item.since)));
+        let right = format!("{} · {} ", kind(app, item), age(app.now.at.since(item.since)));
         lines.push(two_sided(left, vec![piece(right, Role::Dim, app.palette)], width));
     }
     let hidden = app.waiting.len().saturating_sub(lines.len());
@@ -179,9 +180,12 @@ fn list_lines(app: &App, selected: &Item, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-fn kind(item: &Item) -> &'static str {
+/// What an item of the list waits for; of a call that waits for a decision, whether the list allows it.
+fn kind(app: &App, item: &Item) -> &'static str {
     match item.waits {
-        Waits::Decision => "decision",
+        Waits::Decision if item.grave.is_some() => "grave",
+        Waits::Decision if app.guard.was_read(item.call, item.digest.as_ref()) => "read",
+        Waits::Decision => "not read",
         Waits::Outcome => "outcome unknown",
         Waits::Answer => "question",
     }
@@ -218,11 +222,11 @@ fn head_lines(app: &App, item: &Item, width: usize) -> Vec<Line<'static>> {
 fn why_rows(app: &App, item: &Item, width: usize, most: usize) -> Vec<Line<'static>> {
     // The reason often says the reach already.
     let reach = if item.why.contains(&item.reach) { "" } else { item.reach.as_str() };
-    let parts = [reach, item.why.as_str()];
+    // And mostly what makes it grave.
+    let why =
+        item.grave.as_ref().filter(|grave| item.why == format!("asked: {grave}")).map_or(item.why.as_str(), |_| "");
+    let parts = [reach, why];
     let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
-    if text.is_empty() {
-        return Vec::new();
-    }
     let line = |row: String, role| {
         let mut spans = vec![piece("   ", Role::Text, app.palette)];
         spans.extend(marked(&row, role, app.palette));
@@ -230,10 +234,12 @@ fn why_rows(app: &App, item: &Item, width: usize, most: usize) -> Vec<Line<'stat
     };
     let room = width.saturating_sub(4);
     let warning = if item.warning.is_empty() { Vec::new() } else { wrap_at_most(&item.warning, room, most) };
-    let rows = wrap_at_most(&text, room, most);
+    let rows = if text.is_empty() { Vec::new() } else { wrap_at_most(&text, room, most) };
+    let grave = grave_line(item).map(|text| wrap_at_most(&text, room, most)).unwrap_or_default();
+    let grave = grave.into_iter().map(|row| line(row, Role::Bad));
     let warnings = warning.into_iter().map(|row| line(row, Role::Warning));
     let network = item.network.then(|| line("it would have the network".to_string(), Role::Bad));
-    network.into_iter().chain(warnings).chain(rows.into_iter().map(|row| line(row, Role::Dim))).collect()
+    grave.chain(network).chain(warnings).chain(rows.into_iter().map(|row| line(row, Role::Dim))).collect()
 }
 
 fn draw_body(frame: &mut Frame<'_>, area: Rect, app: &App, item: &Item, seen: &mut Seen) -> bool {
@@ -354,15 +360,15 @@ fn keys_line(app: &App, item: &Item, width: usize, keys: Keys) -> (Line<'static>
             _ => true,
         };
         let name = row.keys.first().map(|chord| chord.short()).unwrap_or_default();
+        let text = label(app, item, row, width);
         let (key, label) = match works {
             true => (
                 piece(format!("[{name}]"), Role::Key, app.palette),
-                piece(format!(" {} ", row.label), Role::Text, app.palette),
+                piece(format!(" {text} "), Role::Text, app.palette),
             ),
-            false => (
-                piece(format!(" {name} "), Role::Dim, app.palette),
-                piece(format!(" {} ", row.label), Role::Dim, app.palette),
-            ),
+            false => {
+                (piece(format!(" {name} "), Role::Dim, app.palette), piece(format!(" {text} "), Role::Dim, app.palette))
+            }
         };
         spans.extend([key, label]);
     }
@@ -395,6 +401,20 @@ fn keys_line(app: &App, item: &Item, width: usize, keys: Keys) -> (Line<'static>
     let hints = [right.trim_end().to_string(), more];
     let hint = hints.into_iter().filter(|hint| !hint.is_empty()).collect::<Vec<_>>().join(" · ");
     (Line::from(cut(shown, width)), hint)
+}
+
+/// What a key does to this very call.
+fn label(app: &App, item: &Item, row: &Binding, width: usize) -> String {
+    let is_grave = item.grave.is_some();
+    match row.action {
+        Action::Decide(Choice::AllowOnce) if is_grave && width + 2 < usize::from(NARROW) => "code".to_string(),
+        Action::Decide(Choice::AllowOnce) if is_grave => "code…".to_string(),
+        Action::Decide(Choice::RunAgain) if is_grave => "rerun, code…".to_string(),
+        Action::Decide(Choice::AllowList) => {
+            format!("{} read", app.waiting.iter().filter(|item| app.is_of_list(item)).count())
+        }
+        _ => row.label.to_string(),
+    }
 }
 
 fn sent(app: &App, item: &Item) -> &'static str {

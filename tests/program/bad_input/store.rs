@@ -286,8 +286,11 @@ fn a_run_that_another_process_holds() {
         &["cancel", &id],
         &["say", &id, "hello"],
         &["raise", &id, "cost", "9"],
+        &["approve", &id, "c2", "00000000"],
+        &["deny", &id, "c2", "00000000"],
     ] {
-        stage.ask(line).check(30, &[&held, "it was not opened; use that process, or end it and try again"]);
+        let way = "it was not opened; do it there, or leave there (Ctrl-D on a screen, Ctrl-C where lines are printed)";
+        stage.ask(line).check(30, &[&held, way]);
     }
     // To look at it needs nothing of the process that holds it.
     let moment = format!("held by process {}", holder.id());

@@ -14,6 +14,7 @@ use crate::program::terminal::ENTER;
 use crate::program::terminal::ESC;
 use crate::program::terminal::armed;
 use crate::program::terminal::decide;
+use crate::program::terminal::field;
 use crate::program::terminal::leave;
 use crate::program::terminal::pty::Pty;
 use crate::real::Stage;
@@ -90,6 +91,8 @@ fn check_approve(stage: &Stage, line: &str, more: &[&str], made: &str) {
     assert!(stage.path(made).exists());
     let place = if more.is_empty() { "attempt 1, without a box" } else { "attempt 1, outside of the box" };
     stage.ask(&["audit", &run]).check(0, &[", by its code", place]);
+    let ran = if more.is_empty() { "without a box, with all your rights" } else { "outside of the box, by its code" };
+    stage.ask(&["show", &run]).check(0, &[&format!("done, ran {ran}\n")]);
 }
 
 #[test]
@@ -130,7 +133,7 @@ fn check_screen(stage: &Stage, line: &str, key: &str, made: &str) {
     pty.wait_for("the run waits");
     pty.type_in(CTRL_G);
     decide(&pty, "shell", key);
-    pty.wait_for("This call is grave");
+    field(&pty, "This call is grave");
     let text = pty.text();
     let code: String = text.split_once("Type its code, ").unwrap().1.chars().take(4).collect();
     pty.type_in(&another(&code));
@@ -164,7 +167,7 @@ fn on_the_screen_leaving_the_box_needs_its_code() {
 fn at_the_line_printer_a_grave_call_needs_its_code() {
     let stage = stage();
     let mut pty = Pty::tiller(&stage, (120, 36), &["run", "do it", "--plain", "--model", &stage.model(&shell(GRAVE))]);
-    pty.wait_for("allow this grave call? type y and its code");
+    pty.wait_for("allow this grave call (it reaches key material)? type y and its code");
     let code: String = pty.text().split_once("allowed by typing its code: ").unwrap().1.chars().take(4).collect();
     let said = |pty: &Pty| pty.text().matches("that is not its code; nothing was decided").count();
     for (place, wrong) in ["y".to_string(), format!("y {}", another(&code))].iter().enumerate() {
@@ -196,7 +199,7 @@ fn the_list_leaves_grave_calls_out() {
         armed(&pty, line);
     }
     pty.type_in("A");
-    pty.wait_for("grave, each with a code of its own");
+    pty.wait_for("2 allowed: c2, c3; c4 is grave and has a code of its own");
     pty.wait("the others are done", |_| stage.path("work/two").exists());
     assert!(stage.path("work/one").exists() && !stage.path("work/copy").exists());
     pty.type_in(ESC);

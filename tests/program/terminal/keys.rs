@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::program::scripts::shell;
 use crate::program::stage::is_alive;
-use crate::program::terminal::ARMED;
 use crate::program::terminal::CTRL_C;
 use crate::program::terminal::CTRL_G;
 use crate::program::terminal::CTRL_Z;
@@ -12,7 +11,9 @@ use crate::program::terminal::ENTER;
 use crate::program::terminal::ESC;
 use crate::program::terminal::armed;
 use crate::program::terminal::decide;
+use crate::program::terminal::field;
 use crate::program::terminal::go_to;
+use crate::program::terminal::is_armed;
 use crate::program::terminal::leave;
 use crate::program::terminal::pty::Pty;
 use crate::real::Stage;
@@ -88,7 +89,7 @@ fn going_back_and_branching_off() {
     // What is typed on at once was meant for the dialog that did not open.
     std::thread::sleep(PAUSE);
     pty.type_in("F");
-    pty.wait_for("After which iteration?");
+    field(&pty, "After which iteration?");
     pty.type_in("9\r");
     pty.wait_for("give the number of a closed iteration, 3 at most");
     pty.type_in("\x7f1\r");
@@ -103,11 +104,13 @@ fn going_back_and_branching_off() {
     until("the new run is there", || (stage.ids().len() == 2).then_some(()));
     pty.wait_for("the run waits");
     pty.type_in("\tB");
-    pty.wait_for("To the end of which iteration?");
+    field(&pty, "To the end of which iteration?");
     pty.type_in("\r");
     pty.wait_for("Nothing that came after it changed anything.");
     pty.type_in("yes\r");
+    // The keys are in the composer then: the way to the key that resumes is said.
     pty.wait_for("is back at the end of iteration 1");
+    pty.wait_for("in a pane (Tab) R resumes");
     pty.wait_for("parked: paused");
     assert_eq!(leave(&mut pty), 14);
     assert_eq!(std::fs::read_to_string(stage.path("work/trace.txt")).unwrap(), "done\n");
@@ -123,7 +126,7 @@ fn a_refused_change_of_the_plan_stays_in_its_dialog() {
     let mut pty = start(&stage, &shell("echo done >> trace.txt"));
     pty.wait_for("the run waits");
     pty.type_in("\x1b1e");
-    pty.wait_for("Change the plan");
+    field(&pty, "Change the plan");
     pty.type_in("done zz\rX");
     pty.wait_for("there is no todo zz; the plan was not changed");
     pty.wait("the words are there, and what was typed after them", |screen| screen.contains("› done zzX"));
@@ -161,7 +164,7 @@ fn a_cancelled_run_is_taken_up_again() {
     let id = stage.ids()[0].clone();
     stage.ask(&["cancel", &id]).check(0, &[]);
     let mut pty = Pty::tiller(&stage, (120, 36), &["resume", &id]);
-    pty.wait_for("R takes it up again, B goes back");
+    pty.wait_for("in a pane (Tab): R takes it up again");
     pty.type_in("\tR");
     pty.wait("it goes on", |screen| !screen.contains("takes it up again"));
     pty.wait_for("completed: claimed");
@@ -177,7 +180,7 @@ fn pasted_keys_decide_nothing() {
     pty.type_in(CTRL_G);
     armed(&pty, "shell  echo done");
     pty.type_in("\x1b[200~y\n\x1b[201~");
-    pty.wait("the paste disarms", |screen| !screen.contains(ARMED));
+    pty.wait("the paste disarms", |screen| !is_armed(screen));
     armed(&pty, "shell  echo done");
     assert!(!stage.path("work/trace.txt").exists());
     assert_eq!(leave(&mut pty), 10);

@@ -19,8 +19,19 @@ const ENTER: &str = "\r";
 const ESC: &str = "\x1b";
 const F6: &str = "\x1b[17~";
 
-/// What the keys of a decision look like when they work.
-const ARMED: &str = "[y] once";
+/// What the keys of a decision look like when they work: of any call, and of a grave one.
+const ARMED: [&str; 2] = ["[y] once", "[y] code…"];
+
+fn is_armed(screen: &str) -> bool {
+    ARMED.iter().any(|keys| screen.contains(keys))
+}
+
+/// Waits until this field takes letters.
+fn field(pty: &Pty, told: &str) {
+    pty.wait(&format!("{told} can be typed into"), |screen| {
+        screen.contains(told) && !screen.contains("letters count in")
+    });
+}
 
 /// Leaves from whatever pane; the exit status.
 fn leave(pty: &mut Pty) -> u32 {
@@ -39,7 +50,7 @@ fn leave(pty: &mut Pty) -> u32 {
 
 /// Waits until this call can be decided about.
 fn armed(pty: &Pty, call: &str) {
-    pty.wait(&format!("{call} can be decided"), |screen| screen.contains(call) && screen.contains(ARMED));
+    pty.wait(&format!("{call} can be decided"), |screen| screen.contains(call) && is_armed(screen));
 }
 
 /// Goes to this call when it waits, because the keys are not there.
@@ -53,5 +64,5 @@ fn go_to(pty: &Pty, call: &str) {
 fn decide(pty: &Pty, call: &str, key: &str) {
     armed(pty, call);
     pty.type_in(key);
-    pty.wait("the key is taken", |screen| !screen.contains(ARMED));
+    pty.wait("the key is taken", |screen| !is_armed(screen));
 }

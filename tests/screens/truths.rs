@@ -1,0 +1,282 @@
+//! Sentences that must be true where they stand: what a list allowed, where a call ran and why unasked, what a line that
+//! is a word of a decision comes to, why a run is parked, and what letters for a field that only just opened come to.
+
+use crossterm::event::KeyCode;
+use crossterm::event::KeyModifiers;
+use tiller::domain::approval::By;
+use tiller::domain::approval::Decision;
+use tiller::domain::command::Command;
+use tiller::domain::event::ClaimVerdict;
+use tiller::domain::event::Event;
+use tiller::domain::id::CallId;
+use tiller::domain::id::ClientId;
+use tiller::domain::sandbox::Level;
+use tiller::domain::sandbox::READING_RULE;
+use tiller::domain::status::Course;
+use tiller::domain::status::Detector;
+use tiller::domain::status::Fired;
+use tiller::domain::status::ParkReason;
+use tiller::domain::status::Status;
+use tiller::domain::tool::EffectClass;
+use tiller::domain::tool::Facts;
+use tiller::domain::tool::OutcomeKind;
+use tiller::tui::app::Focus;
+use tiller::tui::app::Out;
+
+use crate::screens::story::Show;
+use crate::screens::story::Story;
+use crate::screens::story::terms;
+
+const SIZES: [(u16, u16); 2] = [(80, 24), (120, 36)];
+
+fn pursuing() -> Story {
+    let mut story = Story::planned(terms("fix it"));
+    story.ask(9_000);
+    story.reply("on it", 6_000, 300);
+    story
+}
+
+fn by_operator() -> By {
+    By::Operator(ClientId("screen".to_string()))
+}
+
+fn waits(calls: &[fn(&mut Story) -> CallId]) -> (Story, Vec<CallId>) {
+    let mut story = pursuing();
+    let calls = calls.iter().map(|call| call(&mut story)).collect();
+    story.park(ParkReason::Approval);
+    (story, calls)
+}
+
+fn shell(story: &mut Story) -> CallId {
+    story.command_waits("cargo test")
+}
+
+fn at_rest(story: Story, size: (u16, u16), pane: char) -> Show {
+    let mut show = Show::of(story, size, 0);
+    show.frame_at(0);
+    show.chord(KeyCode::Char(pane), KeyModifiers::ALT);
+    rest(&mut show);
+    show
+}
+
+fn rest(show: &mut Show) -> String {
+    show.frame();
+    show.frame_at(show.ms + 1_000);
+    show.frame_at(show.ms + 1)
+}
+
+fn commands(show: &Show) -> Vec<Command> {
+    let command = |out: &Out| if let Out::Submit(_, command) = out { Some(command.clone()) } else { None };
+    show.outs.iter().filter_map(command).collect()
+}
+
+fn flat(frame: &str) -> String {
+    frame.replace(['┃', '│', '━', '─'], " ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn says(show: &mut Show, wanted: &str) {
+    let frame = show.frame();
+    assert!(flat(&frame).contains(wanted), "{wanted}\n{frame}");
+}
+
+#[test]
+fn the_list_says_which_it_allows_and_then_which_it_allowed() {
+    for size in SIZES {
+        let (story, calls) = waits(&[Story::diff_waits, shell, |story| story.command_waits("cargo doc")]);
+        let mut show = at_rest(story, size, '3');
+        for _ in 0..2 {
+            show.letters("j");
+            rest(&mut show);
+        }
+        says(&mut show, "shell cargo test read · under a minute");
+        show.letters("A");
+        says(&mut show, "3 allowed: c2, c3, c4");
+        // The keys go back by themselves, and what was done is not forgotten over that.
+        show.next(|story| {
+            for call in &calls {
+                story.decide(*call, Decision::AllowOnce, by_operator());
+            }
+            story.event(Event::StatusChanged { status: Status::Running, by: None });
+        });
+        assert_eq!(show.app.focus, Focus::Composer);
+        says(&mut show, "3 allowed: c2, c3, c4; nothing waits for you any more");
+    }
+}
+
+#[test]
+fn the_key_of_the_list_says_how_many_it_allows() {
+    let (story, _) = waits(&[shell, |story| story.command_waits("cargo doc")]);
+    let mut show = at_rest(story, (120, 36), '3');
+    says(&mut show, "[A] 1 read");
+    says(&mut show, "shell cargo doc not read");
+    show.letters("j");
+    rest(&mut show);
+    says(&mut show, "[A] 2 read");
+}
+
+/// A call that ran here, by this leave.
+fn ran(level: Option<Level>, network: bool, decision: Decision, by: By) -> Story {
+    let mut story = pursuing();
+    let call = story.call("shell", r#"{"command":"ls -la"}"#, EffectClass::External);
+    let facts = Facts { title: "ls -la".to_string(), level, network, ..Facts::default() };
+    story.event(Event::ToolCallPrepared { call, facts: Box::new(facts) });
+    story.decide(call, decision, by);
+    story.start(call);
+    story.finish(call, OutcomeKind::Done, "a\n", 65);
+    story
+}
+
+#[test]
+fn where_a_call_ran_can_be_read_afterwards() {
+    let once = || (Decision::AllowOnce, by_operator());
+    let full = Some(Level::Full);
+    let cases = [
+        (full, false, once(), Some("ran in the full box, no network")),
+        (full, true, once(), Some("ran in the full box, network open")),
+        (full, false, (Decision::AllowUnboxed, by_operator()), Some("ran outside of the box, by its code")),
+        (
+            full,
+            false,
+            (Decision::AllowOnce, By::Rule(READING_RULE.to_string())),
+            Some("ran in the full box, nothing writable, no network"),
+        ),
+        (Some(Level::None), false, once(), Some("ran without a box, with all your rights")),
+        (None, false, once(), None),
+    ];
+    for (level, network, (decision, by), wanted) in cases {
+        let mut show = at_rest(ran(level, network, decision, by), (120, 36), '2');
+        show.letters("v");
+        let frame = flat(&show.frame());
+        match wanted {
+            Some(wanted) => assert!(frame.contains(wanted), "{wanted}\n{frame}"),
+            None => assert!(!frame.contains(" ran "), "{frame}"),
+        }
+    }
+}
+
+#[test]
+fn what_a_rule_of_the_gate_let_happen_says_why() {
+    for (rule, wanted) in [
+        ("read-only line", "done · read-only line · 65ms"),
+        ("trust mode auto_edit", "done · trust mode auto_edit · 65ms"),
+        ("reads inside the workspace", "done · 65ms"),
+    ] {
+        let story = ran(Some(Level::Full), false, Decision::AllowOnce, By::Rule(rule.to_string()));
+        let mut show = at_rest(story, (120, 36), '2');
+        says(&mut show, wanted);
+    }
+}
+
+#[test]
+fn a_word_of_a_decision_in_the_composer_is_not_sent_while_a_call_waits() {
+    for word in ["y", "n", "a", "yes", "y jewd"] {
+        let (story, _) = waits(&[shell]);
+        let mut show = at_rest(story, (80, 24), '2');
+        show.press(KeyCode::Esc);
+        show.letters(word);
+        show.press(KeyCode::Enter);
+        assert_eq!(commands(&show), [], "{word}");
+        says(&mut show, "nothing was sent and nothing decided: c2 waits, and ^G goes to it");
+        says(&mut show, &format!("write: say {word}"));
+        assert_eq!(show.app.draft(), word);
+        show.chord(KeyCode::Char('u'), KeyModifiers::CONTROL);
+        show.letters(&format!("say {word}"));
+        show.press(KeyCode::Enter);
+        let [Command::Interject { text, .. }] = &commands(&show)[..] else { panic!("{word} was not sent") };
+        assert_eq!(text, word);
+    }
+    // Where nothing waits it is said as it stands.
+    let mut show = at_rest(pursuing(), (80, 24), '2');
+    show.press(KeyCode::Esc);
+    show.letters("y");
+    show.press(KeyCode::Enter);
+    assert_eq!(commands(&show).len(), 1);
+}
+
+#[test]
+fn a_call_that_is_looked_at_anew_says_why_and_nothing_that_is_not_so() {
+    let (mut story, calls) = waits(&[shell]);
+    story.event(Event::ApprovalInvalidated { call: calls[0], why: "trust was set to plan".to_string() });
+    let mut show = at_rest(story, (80, 24), '2');
+    says(&mut show, "c2 is looked at anew: trust was set to plan");
+    assert!(!flat(&show.frame()).contains("has changed"), "{}", show.frame());
+}
+
+#[test]
+fn the_reason_of_a_parked_run_comes_first_and_what_else_is_true_is_marked() {
+    let parked = |reason: ParkReason, fired: Fired| {
+        let mut story = pursuing();
+        let diagnosis = "three iterations moved nothing".to_string();
+        story.event(Event::StallDetected { detector: Detector::NoProgress, diagnosis });
+        story.event(Event::DoneClaimed { call: None, summary: "done".to_string() });
+        story.event(Event::ClaimJudged { verdict: ClaimVerdict::Rejected, text: "check 1 failed".to_string() });
+        story.close(Course::Park(reason.clone()), &[fired]);
+        story.park(reason);
+        let frame = rest(&mut at_rest(story, (120, 36), '2'));
+        let flat = flat(&frame);
+        flat[flat.find("‖ parked: ").unwrap()..].to_string()
+    };
+    let text = parked(ParkReason::Verification, Fired::Verification);
+    let [own, other] = ["the last claim was rejected: check 1 failed", "also true: stalled: three iterations moved"]
+        .map(|part| text.find(part).unwrap_or_else(|| panic!("{part}\n{text}")));
+    assert!(own < other, "{text}");
+    let text = parked(ParkReason::Stalled(Detector::NoProgress), Fired::Stalled(Detector::NoProgress));
+    assert!(text.contains("three iterations moved nothing") && !text.contains("also true"), "{text}");
+}
+
+#[test]
+fn a_key_that_came_too_close_behind_a_wrong_one_is_not_said_to_do_nothing() {
+    let (story, _) = waits(&[Story::diff_waits]);
+    let mut show = at_rest(story, (80, 24), '3');
+    show.letters("q");
+    says(&mut show, "q does nothing: the keys are in pane 3");
+    show.letters("e");
+    says(&mut show, "e was dropped: it came right after letters that do nothing in pane 3");
+    rest(&mut show);
+    show.letters("e");
+    assert_eq!(show.app.popups.len(), 1, "control: after a rest it does what the row says");
+}
+
+#[test]
+fn a_key_that_opens_a_field_is_no_part_of_the_words_when_it_is_pressed_again() {
+    for after_ms in [0, 120, 480] {
+        let (story, _) = waits(&[shell]);
+        let mut show = at_rest(story, (80, 24), '3');
+        show.press_at_once(KeyCode::Char('d'));
+        says(&mut show, "hold still: letters count in half a second");
+        for letter in "dno".chars() {
+            show.ms += after_ms;
+            show.press_at_once(KeyCode::Char(letter));
+        }
+        says(&mut show, "the field had only just opened; wait half a second, then type");
+        // What was typed is not there, so it is not sent either.
+        show.press(KeyCode::Enter);
+        assert_eq!((commands(&show), show.app.popups.len()), (Vec::new(), 1));
+        assert!(show.app.wakes_in() <= 500);
+        let told = rest(&mut show);
+        assert!(told.contains("what to do instead…"), "{told}");
+        show.letters("no");
+        show.press(KeyCode::Enter);
+        let [Command::Decide { decision: Decision::Deny(words), .. }] = &commands(&show)[..] else { panic!() };
+        assert_eq!(words, "no");
+    }
+    // Control: after half a second all of it is words, also the letter of the key.
+    let (story, _) = waits(&[shell]);
+    let mut show = at_rest(story, (80, 24), '3');
+    show.press_at_once(KeyCode::Char('d'));
+    show.frame_at(show.ms + 500);
+    show.letters("dno");
+    show.press(KeyCode::Enter);
+    let [Command::Decide { decision: Decision::Deny(words), .. }] = &commands(&show)[..] else { panic!() };
+    assert_eq!(words, "dno");
+}
+
+#[test]
+fn who_has_the_keys_in_the_composer_is_told_the_way_to_the_keys_of_a_pane() {
+    let mut story = pursuing();
+    story.event(Event::StatusChanged { status: Status::Cancelled, by: None });
+    let mut show = at_rest(story, (120, 36), '2');
+    says(&mut show, "folder; R takes it up again");
+    show.press(KeyCode::Esc);
+    says(&mut show, "in a pane (Tab): R takes it up again");
+}
