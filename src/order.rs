@@ -34,7 +34,7 @@ use crate::launch::owner;
 use crate::machine::Input;
 use crate::machine::turn;
 use crate::policy::grave;
-use crate::policy::rules;
+use crate::policy::offering;
 
 /// Longest line that is read as a code.
 const CODE_LINE_BYTES: u64 = 256;
@@ -112,8 +112,7 @@ pub fn recorded(run: &Run, order: &Order) -> String {
 /// The rule that an order made, in a line of its own, and the line that takes it back.
 fn made(run: &Run, order: &Order) -> String {
     let Order::Rule { call, open, everywhere, .. } = order else { return String::new() };
-    let facts = run.calls.get(call).and_then(|call| Some((call, call.facts.as_ref()?)));
-    let draft = facts.and_then(|(call, facts)| rules::draft(call, facts, &run.terms.workspace, *open).ok());
+    let draft = run.calls.get(call).and_then(|call| offering::offer(run, call, *open).ok());
     draft.map_or(String::new(), |draft| {
         let workspace = draft.workspace.clone().filter(|_| !everywhere);
         let draft = RuleDraft { workspace, ..draft };
