@@ -80,11 +80,12 @@ impl App {
         }
         if let Some(cut) = self.guard.cut().filter(|cut| self.is_cut_off(*cut, &key)) {
             // Doubted anew: the operator may have gone to another pane meanwhile, and types words there as well.
-            self.guard.cut_off(if cut == Cut::Opened { Cut::Ahead } else { cut }, self.now.ms);
+            self.guard.cut_off(cut, self.now.ms);
             self.explain(self.dropped(cut, &key), Lasts::UntilKey);
             return Vec::new();
         }
         self.guard.field_is_seen();
+        self.pressed = if let KeyCode::Char(letter) = key.code { Some(letter) } else { None };
         let action = keymap::find(&self.places(), &key).filter(|action| !self.is_text(*action, &key));
         if !matches!(action, Some(Action::Decide(_))) {
             self.guard.interrupt();
@@ -134,8 +135,7 @@ impl App {
         let has_field = matches!(self.popups.last(), Some(Popup::Words { .. } | Popup::Raise { .. }));
         match cut {
             Cut::Closed | Cut::NotOpened | Cut::Words => self.is_letter_for_a_pane(key),
-            Cut::Opened => has_field && is_letter(key),
-            Cut::Ahead => has_field && (is_letter(key) || key.code == KeyCode::Enter),
+            Cut::Opened(letter) => has_field && key.code == KeyCode::Char(letter),
         }
     }
 
@@ -156,8 +156,8 @@ impl App {
             Cut::NotOpened => {
                 format!("{name} was dropped: it seems meant for a dialog that did not open; wait half a second")
             }
-            Cut::Opened | Cut::Ahead => {
-                format!("{name} was dropped: the field had only just opened; wait half a second, then type")
+            Cut::Opened(_) => {
+                format!("{name} was dropped: it had just opened this field; after half a second it is a letter")
             }
             Cut::Words if self.means_something(key) => {
                 format!(

@@ -222,6 +222,8 @@ pub struct App {
     pub zoomed: bool,
     /// What is open above the panes.
     pub popups: Vec<Popup>,
+    /// The letter that was pressed last, if the last key was one.
+    pub(crate) pressed: Option<char>,
     /// What the operator writes.
     pub composer: Composer,
     /// The question that the draft was begun for.
@@ -280,6 +282,7 @@ impl App {
             focus: options.focus,
             zoomed: false,
             popups: Vec::new(),
+            pressed: None,
             composer: Composer::new(&options.draft, Vec::new()),
             answering: None,
             waiting: Vec::new(),

@@ -50,10 +50,8 @@ pub enum Cut {
     NotOpened,
     /// Words are typed where there are only keys.
     Words,
-    /// A field only just opened: they were typed before it was seen, or its key was pressed once more.
-    Opened,
-    /// The same, and some were dropped already: Enter would send what does not stand there.
-    Ahead,
+    /// A field only just opened, and this letter is its key, pressed once more.
+    Opened(char),
 }
 
 /// Whether a deciding key counts at once.
@@ -153,15 +151,15 @@ impl Guard {
         self.cut = Some(cut);
     }
 
-    /// A field opened: letters that follow without a rest are not for it.
-    pub fn opened(&mut self, now_ms: u64) {
+    /// A field opened, by this letter: where it comes again without a rest, it is not for the field.
+    pub fn opened(&mut self, by: Option<char>, now_ms: u64) {
         self.disturb(now_ms);
-        self.cut = Some(Cut::Opened);
+        self.cut = by.map(Cut::Opened);
     }
 
-    /// A key came that means the field that is open, as only somebody presses it who sees it.
+    /// Another key came: the field that is open was seen.
     pub fn field_is_seen(&mut self) {
-        self.cut = self.cut.filter(|cut| !matches!(cut, Cut::Opened | Cut::Ahead));
+        self.cut = self.cut.filter(|cut| !matches!(cut, Cut::Opened(_)));
     }
 
     /// Milliseconds until letters count again, if nothing happens; nothing while they do.

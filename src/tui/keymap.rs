@@ -471,7 +471,7 @@ pub fn document() -> String {
          After a dialog in which letters are typed, the first key that would decide about a call asks: the same key, \
          pressed again, decides; one that only opens a field, as `y` does for a grave call, opens it at once. A key that \
          goes to the pane (Ctrl-G, Alt-3, Tab) makes the next one count at once. Letters that follow within half a second \
-         on a dialog that closed by itself, did not open, or only just opened, are dropped.\n\n\
+         on a dialog that closed by itself or did not open are dropped, and so is the key of a field, pressed once more.\n\n\
          A new approval never takes the keys. When the last call that waited is decided and nothing waits any more, they \
          are in the composer again, and a key that would have decided writes nothing there for 800 ms; Ctrl-G, Alt-3 or \
          Tab goes to what waits next. While several wait, they stay. While \

@@ -65,7 +65,7 @@ impl App {
     pub(crate) fn open(&mut self, popup: Popup) {
         self.notice = None;
         if matches!(popup, Popup::Words { .. } | Popup::Raise { .. }) {
-            self.guard.opened(self.now.ms);
+            self.guard.opened(self.pressed, self.now.ms);
         }
         self.popups.push(popup);
     }

@@ -388,17 +388,7 @@ impl Show {
         self.tell(Msg::Records(records));
     }
 
-    /// Presses a key; where that opens a field, waits until it takes letters.
     pub fn press(&mut self, code: KeyCode) {
-        let before = self.app.popups.len();
-        self.press_at_once(code);
-        if self.app.popups.len() > before && self.app.guard.cut().is_some() {
-            self.ms += 500;
-            self.tell(Msg::Tick);
-        }
-    }
-
-    pub fn press_at_once(&mut self, code: KeyCode) {
         self.tell(Msg::Key(KeyEvent::from(code)));
     }
 

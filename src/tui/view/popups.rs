@@ -30,7 +30,6 @@ use crate::tui::app::App;
 use crate::tui::app::Seen;
 use crate::tui::app::View;
 use crate::tui::composer::Composer;
-use crate::tui::guard::Cut;
 use crate::tui::keymap;
 use crate::tui::keymap::Binding;
 use crate::tui::popup::Asks;
@@ -234,9 +233,6 @@ pub(crate) fn draw_dialog(frame: &mut Frame<'_>, area: Rect, app: &App, line: &C
         app.notice.iter().flat_map(|notice| prose(&notice.text, notice.role, area, app.palette)).collect();
     if app.is_asking() && problem.is_empty() {
         problem = prose("sent; its record has not come yet", Role::Moving, area, app.palette);
-    }
-    if app.guard.cut() == Some(Cut::Opened) && problem.is_empty() {
-        problem = prose("hold still: letters count in half a second", Role::Dim, area, app.palette);
     }
     problem.truncate(DIALOG_ROWS);
     let count = |lines: &[Line<'static>]| u16::try_from(lines.len()).unwrap_or(u16::MAX);

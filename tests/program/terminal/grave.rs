@@ -14,7 +14,6 @@ use crate::program::terminal::ENTER;
 use crate::program::terminal::ESC;
 use crate::program::terminal::armed;
 use crate::program::terminal::decide;
-use crate::program::terminal::field;
 use crate::program::terminal::leave;
 use crate::program::terminal::pty::Pty;
 use crate::real::Stage;
@@ -133,7 +132,7 @@ fn check_screen(stage: &Stage, line: &str, key: &str, made: &str) {
     pty.wait_for("the run waits");
     pty.type_in(CTRL_G);
     decide(&pty, "shell", key);
-    field(&pty, "This call is grave");
+    pty.wait_for("This call is grave");
     let text = pty.text();
     let code: String = text.split_once("Type its code, ").unwrap().1.chars().take(4).collect();
     pty.type_in(&another(&code));

@@ -11,7 +11,6 @@ use crate::program::terminal::ENTER;
 use crate::program::terminal::ESC;
 use crate::program::terminal::armed;
 use crate::program::terminal::decide;
-use crate::program::terminal::field;
 use crate::program::terminal::go_to;
 use crate::program::terminal::is_armed;
 use crate::program::terminal::leave;
@@ -89,7 +88,7 @@ fn going_back_and_branching_off() {
     // What is typed on at once was meant for the dialog that did not open.
     std::thread::sleep(PAUSE);
     pty.type_in("F");
-    field(&pty, "After which iteration?");
+    pty.wait_for("After which iteration?");
     pty.type_in("9\r");
     pty.wait_for("give the number of a closed iteration, 3 at most");
     pty.type_in("\x7f1\r");
@@ -104,7 +103,7 @@ fn going_back_and_branching_off() {
     until("the new run is there", || (stage.ids().len() == 2).then_some(()));
     pty.wait_for("the run waits");
     pty.type_in("\tB");
-    field(&pty, "To the end of which iteration?");
+    pty.wait_for("To the end of which iteration?");
     pty.type_in("\r");
     pty.wait_for("Nothing that came after it changed anything.");
     pty.type_in("yes\r");
@@ -126,7 +125,7 @@ fn a_refused_change_of_the_plan_stays_in_its_dialog() {
     let mut pty = start(&stage, &shell("echo done >> trace.txt"));
     pty.wait_for("the run waits");
     pty.type_in("\x1b1e");
-    field(&pty, "Change the plan");
+    pty.wait_for("Change the plan");
     pty.type_in("done zz\rX");
     pty.wait_for("there is no todo zz; the plan was not changed");
     pty.wait("the words are there, and what was typed after them", |screen| screen.contains("› done zzX"));

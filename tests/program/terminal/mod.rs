@@ -26,13 +26,6 @@ fn is_armed(screen: &str) -> bool {
     ARMED.iter().any(|keys| screen.contains(keys))
 }
 
-/// Waits until this field takes letters.
-fn field(pty: &Pty, told: &str) {
-    pty.wait(&format!("{told} can be typed into"), |screen| {
-        screen.contains(told) && !screen.contains("letters count in")
-    });
-}
-
 /// Leaves from whatever pane; the exit status.
 fn leave(pty: &mut Pty) -> u32 {
     let in_composer =

@@ -3,7 +3,6 @@
 use crate::program::terminal::CTRL_G;
 use crate::program::terminal::ENTER;
 use crate::program::terminal::decide;
-use crate::program::terminal::field;
 use crate::program::terminal::go_to;
 use crate::program::terminal::leave;
 use crate::program::terminal::pty::Pty;
@@ -16,7 +15,7 @@ fn play_to_the_question(pty: &Pty) {
     decide(pty, "shell  sh check.sh", "a");
     go_to(pty, "edit_file  lib/height.sh");
     pty.type_in("d");
-    field(pty, "Enter send  Esc back");
+    pty.wait_for("Enter send  Esc back");
     pty.type_in("proof first");
     pty.wait_for("proof first");
     pty.type_in(ENTER);
