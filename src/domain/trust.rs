@@ -55,7 +55,7 @@ impl Trust {
             Trust::Ask => "it reads inside the workspace; you are asked about everything else",
             Trust::AutoEdit => {
                 "it also changes files of the workspace; you are asked about commands, sensitive names, files that \
-                 other programs run by themselves, and places outside"
+                 other programs run by themselves, and places outside the workspace"
             }
             Trust::FullTrust => {
                 "you are asked only about sensitive names, files that other programs run by themselves, places outside \

@@ -104,11 +104,13 @@ pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone:
     }
     for (call, waits) in run.waiting() {
         text += &head(run, call, waits);
-        text += &unboxed(run, call, waits);
         text += &whole(call, waits);
     }
     text + &match way {
-        Way::Free => to_type(run),
+        Way::Free => {
+            let waiting = run.waiting().into_iter();
+            to_type(run) + &waiting.map(|(call, waits)| unboxed(run, call, waits)).collect::<String>()
+        }
         Way::Hindered(_) if run.is_ended() => String::new(),
         Way::Hindered(why) => hindered(why),
         Way::Held(_) => String::new(),

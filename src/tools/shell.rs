@@ -171,7 +171,7 @@ impl Tool for Shell {
         let is_later = level != Level::Full && names_later;
         let mut reach = scene.sandbox.reach(network);
         if names_later && level == Level::Full {
-            reach.push_str("; files there that other programs run by themselves stay as they are, new ones are told");
+            reach.push_str("; hooks and the like there stay as they are");
         }
         if time_limit != limits::TOOL_TIMEOUT {
             reach.push_str(&format!("; for up to {} s", time_limit.0 / 1_000));

@@ -190,13 +190,15 @@ impl App {
         held.is_some() && self.focus == Focus::Composer && self.popups.is_empty()
     }
 
-    /// Why a key writes nothing that would have decided, had the keys not just gone back to the composer by themselves.
+    /// Why the key that decided writes nothing when it is pressed once more, right after the keys went back to the composer
+    /// by themselves. Any other key is the beginning of words, and ends that.
     fn comes_too_late(&self, key: &KeyEvent) -> Option<String> {
         let since_ms = self.now.ms.saturating_sub(self.emptied_ms?);
         let is_here = self.focus == Focus::Composer && self.popups.is_empty();
         let would_decide = matches!(keymap::find(&[Place::Decision, Place::Outcome], key), Some(Action::Decide(_)));
+        let is_same = matches!(key.code, KeyCode::Char(letter) if self.pressed == Some(letter));
         let name = keymap::Chord::of(key).name();
-        (is_here && would_decide && since_ms < limits::KEY_GUARD_AFTER_DECISION.0).then(|| {
+        (is_here && would_decide && is_same && since_ms < limits::KEY_GUARD_AFTER_DECISION.0).then(|| {
             format!("{name} was dropped: nothing waits any more, and the keys are in the composer; press it again to write it")
         })
     }

@@ -360,8 +360,8 @@ pub const TABLE: &[Binding] = &[
         Place::Decision,
         &[letter('A')],
         Action::Decide(Choice::AllowList),
-        "all read",
-        "allow all that the list marks as read; what is grave waits on",
+        "all seen",
+        "allow all that the list marks as seen to its end; what is grave waits on",
     ),
     row(
         Place::Decision,
@@ -473,7 +473,7 @@ pub fn document() -> String {
          goes to the pane (Ctrl-G, Alt-3, Tab) makes the next one count at once. Letters that follow within half a second \
          on a dialog that closed by itself or did not open are dropped, and so is the key of a field, pressed once more.\n\n\
          A new approval never takes the keys. When the last call that waited is decided and nothing waits any more, they \
-         are in the composer again, and a key that would have decided writes nothing there for 800 ms; Ctrl-G, Alt-3 or \
+         are in the composer again, and the key that decided writes nothing there for 800 ms; Ctrl-G, Alt-3 or \
          Tab goes to what waits next. While several wait, they stay. While \
          they are in a pane, the row of the composer says in which, and that Esc comes back. A letter that means nothing \
          in a pane does nothing, and neither do those that follow it within half a second; why stays on the screen until \

@@ -212,7 +212,11 @@ fn s_32_a_cancel_that_was_killed_is_completed_and_tells_what_is_unknown() {
     let shown = life.ask(&["show", &life.id]);
     shown.check(0, &["[cancelled]", "[deeds] calls that could change something"]);
     let deed = |call: &str| shown.out.lines().find(|line| line.trim_start().starts_with(call)).unwrap().to_string();
-    assert!(deed("c2 shell").ends_with(": unknown") && deed("c3 shell").ends_with(": cancelled"), "{shown}");
+    assert!(
+        deed("c2 shell").ends_with(": unknown, ran without a box, with all your rights")
+            && deed("c3 shell").ends_with(": cancelled"),
+        "{shown}"
+    );
     life.resume();
     assert_eq!(life.records("model_call_started").len(), asked, "no model is asked any more");
     assert_eq!(life.traces(), ["one"]);

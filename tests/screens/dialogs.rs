@@ -410,7 +410,7 @@ fn what_keeps_a_key_from_deciding_is_said_on_any_screen() {
             assert!(show.frame().contains("hold still"), "{keys} {size:?}:\n{}", show.frame());
             let frame = rest(&mut show);
             assert!(frame.contains("[y] once") && !frame.contains("hold still"), "{frame}");
-            let all = frame.contains("[A] 1 read") || frame.contains("F1 more keys");
+            let all = frame.contains("[A] 1 seen") || frame.contains("F1 more keys");
             assert!(all, "{keys} {size:?}:\n{frame}");
         }
     }

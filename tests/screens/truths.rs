@@ -88,7 +88,7 @@ fn the_list_says_which_it_allows_and_then_which_it_allowed() {
             show.letters("j");
             rest(&mut show);
         }
-        says(&mut show, "shell cargo test read · under a minute");
+        says(&mut show, "shell cargo test seen · under a minute");
         show.letters("A");
         says(&mut show, "3 allowed: c2, c3, c4");
         // The keys go back by themselves, and what was done is not forgotten over that.
@@ -107,11 +107,11 @@ fn the_list_says_which_it_allows_and_then_which_it_allowed() {
 fn the_key_of_the_list_says_how_many_it_allows() {
     let (story, _) = waits(&[shell, |story| story.command_waits("cargo doc")]);
     let mut show = at_rest(story, (120, 36), '3');
-    says(&mut show, "[A] 1 read");
-    says(&mut show, "shell cargo doc not read");
+    says(&mut show, "[A] 1 seen");
+    says(&mut show, "shell cargo doc not seen");
     show.letters("j");
     rest(&mut show);
-    says(&mut show, "[A] 2 read");
+    says(&mut show, "[A] 2 seen");
 }
 
 /// A call that ran here, by this leave.

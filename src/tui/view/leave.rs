@@ -52,7 +52,9 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
         Asks::Code(call, digest, choice) => {
             let item = app.waiting.iter().find(|item| item.call == *call);
             let grave = item.and_then(|item| item.grave.clone()).unwrap_or_default();
-            let why = if *choice == Choice::AllowUnboxed { grave::UNBOXED.to_string() } else { grave };
+            let outside = (*choice == Choice::AllowUnboxed).then(|| grave::UNBOXED.to_string());
+            let all = [Some(grave).filter(|grave| !grave.is_empty()), outside];
+            let why = all.into_iter().flatten().collect::<Vec<_>>().join(", and ");
             (
                 format!("type {} · {call} {}", digest.code(&app.run.id), digest.short()),
                 vec![
@@ -97,7 +99,7 @@ fn offered(app: &App, call: CallId) -> Vec<(String, Role)> {
         let boxed = draft.bounds();
         Some((format!("{name}: {what} ({boxed}; {before} of this run so far)"), Role::Warning))
     };
-    let told = "Calls that it covers happen unasked from now on, in every run. `tiller rules` lists and removes rules.";
+    let told = "Calls that it covers happen unasked from now on, in every run. `tiller rules list` shows them all.";
     let reach = format!("here: only in {}", title(&app.run.terms.workspace, TITLE_CELLS));
     let rows = [rule("exactly", false), rule("open", true)].into_iter().flatten();
     rows.chain([(reach, Role::Dim), (told.to_string(), Role::Dim)]).collect()

@@ -184,8 +184,8 @@ fn list_lines(app: &App, selected: &Item, width: usize) -> Vec<Line<'static>> {
 fn kind(app: &App, item: &Item) -> &'static str {
     match item.waits {
         Waits::Decision if item.grave.is_some() => "grave",
-        Waits::Decision if app.guard.was_read(item.call, item.digest.as_ref()) => "read",
-        Waits::Decision => "not read",
+        Waits::Decision if app.guard.was_read(item.call, item.digest.as_ref()) => "seen",
+        Waits::Decision => "not seen",
         Waits::Outcome => "outcome unknown",
         Waits::Answer => "question",
     }
@@ -411,7 +411,7 @@ fn label(app: &App, item: &Item, row: &Binding, width: usize) -> String {
         Action::Decide(Choice::AllowOnce) if is_grave => "code…".to_string(),
         Action::Decide(Choice::RunAgain) if is_grave => "rerun, code…".to_string(),
         Action::Decide(Choice::AllowList) => {
-            format!("{} read", app.waiting.iter().filter(|item| app.is_of_list(item)).count())
+            format!("{} seen", app.waiting.iter().filter(|item| app.is_of_list(item)).count())
         }
         _ => row.label.to_string(),
     }
