@@ -9,6 +9,9 @@ use crate::domain::rule::Any;
 use crate::domain::rule::Token;
 use crate::domain::tool::Facts;
 
+/// Programs that show a folder down to its last file.
+const DEEP: [&str; 12] = ["ack", "ag", "cpio", "diff", "egrep", "fgrep", "grep", "rg", "rsync", "scp", "tar", "zip"];
+
 /// One command of a line, and what its words name.
 pub struct Words<'a> {
     touches: Vec<&'a Touch>,
@@ -32,11 +35,41 @@ impl<'a> Words<'a> {
             Some(Token::Any { any: Any::One | Any::Rest }) => true,
             Some(Token::Word(_)) | None => false,
         };
+        if let Some(why) = self.git(tokens, argv) {
+            return Some(why);
+        }
         let words = argv.iter().enumerate().skip(1);
+        let is_deep = argv.first().is_some_and(|name| DEEP.contains(&name.rsplit('/').next().unwrap_or_default()));
         words.filter(|(_, word)| !word.is_empty()).find_map(|(place, word)| match is_open(place) {
-            true => self.open(word),
+            true => self.open(word).or_else(|| if is_deep { self.holds(word) } else { None }),
             false => self.said(word),
         })
+    }
+
+    /// Why a rule of git with an open word does not cover this: what git may show was looked up in the repository around the
+    /// workspace, and in no other.
+    fn git(&self, tokens: &[Token], argv: &[String]) -> Option<String> {
+        let is_git = argv.first().is_some_and(|name| name == "git" || name.ends_with("/git"));
+        let is_open = tokens.iter().any(|token| matches!(token, Token::Any { .. }));
+        if !is_git || !is_open {
+            return None;
+        }
+        let leads = ["-C", "--git-dir", "--work-tree", "--namespace"];
+        let is_led = argv.iter().skip(1).any(|word| leads.iter().any(|lead| word.starts_with(lead)));
+        let is_known = |touch: &&Touch| matches!(touch.named, Named::Repository | Named::Tracked(_));
+        match (is_led, self.touches.iter().any(|touch| is_known(&touch))) {
+            (true, _) => Some("git is led to another repository".to_string()),
+            (false, false) => Some("git would find no ordinary repository in the workspace".to_string()),
+            (false, true) => None,
+        }
+    }
+
+    /// Why a rule with open words does not cover a command beside another that may change what they name.
+    pub fn moved(tokens: &[Token], argv: &[String]) -> Option<String> {
+        let said = tokens.iter().position(|token| *token == Token::REST).unwrap_or(tokens.len());
+        let is_open = |place: usize| matches!(tokens.get(place.min(said)), Some(Token::Any { .. }));
+        let word = argv.iter().enumerate().skip(1).find(|(place, word)| is_open(*place) && !word.starts_with('-'))?.1;
+        Some(format!("{word} is a word that it leaves open, and another command of the line may change what it names"))
     }
 
     /// As `fault`, of a word that the rule leaves open. All that was found in it counts.
@@ -53,6 +86,12 @@ impl<'a> Words<'a> {
                 special(&touch.named).or(touch.runs_later.then_some("names what other programs run by themselves"));
             why.filter(|_| word.contains(&touch.word)).map(|why| format!("{word} {why}"))
         })
+    }
+
+    /// As `open`, for programs that show a folder down to its last file.
+    fn holds(&self, word: &str) -> Option<String> {
+        let is_such = |touch: &&&Touch| touch.word == word && matches!(touch.named, Named::Folder { secret: Some(_) });
+        self.touches.iter().find(is_such).map(|_| format!("{word} is a folder with a sensitive name in it"))
     }
 
     /// As `fault`, of a word that the rule says. What leads outside only by a link was not written so.

@@ -326,7 +326,9 @@ impl<'a> Asked<'a> {
             } else if self.network && !rule.draft.network {
                 Some("it does not cover the network".to_string())
             } else {
-                Words::of(self.facts, line, command, self.workspace).fault(tokens, argv)
+                let is_alone = line.plain.as_ref().is_ok_and(|plain| self.is_alone(plain, command));
+                let words = Words::of(self.facts, line, command, self.workspace);
+                words.fault(tokens, argv).or_else(|| if is_alone { None } else { Words::moved(tokens, argv) })
             };
             match fault {
                 None => return Ok(rule),
@@ -336,6 +338,16 @@ impl<'a> Asked<'a> {
             }
         }
         Err(why)
+    }
+
+    /// Whether all other commands of a line only read, or go to the folder where it runs: `cd` comes first and changes
+    /// nothing.
+    fn is_alone(&self, plain: &Plain, command: usize) -> bool {
+        let goes = |one: usize| {
+            plain.segments.get(one).and_then(|one| one.argv.first()).is_some_and(|name| one == 0 && name == "cd")
+        };
+        let mut others = (0..plain.segments.len()).filter(|other| *other != command);
+        goes(command) || others.all(|other| goes(other) || self.only_reads(plain, other))
     }
 
     /// Whether a command only reads, beside others that rules allow. That counts in a full box only.

@@ -58,7 +58,7 @@ fn folders(top: &Path) -> Vec<PathBuf> {
 }
 
 /// What this configuration, and what it includes, names; `top` is the folder that it is about.
-pub(crate) fn named(configuration: &Path, top: &Path) -> BTreeSet<PathBuf> {
+fn named(configuration: &Path, top: &Path) -> BTreeSet<PathBuf> {
     let (mut known, mut all) = (BTreeSet::new(), BTreeSet::new());
     let mut due = vec![configuration.to_path_buf()];
     while let Some(file) = due.pop() {
@@ -86,13 +86,19 @@ fn words(text: &str) -> Vec<(String, String)> {
     // A line that ends with a backslash goes on.
     let text = text.replace("\\\r\n", "").replace("\\\n", "");
     let mut all = Vec::new();
+    // Pagers stand under the names of commands.
+    let mut is_pager = false;
     for line in text.lines() {
+        if line.trim_start().starts_with('[') {
+            is_pager = line.trim_start().to_lowercase().starts_with("[pager");
+        }
         let Some((before, value)) = line.split_once('=') else { continue };
         let key = before.rsplit(|one: char| one.is_whitespace() || one == ']').find(|word| !word.is_empty());
         let key = key.unwrap_or_default().to_lowercase();
         let value = value.trim();
         // An alias can have any name, and is a line for a shell behind a mark.
-        if !KEYS.contains(&key.as_str()) && !value.trim_start_matches('"').starts_with('!') {
+        let is_command = value.trim_start_matches('"').starts_with('!');
+        if !KEYS.contains(&key.as_str()) && !is_command && !is_pager {
             continue;
         }
         let ends = |one: char| one.is_whitespace() || "\"'!;&|()<>=$`".contains(one);

@@ -238,10 +238,15 @@ impl Room {
         };
         let private = folder.as_ref().map_or(PathBuf::from(cell::HOME), |folder| folder.path().to_path_buf());
         let temporary = if folder.is_some() { private.clone() } else { PathBuf::from(cell::TEMPORARY) };
-        let is_in = |point: &Path| point.starts_with(&scene.workspace);
-        // A folder that is not there is none to open.
+        let shown: Vec<PathBuf> =
+            cell::TOP.iter().chain(&cell::SETTINGS).chain(&cell::NETWORK_SETTINGS).map(PathBuf::from).collect();
+        let opened = sandbox.readable.iter().chain(&sandbox.writable).chain([&scene.workspace]);
+        let shown: Vec<PathBuf> = shown.into_iter().chain(opened.cloned()).collect();
+        let is_in = |point: &Path| shown.iter().any(|folder| point.starts_with(folder));
+        // A folder that is not there is none to open, and one of the workspace is part of it.
         let given = |all: &[PathBuf]| {
-            let there = all.iter().filter(|path| path.symlink_metadata().is_ok()).cloned();
+            let is_apart = |path: &&PathBuf| !path.starts_with(&scene.workspace) && path.symlink_metadata().is_ok();
+            let there = all.iter().filter(is_apart).cloned();
             there.map(Mark::of).collect::<Result<Vec<Mark>, String>>()
         };
         let kept = kept(scene, watched);

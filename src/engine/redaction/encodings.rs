@@ -40,16 +40,24 @@ impl Needle {
     /// Parts of it, `least` bytes or more, that stand where a text was cut.
     pub fn parts_at_cuts(&self, readings: &Readings<'_>, least: usize) -> Vec<Range<usize>> {
         let needle = self.finder.needle();
-        let lengths = || (least..needle.len()).rev();
+        let (Some(first), Some(last)) = (needle.get(..least), needle.get(needle.len().saturating_sub(least)..)) else {
+            return Vec::new();
+        };
+        let (first, last) = (Finder::new(first), Finder::new(last));
+        let longest = needle.len().saturating_sub(1);
         readings.seen(|bytes, cuts| {
             let part = |cut: &Range<usize>| {
-                let head = bytes.get(..cut.start).unwrap_or_default();
-                let tail = bytes.get(cut.end..).unwrap_or_default();
-                let start = lengths().find(|length| head.ends_with(needle.get(..*length).unwrap_or_default()));
-                let end =
-                    lengths().find(|length| tail.starts_with(needle.get(needle.len() - length..).unwrap_or_default()));
-                let before = start.map(|length| cut.start - length..cut.start);
-                [before, end.map(|length| cut.end..cut.end + length)].into_iter().flatten()
+                // Its beginning right before the cut, its end right behind: the longest, found by their outer ends.
+                let from = cut.start.saturating_sub(longest);
+                let head = bytes.get(from..cut.start).unwrap_or_default();
+                let start =
+                    first.find_iter(head).find(|place| needle.starts_with(head.get(*place..).unwrap_or_default()));
+                let to = bytes.len().min(cut.end.saturating_add(longest));
+                let tail = bytes.get(cut.end..to).unwrap_or_default();
+                let is_end = |place: &usize| needle.ends_with(tail.get(..place + least).unwrap_or_default());
+                let end = last.find_iter(tail).filter(is_end).last();
+                let before = start.map(|place| from + place..cut.start);
+                [before, end.map(|place| cut.end..cut.end + place + least)].into_iter().flatten()
             };
             cuts.iter().flat_map(part).collect()
         })

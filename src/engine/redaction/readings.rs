@@ -15,6 +15,8 @@ const DEPTH: usize = 3;
 const ESCAPE_MAX_BYTES: usize = 12;
 /// How a note begins that something was left out.
 const CUT: &str = "[…";
+/// The longest that one is, in bytes.
+const CUT_MAX_BYTES: usize = 80;
 /// Longest number of a line.
 const NUMBER_MAX_BYTES: usize = 7;
 /// What HTML writes by name.
@@ -189,8 +191,10 @@ fn cuts(bytes: &[u8]) -> Vec<Range<usize>> {
     let cut = |place: usize| {
         let before = place.checked_sub(1).and_then(|before| bytes.get(before));
         let start = if matches!(before, Some(b' ' | b'\n')) { place - 1 } else { place };
+        // Ours are short; what others wrote may have no end.
         let rest = bytes.get(place..).unwrap_or_default();
-        let end = place + rest.iter().position(|byte| *byte == b']').map_or(rest.len(), |end| end + 1);
+        let rest = rest.get(..CUT_MAX_BYTES).unwrap_or(rest);
+        let end = place + rest.iter().position(|byte| *byte == b']').map_or(CUT.len(), |end| end + 1);
         start..if bytes.get(end) == Some(&b'\n') { end + 1 } else { end }
     };
     memmem::find_iter(bytes, CUT.as_bytes()).map(cut).collect()

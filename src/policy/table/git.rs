@@ -236,26 +236,26 @@ pub(super) fn judge(words: &Words<'_>) -> Result<(), String> {
 fn shows_contents(entry: &Entry, words: &Words<'_>, has_context: bool) -> bool {
     let Ok((options, operands)) = entry.sort(words) else { return true };
     let has = |listed: &[&str]| options.iter().any(|option| listed.contains(option));
-    let is_path = |word: &&str| word.contains(':') && !word.contains('{') && !word.contains("..");
+    let has_paths = words.arguments.iter().any(|word| word == "--");
     match entry.name {
         "status" => has(&["v", "--verbose"]),
-        "log" => (has_context || has(CONTENTS)) && !names_files(words),
-        "diff" => (has_context || has(CONTENTS) || !has(SUMMARIES)) && !names_files(words),
+        "log" => has_context || has(CONTENTS),
+        "diff" => has_context || has(CONTENTS) || !has(SUMMARIES),
         // A number may be that of a file, which is shown whatever the options. A path in a revision was looked at.
-        "show" => operands.is_empty() || !operands.iter().all(is_path),
+        "show" => has_paths || operands.is_empty() || !operands.iter().all(|word| is_one_path(word)),
         // One file, which was looked at, or no file.
         _ => false,
     }
 }
 
-/// Whether all paths of a line are single files, which were looked at: `-- FILE…`.
-fn names_files(words: &Words<'_>) -> bool {
-    let is_file = |word: &String| {
-        let is_one = words.named(word, &|named| (*named != Named::File).then(String::new)).is_ok();
-        is_one && !word.contains(['*', '?', '['])
+/// Whether a word is `REVISION:PATH` and nothing else: a path in a revision, which was looked at, and no pattern.
+fn is_one_path(word: &str) -> bool {
+    let is_plain = |part: &str| {
+        !part.is_empty() && part.chars().all(|one| one.is_ascii_alphanumeric() || "._/~^@+-".contains(one))
     };
-    let mut paths = words.arguments.iter().skip_while(|word| *word != "--").skip(1).peekable();
-    paths.peek().is_some() && paths.all(is_file)
+    word.split_once(':').is_some_and(|(revision, path)| {
+        is_plain(revision) && is_plain(path) && !path.ends_with('/') && !word.contains("..")
+    })
 }
 
 /// Whether revisions and paths lead to nothing special, on the disk or by the name that they have in a revision. Values

@@ -1,5 +1,6 @@
 //! What one box is made of, and the command line of bubblewrap that makes it. It starts nothing.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::path::PathBuf;
@@ -42,6 +43,9 @@ pub(crate) const NETWORK_SETTINGS: [&str; 6] = [
     "/etc/services",
 ];
 
+/// Files that only the box has.
+pub(crate) const MADE: [&str; 4] = ["/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf"];
+
 /// One box. It is handed from the owner to the stages that make it, as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Cell {
@@ -69,7 +73,7 @@ pub(crate) struct Cell {
     pub(crate) held: Vec<Mark>,
     /// The folder of the run, as it was found.
     pub(crate) ground: Mark,
-    /// Where the operator has something mounted.
+    /// Where the machine has something mounted, below what the box shows of it; as often as it has.
     pub(crate) mounted: Vec<PathBuf>,
     /// Tiller's own places: they are not there.
     pub(crate) hidden: Vec<PathBuf>,
@@ -82,6 +86,24 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
+    /// Where something is mounted in a full box, and how often.
+    pub(crate) fn mounts(&self) -> BTreeMap<PathBuf, usize> {
+        let mut mounts = BTreeMap::new();
+        for point in &self.mounted {
+            *mounts.entry(point.clone()).or_default() += 1;
+        }
+        let settings = SETTINGS.iter().chain(&NETWORK_SETTINGS).chain(&MADE);
+        let fixed = TOP.iter().chain(settings).chain(&[TEMPORARY, HOME, SHARED, PROGRAM]).map(PathBuf::from);
+        let marks = self.readable.iter().chain(&self.writable);
+        let kept = self.held.iter().chain(&self.kept).filter(|_| self.is_writable);
+        let own = fixed.chain(marks.chain(kept).map(|mark| mark.path.clone()));
+        for point in own.chain(self.hidden.iter().cloned()).chain([self.workspace.clone()]) {
+            // What the machine has mounted in just this place is shown by this one mount.
+            mounts.insert(point, 1);
+        }
+        mounts
+    }
+
     /// The arguments of bubblewrap up to the program. `made` are files that only the box has: number and path.
     pub(crate) fn words(&self, made: &[(i32, &str)]) -> Vec<OsString> {
         let mut words = Words::default();

@@ -22,6 +22,7 @@ use serde::Serialize;
 
 use crate::domain::sandbox::Level;
 use crate::tools::sandbox::cell::Cell;
+use crate::tools::sandbox::cell::SHARED;
 
 /// Why a box fails that is another one than was to be made.
 const CHANGED: &str = "the workspace changed while its box was made; try again";
@@ -73,24 +74,29 @@ pub(crate) fn check(cell: &Cell) -> Result<(), String> {
     if cell.level != Level::Full {
         return Ok(());
     }
+    // Each of these is mounted by itself, and no other mount shows it.
     let mut known = BTreeSet::from([ground]);
-    let held = cell.held.iter().chain(&cell.kept).filter(|_| cell.is_writable);
-    for mark in held.chain(&cell.readable).chain(&cell.writable) {
-        known.insert(look(mark)?);
+    for mark in cell.held.iter().chain(&cell.kept).filter(|_| cell.is_writable) {
+        if !known.insert(look(mark)?) {
+            return Err(CHANGED.to_string());
+        }
     }
-    // What was to be mounted in one place may have landed in another.
-    let mounts = mounts()?;
-    // What the operator has mounted in a folder that they opened.
-    let given = |point: &Path| {
-        let folders = cell.readable.iter().chain(&cell.writable).map(|mark| &mark.path);
-        folders.into_iter().any(|folder| point.starts_with(folder) && point != folder)
-    };
-    let is_known = |(number, point): &(u64, PathBuf)| {
-        known.contains(number) || cell.hidden.contains(point) || cell.mounted.contains(point) || given(point)
-    };
-    let is_below = |point: &Path| point.starts_with(&cell.workspace) && point != cell.workspace;
-    let are_hidden = cell.hidden.iter().all(|place| mounts.iter().any(|(_, point)| point == place));
-    match are_hidden && mounts.iter().filter(|(_, point)| is_below(point)).all(is_known) {
+    for mark in cell.readable.iter().chain(&cell.writable) {
+        look(mark)?;
+    }
+    // What was to be mounted in one place may have landed in another: nothing is mounted but what was to be, and as often.
+    let mut expected = cell.mounts();
+    for (_, point) in mounts()? {
+        let is_of_every_box = point == Path::new("/")
+            || point.starts_with("/proc")
+            || (point.starts_with("/dev") && point != Path::new(SHARED));
+        match expected.get_mut(&point).filter(|left| **left > 0) {
+            Some(left) => *left -= 1,
+            None if is_of_every_box => {}
+            None => return Err(CHANGED.to_string()),
+        }
+    }
+    match cell.hidden.iter().all(|place| expected.get(place) == Some(&0)) {
         true => Ok(()),
         false => Err(CHANGED.to_string()),
     }

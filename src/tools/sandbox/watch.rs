@@ -19,8 +19,8 @@ use crate::tools::names;
 
 /// Entries that are read for each one that is looked at: plain files cost little, and must not hide the others.
 const READ_FOR_EACH: usize = 5;
-/// Below `.git`, changed by git itself in its work, so that they are told and not kept.
-const WORK_OF_GIT: [&str; 2] = [".git/rebase-merge/git-rebase-todo", ".git/rebase-apply"];
+/// Of a repository, changed by git itself in its work, so that they are told and not kept.
+const WORK_OF_GIT: [&str; 2] = ["rebase-merge/git-rebase-todo", "rebase-apply"];
 /// Files by which git finds its configuration, wherever they lie.
 const LEADS: [&str; 2] = ["commondir", "config.worktree"];
 /// What makes a folder a repository, whatever its name is; and what git runs and obeys of it.
@@ -98,9 +98,8 @@ impl Watched {
                     found.roots.push(path.clone());
                 }
                 // The repository around the workspace was looked at first.
-                if below.ends_with(".git/config") && folder.parent() != Some(workspace) {
-                    let top = folder.parent().unwrap_or(&folder);
-                    found.note_named(workspace, gits::named(&path, top), &mut folders);
+                if below.ends_with(".git") && folder != workspace {
+                    found.note_named(workspace, gits::named_around(&folder), &mut folders);
                 }
                 let is_dependency = DEPENDENCIES.iter().any(|name| path.ends_with(name));
                 let further = if kind.is_dir() { Some(path) } else { found.note(workspace, &path, below) };
