@@ -57,6 +57,30 @@ async fn a_workspace_that_changes_while_its_box_is_made_is_no_box() {
     }
 }
 
+/// A mount that was to be in the workspace lands where a link led for a moment.
+#[tokio::test]
+async fn a_mount_that_lands_elsewhere_is_no_box() {
+    if let Some(why) = no_full_box() {
+        return crate::skip::skip(why);
+    }
+    for place in ["/box", "/box/x", "/tmp/x", "/srv", "/usr/lib", "/dev/shm"] {
+        let mut bench = Bench::new(Level::Full);
+        let (path, real) = (bench.outside.join("bwrap"), Maker::find().unwrap().bwrap);
+        let more = format!("--bind {} {place}", bench.outside.display());
+        let script = format!(
+            "#!/bin/bash\nwords=()\nfor word; do\n  [ \"$word\" = --remount-ro ] && words+=({more})\n  \
+             words+=(\"$word\")\ndone\nexec {} \"${{words[@]}}\"\n",
+            real.display()
+        );
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        bench.scene.sandbox.maker = Some(Maker { bwrap: path, forbids_nesting: true });
+        let outcome = bench.run(&format!("cat {place}/secret")).await;
+        assert!(!outcome.text.contains("GOT"), "{place}: {}", outcome.text);
+        assert!(outcome.text.contains("its box could not be made"), "{place}: {}", outcome.text);
+    }
+}
+
 #[tokio::test]
 async fn a_folder_above_the_workspace_that_becomes_a_link_ends_the_work() {
     for level in [Level::None].into_iter().chain(levels("a folder above the workspace")) {

@@ -10,6 +10,11 @@ const SECRET: &str = "KEY=hunter2";
 /// The same of files that are named: a name can stand for more in what was than on the disk.
 const NAMED: &[&str] = &[
     "git log -p -- src/a.rs",
+    "git show -- '[!:]*'",
+    "git show --all -- '[!:]*'",
+    "git show 'conf/[!:]env'",
+    "git diff -- conf",
+    "git log -p -- conf",
     "git diff HEAD~1 -- src/a.rs",
     "git diff -U5 HEAD~1 -- src/a.rs src/b.txt",
     "cd src && git diff HEAD~1 -- a.rs",
