@@ -56,8 +56,9 @@ impl<'a> Words<'a> {
         }
         let leads = ["-C", "--git-dir", "--work-tree", "--namespace"];
         let is_led = argv.iter().skip(1).any(|word| leads.iter().any(|lead| word.starts_with(lead)));
-        let is_known = |touch: &&Touch| matches!(touch.named, Named::Repository | Named::Tracked(_));
-        match (is_led, self.touches.iter().any(|touch| is_known(&touch))) {
+        let mut touches = self.touches.iter();
+        let is_known = touches.any(|touch| matches!(touch.named, Named::Repository | Named::Tracked(_)));
+        match (is_led, is_known) {
             (true, _) => Some("git is led to another repository".to_string()),
             (false, false) => Some("git would find no ordinary repository in the workspace".to_string()),
             (false, true) => None,
