@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod machine {
+    mod again;
     mod gate;
     mod orders;
     mod planning;

@@ -297,6 +297,8 @@ impl Run {
                     Resolution::RunAgain => {
                         one.state = CallState::Approved;
                         one.allowed = Some(By::Operator(by.clone()));
+                        // That was for the one time that the operator typed it.
+                        one.is_unboxed = false;
                     }
                     Resolution::Happened(_) | Resolution::NotHappened | Resolution::Skip => {}
                 }

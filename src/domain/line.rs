@@ -133,3 +133,14 @@ pub enum Named {
     /// What is refused to every tool, or can't be told.
     Refused,
 }
+
+impl Named {
+    /// Whether it lies inside the workspace and is nothing special, with all below it.
+    pub fn is_plain(&self) -> bool {
+        match self {
+            Named::Missing | Named::File | Named::Folder { secret: None } | Named::Repository => true,
+            Named::Folder { secret: Some(_) } | Named::Tracked(_) => false,
+            Named::Outside | Named::Sensitive(_) | Named::Refused => false,
+        }
+    }
+}

@@ -1,9 +1,14 @@
 //! Commands that take away what nobody means to lose: a safety net under the operator's eye, never a wall
 //! (docs/SAFETY.md §5). It looks at every command that can be seen in a line, also behind a wrapper.
 
+use std::collections::HashMap;
+
 use crate::domain::limits;
 use crate::domain::line::Line;
 use crate::domain::line::Touch;
+
+/// What makes file systems begins so.
+const MAKER: &str = "mkfs";
 
 /// What removes or changes all below a folder, and the letters and words that make it do so.
 const RECURSIVE: [(&str, &[char], &str); 4] = [
@@ -17,21 +22,48 @@ const RECURSIVE: [(&str, &[char], &str); 4] = [
 pub fn catastrophe(line: &Line, touches: &[Touch]) -> Option<String> {
     // Then not all of it was looked up.
     let is_long = touches.len() >= limits::TOUCHES;
+    let mut foundations: HashMap<(usize, &str), bool> = HashMap::new();
+    for touch in touches {
+        *foundations.entry((touch.command, touch.word.as_str())).or_default() |= touch.is_foundation;
+    }
     line.commands.iter().enumerate().find_map(|(command, argv)| {
-        let touches: Vec<&Touch> = touches.iter().filter(|touch| touch.command == command).collect();
-        let is_lost = |word: &str| {
-            let mut found = touches.iter().filter(|touch| touch.word == word).peekable();
-            (is_long && found.peek().is_none()) || found.any(|touch| touch.is_foundation)
-        };
-        (0..argv.len()).find_map(|from| ruins(argv.get(from..)?, &is_lost))
+        let is_lost = |word: &str| foundations.get(&(command, word)).copied().unwrap_or(is_long);
+        // Behind the first of a name stands all that stands behind the next one: a line may be as long as it likes.
+        let mut seen: Vec<&str> = Vec::new();
+        (0..argv.len()).find_map(|from| {
+            let words = argv.get(from..)?;
+            let ruiner = ruiner(words).filter(|ruiner| !seen.contains(ruiner))?;
+            seen.push(ruiner);
+            ruins(words, &is_lost)
+        })
     })
+}
+
+/// The name that a command begins with, if it is one that can ruin anything.
+fn ruiner(argv: &[String]) -> Option<&str> {
+    let name = base(argv.first()?);
+    let is_known = match name {
+        "dd" | "find" => true,
+        "git" => argv.get(1).is_some_and(|word| word == "clean"),
+        _ => is_maker(name) || RECURSIVE.iter().any(|(recursive, ..)| *recursive == name),
+    };
+    // All that make file systems are alike.
+    is_known.then(|| if is_maker(name) { MAKER } else { name })
+}
+
+fn base(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+fn is_maker(name: &str) -> bool {
+    name == MAKER || name.strip_prefix(MAKER).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// What a command would ruin. `is_lost` says whether a word names what is never removed as a whole, or was not looked up.
 fn ruins(argv: &[String], is_lost: &dyn Fn(&str) -> bool) -> Option<String> {
     let (program, words) = argv.split_first()?;
-    let name = program.rsplit('/').next().unwrap_or(program);
-    if name == "mkfs" || name.starts_with("mkfs.") {
+    let name = base(program);
+    if is_maker(name) {
         return Some(format!("{name} makes a file system anew: all that it holds is lost"));
     }
     if name == "dd" {
@@ -44,7 +76,7 @@ fn ruins(argv: &[String], is_lost: &dyn Fn(&str) -> bool) -> Option<String> {
         let has_test = words.iter().any(|word| matches!(word.as_str(), "-name" | "-iname" | "-path" | "-regex"));
         return (is_whole && !has_test).then(|| "find removes all below the folder of the run, or more".to_string());
     }
-    if name == "git" && words.first().is_some_and(|word| word == "clean") {
+    if name == "git" {
         let has = |letter: char| {
             words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
         };
@@ -105,5 +137,26 @@ mod tests {
         {
             check(harmless, "");
         }
+        check("sudo -u git git clean -fdx", "git clean removes everything that is not in the repository, for good");
+    }
+
+    #[test]
+    fn a_line_as_long_as_may_be_is_looked_at_once() {
+        let many = |start: &str, word: &str, end: &str| {
+            let words = [start].into_iter().chain(std::iter::repeat_n(word, 40_000)).chain([end]);
+            Line { commands: vec![words.map(String::from).collect()], plain: Err(String::new()) }
+        };
+        let touch = |word: &str| Touch {
+            command: 0,
+            word: word.to_string(),
+            named: Named::Outside,
+            is_foundation: false,
+            runs_later: false,
+        };
+        for (line, word) in [(many("rm", "rm", "-r"), "rm"), (many("find", "find", "-delete"), "find")] {
+            assert_eq!(catastrophe(&line, &vec![touch(word); limits::TOUCHES - 1]), None);
+        }
+        assert_eq!(catastrophe(&many("dd", "dd", "of=x"), &[]), None);
+        assert_eq!(catastrophe(&many("git", "clean", "git"), &[]), None);
     }
 }

@@ -1,5 +1,5 @@
 //! Grave calls: those for which leave is typed, letter by letter, because one key too many would be too much
-//! (docs/SAFETY.md §9). No grant, no rule and no mode covers one; whoever sends leave for one without its code is refused
+//! (docs/SAFETY.md §5). No grant, no rule and no mode covers one; whoever sends leave for one without its code is refused
 //! (`machine/deciding.rs`). What a call is about was found out by the tools; this only judges it.
 
 use crate::domain::line::Line;

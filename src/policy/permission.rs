@@ -263,7 +263,8 @@ fn trusted(case: &Case<'_>) -> Option<Judgement> {
     let rule = match (case.call.effect, case.run.trust) {
         (EffectClass::Read, _) => READS,
         (EffectClass::WriteFile, Trust::AutoEdit) => AUTO_EDIT,
-        (_, Trust::FullTrust) if !case.facts.unconfined => FULL_TRUST,
+        // Each request is its own, as with a grant: it may say anything to anybody.
+        (_, Trust::FullTrust) if !case.facts.unconfined && case.facts.host.is_none() => FULL_TRUST,
         (
             EffectClass::WriteFile | EffectClass::Idempotent | EffectClass::External | EffectClass::Control,
             Trust::Plan | Trust::Ask | Trust::AutoEdit | Trust::FullTrust,

@@ -116,7 +116,17 @@ impl Words<'_> {
     fn goes_to(&self, segment: &Segment, folder: Option<&str>) -> Result<(), String> {
         let is_first = segment.joint == Joint::First && segment.argv.get(1).map(String::as_str) == folder;
         match folder.filter(|folder| is_first && !folder.starts_with('-') && segment.redirects.is_empty()) {
-            Some(folder) => self.place(folder),
+            Some(folder) => {
+                self.place(folder)?;
+                // What stands behind it was looked up there.
+                self.named(folder, &|named| match named {
+                    Named::Folder { .. } => None,
+                    Named::Missing | Named::File | Named::Repository | Named::Tracked(_) => {
+                        Some("is no folder".to_string())
+                    }
+                    Named::Outside | Named::Sensitive(_) | Named::Refused => None,
+                })
+            }
             None => Err("cd stands elsewhere than at the start of the line, before &&".to_string()),
         }
     }

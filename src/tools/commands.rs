@@ -215,13 +215,18 @@ impl<'text> Scanner<'text> {
         let Some(mut frame) = self.frames.pop() else { return };
         let mut stands_alone = false;
         let opened = match letter {
+            // The line goes on: no word begins or ends here.
+            '\\' if self.rest.starts_with('\n') => {
+                self.rest = self.rest.get(1..).unwrap_or_default();
+                None
+            }
             '\\' => {
                 if let Some(next) = self.rest.chars().next() {
                     self.rest = self.rest.get(next.len_utf8()..).unwrap_or_default();
-                    let is_kept = frame.is_quoted && !"$`\"\\\n".contains(next);
+                    let is_kept = frame.is_quoted && !"$`\"\\".contains(next);
                     let word = frame.word.get_or_insert_default();
                     word.extend(is_kept.then_some(letter));
-                    word.extend((next != '\n').then_some(next));
+                    word.push(next);
                 }
                 None
             }
@@ -263,10 +268,18 @@ impl<'text> Scanner<'text> {
                 Some(')')
             }
             '#' if frame.word.is_none() => {
-                self.rest = self.rest.find('\n').and_then(|at| self.rest.get(at..)).unwrap_or_default();
+                let is_in_backquotes = self.frames.iter().chain([&frame]).any(|frame| frame.closes == Some('`'));
+                let is_end = |one: char| one == '\n' || (one == '`' && is_in_backquotes);
+                self.rest = self.rest.find(is_end).and_then(|at| self.rest.get(at..)).unwrap_or_default();
                 None
             }
             '>' | '<' => {
+                self.redirect(letter, &mut frame);
+                None
+            }
+            // Both streams go elsewhere, and the command goes on.
+            '&' if self.rest.starts_with('>') => {
+                self.end_word(&mut frame);
                 self.redirect(letter, &mut frame);
                 None
             }
@@ -312,7 +325,7 @@ impl<'text> Scanner<'text> {
         }
     }
 
-    /// `<` or `>`: what follows is no word of the command.
+    /// `<`, `>` or `&>`: what follows is no word of the command.
     fn redirect(&mut self, letter: char, frame: &mut Frame) {
         match frame.word.as_deref() {
             Some(word) if !word.is_empty() && word.chars().all(|one| one.is_ascii_digit()) => frame.word = None,
@@ -467,6 +480,8 @@ fn escaped(text: &str) -> (String, &str) {
 fn assigned(word: &str) -> Option<&str> {
     let (name, value) = word.split_once('=')?;
     let name = name.trim_end_matches('+');
+    // An element of an array.
+    let name = name.split_once('[').filter(|(_, index)| index.ends_with(']')).map_or(name, |(name, _)| name);
     let is_name = !name.is_empty()
         && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
         && !name.starts_with(|letter: char| letter.is_ascii_digit());
@@ -496,6 +511,12 @@ mod tests {
         check("x >a 2>>b <c y", &["x y"]);
         check("ls # rm x\nrm y", &["ls", "rm y"]);
         check("'if' x", &["if x"]);
+        check("cd a && \\\n  rm -rf x", &["cd a", "rm -rf x"]);
+        check("git \\\n\tpush \\\norigin ma\\\nin", &["git push origin main"]);
+        check("echo \"a\\\nb\"", &["echo ab"]);
+        check("rm &>log -rf x &>>log y", &["rm -rf x y"]);
+        check("echo `# note`; rm -rf x", &["echo …", "rm -rf x"]);
+        check("a[0]=x rm -rf y", &["rm -rf y"]);
     }
 
     #[test]

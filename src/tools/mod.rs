@@ -53,6 +53,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::line::Touch;
 use crate::domain::mark::holds_mark;
 use crate::domain::model::Delta;
 use crate::domain::sandbox::Manner;
@@ -263,6 +264,9 @@ impl Toolbox {
         if Digest::of(call, &prepared.facts) != *permit.digest() {
             return Executed::Drifted(drift(call.facts.as_ref(), &prepared.facts));
         }
+        if let Some(text) = worse(call, &prepared.facts) {
+            return Executed::Drifted(text);
+        }
         prepared.action.use_box(Manner::of(call));
         let run = AssertUnwindSafe(prepared.action.run(call.id, reins)).catch_unwind().await;
         match run.unwrap_or_else(|_| Executed::broken()) {
@@ -427,6 +431,23 @@ fn drift(decided: Option<&Facts>, found: &Facts) -> String {
         names.push(if decided.reach == found.reach { "what it would show" } else { "what it reaches" });
     }
     format!("Changed since it was decided: {}. Nothing was done.", names.join(", "))
+}
+
+/// Why what a call's words name by now needs another decision. They are no part of what a decision is bound to: a file
+/// that an earlier call made is no other call. But leave that nobody typed covers nothing grave, and what a rule or the
+/// read-only table let run was judged by what its words named then.
+fn worse(call: &ToolCall, found: &Facts) -> Option<String> {
+    let empty = Facts::default();
+    let decided = call.facts.as_ref().unwrap_or(&empty);
+    if found.grave.iter().any(|grave| !decided.grave.contains(grave)) {
+        return Some("It has become grave since it was decided. Nothing was done.".to_string());
+    }
+    if !matches!(Manner::of(call), Manner::Reading | Manner::Ruled) {
+        return None;
+    }
+    let is_worse = |touch: &&Touch| !touch.named.is_plain() && !decided.touches.contains(touch);
+    let touch = found.touches.iter().find(is_worse)?;
+    Some(format!("{:?} names something else since it was decided. Nothing was done.", touch.word))
 }
 
 fn probe_file(write: &FileWrite) -> Probe {

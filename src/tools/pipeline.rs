@@ -119,7 +119,11 @@ fn run(plain: &Plain, path: &OsStr) -> u8 {
         };
         if is_next {
             status = match pipeline {
-                [only] if only.argv.first().is_some_and(|name| name == CD) => go_to(plain.folder()),
+                [only] if only.argv.first().is_some_and(|name| name == CD) => match go_to(plain.folder()) {
+                    0 => 0,
+                    // All words behind it were judged as what they name in that folder, and in no other.
+                    failed => return failed,
+                },
                 _ => run_pipeline(pipeline, path),
             };
         }

@@ -14,8 +14,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::id::CallId;
 use crate::domain::limits;
-use crate::domain::line::Named;
-use crate::domain::line::Touch;
 use crate::domain::model::Delta;
 use crate::domain::model::DeltaSource;
 use crate::domain::sandbox::Level;
@@ -156,18 +154,15 @@ impl Tool for Shell {
             manner: Manner::default(),
         };
         let level = scene.sandbox.level;
-        let (touches, leads_later) = touches::find(scene, &run.read);
-        let is_key = |touch: &Touch| {
-            matches!(touch.named, Named::Sensitive(_)) && names::key_material(Path::new(&touch.word)).is_some()
-        };
+        let found = touches::find(scene, &run.read);
         // Also where a line is not plain: what it sends or reads by a redirection is no word of a command.
         let ends = |one: char| one.is_whitespace() || "<>|&;()'\"`=:,{}".contains(one);
         let has = |table: fn(&Path) -> Option<&'static str>| {
             run.command.split(ends).any(|piece| table(Path::new(piece)).is_some())
         };
-        let is_key = has(names::key_material) || touches.iter().any(is_key);
+        let is_key = found.has_key || has(names::key_material);
         // A full box keeps these, or tells what became of them.
-        let names_later = leads_later || has(names::runs_unasked);
+        let names_later = found.runs_later || has(names::runs_unasked);
         let is_later = level != Level::Full && names_later;
         let mut reach = scene.sandbox.reach(network);
         if names_later && level == Level::Full {
@@ -178,7 +173,7 @@ impl Tool for Shell {
         }
         let facts = Facts {
             grave: is_key.then_some(Grave::Keys).into_iter().chain(is_later.then_some(Grave::RunsLater)).collect(),
-            touches,
+            touches: found.touches,
             line: Some(run.read.clone()),
             title: one_line(&run.command, TITLE_MAX_CHARS),
             reach,

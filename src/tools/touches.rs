@@ -36,9 +36,18 @@ const OTHER_NUMBERS: &str = "objectformat";
 /// Words that make the configuration of a repository worth a question before it is read.
 const MAY_BE_SECRET: [&str; 5] = ["extraheader", "password", "token", "secret", "credential"];
 
-/// What the words of a line name. A word that stands for more than one place is there more than once. With it, whether
-/// one of them leads to what other programs run by themselves.
-pub(crate) fn find(scene: &Scene, line: &Line) -> (Vec<Touch>, bool) {
+/// What the words of a line name.
+pub(crate) struct Found {
+    /// Each word with what it names. One that stands for more than one place is there more than once.
+    pub(crate) touches: Vec<Touch>,
+    /// Whether one of them leads to what other programs run by themselves.
+    pub(crate) runs_later: bool,
+    /// Whether one of them leads to key material.
+    pub(crate) has_key: bool,
+}
+
+/// Finds out what the words of a line name.
+pub(crate) fn find(scene: &Scene, line: &Line) -> Found {
     let folder = line.plain.as_ref().ok().and_then(|plain| plain.folder());
     // The words of a plain line are what is opened: nobody puts anything in their place. Behind them come those of lines
     // for another shell.
@@ -50,6 +59,7 @@ pub(crate) fn find(scene: &Scene, line: &Line) -> (Vec<Touch>, bool) {
         repository: None,
         below: BTreeMap::new(),
         runs_later: false,
+        has_key: false,
     };
     let mut touches = Vec::new();
     for (command, argv) in line.commands.iter().enumerate() {
@@ -65,7 +75,7 @@ pub(crate) fn find(scene: &Scene, line: &Line) -> (Vec<Touch>, bool) {
         let words = argv.iter().skip(1).flat_map(|word| parts(word, is_git));
         for word in std::iter::once(".").chain(words) {
             if touches.len() >= limits::TOUCHES {
-                return (touches, looker.runs_later);
+                return looker.found(touches);
             }
             touches.push(looker.touch(command, word, folder, reads_below));
             // What programs may read in a word in ways of their own counts where something is there.
@@ -74,7 +84,7 @@ pub(crate) fn find(scene: &Scene, line: &Line) -> (Vec<Touch>, bool) {
             touches.extend(found.filter(|touch| touch.named != Named::Missing || touch.runs_later));
         }
     }
-    (touches, looker.runs_later)
+    looker.found(touches)
 }
 
 /// The parts of a word that could be a path: all of it, what is behind `=`, and for git what is behind any `:`, which
@@ -108,20 +118,30 @@ struct Looker<'scene> {
     below: BTreeMap<PathBuf, Option<String>>,
     /// Whether a word led to what other programs run by themselves.
     runs_later: bool,
+    /// Whether a word led to key material.
+    has_key: bool,
 }
 
 impl Looker<'_> {
+    fn found(self, touches: Vec<Touch>) -> Found {
+        Found { touches, runs_later: self.runs_later, has_key: self.has_key }
+    }
+
     fn touch(&mut self, command: usize, word: &str, folder: Option<&str>, reads_below: bool) -> Touch {
         let path = self.path(word, folder);
         let (named, is_foundation, runs_later) = match Place::find(self.scene, &path) {
             Ok(place) => {
                 let runs_later = place.named(names::runs_unasked).is_some();
                 self.runs_later |= runs_later;
+                self.has_key |= place.named(names::key_material).is_some();
                 (self.named(&place, reads_below), self.is_foundation(&place.path), runs_later)
             }
             // The name alone may be worth a word, even where nothing can be found.
             Err(problem) => match names::sensitive(Path::new(&path)) {
-                Some(why) if problem.kind != ProblemKind::Refused => (Named::Sensitive(why.to_string()), false, false),
+                Some(why) if problem.kind != ProblemKind::Refused => {
+                    self.has_key |= names::key_material(Path::new(&path)).is_some();
+                    (Named::Sensitive(why.to_string()), false, false)
+                }
                 Some(_) | None => (Named::Refused, false, false),
             },
         };

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -9,8 +10,12 @@ use crate::boxes::stage::Bench;
 use crate::boxes::stage::levels;
 use crate::boxes::stage::no_full_box;
 use crate::real::Stage;
+use tiller::domain::approval::By;
 use tiller::domain::sandbox::Level;
+use tiller::domain::sandbox::READING_RULE;
 use tiller::domain::tool::OutcomeKind;
+use tiller::domain::tool::ToolCall;
+use tiller::tools::Executed;
 use tiller::tools::Toolbox;
 use tiller::tools::sandbox::Maker;
 
@@ -57,6 +62,38 @@ async fn what_is_allowed_as_reading_can_write_nothing() {
         );
         assert_eq!(fs::read_dir(&bench.scene.workspace).unwrap().count(), 1, "{level}");
         assert_eq!(fs::read_to_string(bench.scene.workspace.join("a")).unwrap(), "1", "{level}");
+    }
+}
+
+/// All calls of a reply are looked at before the first of them runs.
+#[tokio::test]
+async fn what_words_name_is_looked_at_again_before_a_line_runs_unasked() {
+    let by_rule = |call: &mut ToolCall| call.allowed = Some(By::Rule("standing rule 1".to_string()));
+    let by_table = |call: &mut ToolCall| call.allowed = Some(By::Rule(READING_RULE.to_string()));
+    for level in levels("words that name something else") {
+        let bench = Bench::new(level);
+        bench.write("notes", "1");
+        let line = serde_json::json!({ "command": "cat notes made" });
+        let (ruled, reading) = (bench.decided(&line, by_rule).await, bench.decided(&line, by_table).await);
+        let operators = bench.decided(&line, |_| ()).await;
+        // What an earlier call made inside is no reason to ask.
+        bench.write("made", "2");
+        for call in [&ruled, &reading] {
+            assert!(matches!(bench.executed(call).await, Executed::Ended(outcome) if outcome.text.ends_with("12")));
+        }
+        fs::remove_file(bench.scene.workspace.join("notes")).unwrap();
+        symlink(bench.outside.join("secret"), bench.scene.workspace.join("notes")).unwrap();
+        for call in [&ruled, &reading] {
+            let Executed::Drifted(text) = bench.executed(call).await else { panic!("{level}: it ran") };
+            assert_eq!(text, "\"notes\" names something else since it was decided. Nothing was done.");
+        }
+        // What the operator saw and allowed is that line, in its box.
+        assert!(matches!(bench.executed(&operators).await, Executed::Ended(_)));
+        fs::remove_file(bench.scene.workspace.join("notes")).unwrap();
+        fs::write(bench.outside.join("id_rsa"), "key").unwrap();
+        symlink(bench.outside.join("id_rsa"), bench.scene.workspace.join("notes")).unwrap();
+        let again = bench.executed(&operators).await;
+        assert!(matches!(&again, Executed::Drifted(text) if text.starts_with("It has become grave")), "{level}");
     }
 }
 

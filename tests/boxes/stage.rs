@@ -99,14 +99,22 @@ impl Bench {
     }
 
     pub(crate) async fn execute(&self, arguments: &serde_json::Value, change: impl Fn(&mut ToolCall)) -> ToolOutcome {
-        let toolbox = Toolbox::new(self.scene.clone());
-        let mut call = self.call(arguments);
-        call.facts = Some(toolbox.prepare(&call).await);
-        change(&mut call);
-        match toolbox.execute(Permit::of(&call).unwrap(), self.reins.clone()).await {
+        match self.executed(&self.decided(arguments, change).await).await {
             Executed::Ended(outcome) => outcome,
             Executed::Drifted(text) => panic!("drifted: {text}"),
         }
+    }
+
+    /// A call that is looked at and allowed, and not run yet.
+    pub(crate) async fn decided(&self, arguments: &serde_json::Value, change: impl Fn(&mut ToolCall)) -> ToolCall {
+        let mut call = self.call(arguments);
+        call.facts = Some(Toolbox::new(self.scene.clone()).prepare(&call).await);
+        change(&mut call);
+        call
+    }
+
+    pub(crate) async fn executed(&self, call: &ToolCall) -> Executed {
+        Toolbox::new(self.scene.clone()).execute(Permit::of(call).unwrap(), self.reins.clone()).await
     }
 
     /// Runs a line as a check.

@@ -51,6 +51,24 @@ fn a_line_does_what_bash_would_do() {
     }
 }
 
+/// What stands behind `cd` was judged as what it names in that folder: where the line can't go there, nothing of it runs.
+#[test]
+fn a_line_ends_where_its_folder_is_not_there() {
+    let stage = Stage::new();
+    for line in [
+        "cd nosuch && true; echo here",
+        "cd nosuch && true || echo here",
+        "cd src/a.rs && true; cat src/b.txt",
+        "cd nosuch && true; grep -r KEY .",
+    ] {
+        let why = stage.judged(line).unwrap_err();
+        assert!(why.ends_with("is no folder"), "{line}: {why}");
+        let ours = stage.run(line);
+        assert_eq!((ours.status.code(), ours.stdout), (Some(1), Vec::new()), "{line}");
+    }
+    assert_eq!(String::from_utf8_lossy(&stage.bash("cd nosuch && true; echo here").stdout), "here\n");
+}
+
 #[test]
 fn no_folder_of_the_workspace_is_searched_for_programs() {
     let stage = Stage::new();

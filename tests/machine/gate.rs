@@ -71,17 +71,22 @@ const TRUTHS: [Truth; 17] = [
         make: |case| case.run.progress.denied.extend([(case.call.signature(), "no".to_string())]),
     },
     Truth { name: "asked each time", step: 7, trust: None, make: |case| case.facts.inside = false },
-    Truth { name: "rules lost", step: 8, trust: None, make: |case| case.hears(RuleEffect::Ask, true) },
-    Truth { name: "granted", step: 9, trust: None, make: |case| case.run.progress.granted.extend([case.call.grant()]) },
+    Truth { name: "rules lost", step: 9, trust: None, make: |case| case.hears(RuleEffect::Ask, true) },
+    Truth {
+        name: "granted",
+        step: 10,
+        trust: None,
+        make: |case| case.run.progress.granted.extend([case.call.grant()]),
+    },
     Truth {
         name: "tool granted",
-        step: 9,
+        step: 10,
         trust: None,
         make: |case| case.run.granted_tools.extend([case.call.tool.clone()]),
     },
-    Truth { name: "rule asks", step: 10, trust: None, make: |case| case.hears(RuleEffect::Ask, false) },
-    Truth { name: "rule allows", step: 12, trust: None, make: |case| case.hears(RuleEffect::Allow, false) },
-    Truth { name: "trusted", step: 13, trust: Some(Trust::AutoEdit), make: |_| () },
+    Truth { name: "rule asks", step: 11, trust: None, make: |case| case.hears(RuleEffect::Ask, false) },
+    Truth { name: "rule allows", step: 13, trust: None, make: |case| case.hears(RuleEffect::Allow, false) },
+    Truth { name: "trusted", step: 14, trust: Some(Trust::AutoEdit), make: |_| () },
 ];
 
 impl Case {
@@ -105,7 +110,7 @@ impl Case {
         let id = format!("r-{}", effect.word());
         let words = if is_lost { "the rules can't be read".to_string() } else { "the files f".to_string() };
         let hit = RuleHit { id, effect, words, is_lost };
-        // Of several rules the one that outranks is told (`policy::rules::hit`); of none that can be read, only that.
+        // Of several rules the one that outranks is told (`policy::rules`); of none that can be read, only that.
         let rank = |hit: &RuleHit| (hit.effect, hit.is_lost);
         if self.facts.rule.as_ref().is_none_or(|before| rank(before) < rank(&hit)) {
             self.facts.rule = Some(hit);

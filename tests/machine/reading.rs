@@ -7,7 +7,7 @@
 //!   `usage=IN/OUT`, `usage=none`, `bytes=N`, `opaque=JSON`. A usage of 1000/100 is reported unless said otherwise.
 //! - `fail CLASS [accepted] [usage=IN/OUT] [bytes=N] [retry=SECONDS]`: it does not.
 //!   `summary FACT` is a summary with all its sections; `#` in any input is the number of the iteration.
-//! - `prepared [cN=outside|boxed|reads|impossible|changed|refused|invalid|secret]`: what the calls would touch.
+//! - `prepared [cN=outside|boxed|reads|fetch|impossible|changed|refused|invalid|secret]`: what the calls would touch.
 //! - `done|failed|timedout|cancelled cN [class=CLASS|watched=FILE] TEXT` (`last` for the last call that runs, `{N WORD}` for N bytes of
 //!   text), `drifted cN WHY`, `check N pass|fail|ended`, `probed cN done|not|unknown`.
 //! - `back [lost]`: the text that was put away and is being read back.
@@ -522,6 +522,7 @@ fn facts(call: &ToolCall, how: &str) -> Facts {
             Level::None
         }),
         network: false,
+        host: (how == "fetch").then(|| "example.org".to_string()),
         grave: if how == "keys" { vec![Grave::Keys] } else { Vec::new() },
         preview: String::new(),
         binding: vec![format!("{write:?}")],

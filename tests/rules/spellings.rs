@@ -9,7 +9,10 @@ use crate::rules::stage::Stage;
 const DENY: &str = "[[rule]]\neffect = \"deny\"\nargv = [\"rm\", \"-rf\", { any = \"rest\" }]\n";
 
 /// Where CMD stands, a shell would run it.
-const SPELLINGS: [&str; 98] = [
+const SPELLINGS: [&str; 101] = [
+    "cd . && \\\n  CMD",
+    "echo `# note`; CMD",
+    "a[0]=x CMD",
     "CMD",
     "  CMD  ",
     "true; CMD",
