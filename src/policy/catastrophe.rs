@@ -1,7 +1,7 @@
 //! Commands that take away what nobody means to lose: a safety net under the operator's eye, never a wall
 //! (docs/SAFETY.md §5). It looks at every command that can be seen in a line, also behind a wrapper.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::domain::limits;
 use crate::domain::line::Line;
@@ -22,7 +22,7 @@ const RECURSIVE: [(&str, &[char], &str); 4] = [
 pub fn catastrophe(line: &Line, touches: &[Touch]) -> Option<String> {
     // Then not all of it was looked up.
     let is_long = touches.len() >= limits::TOUCHES;
-    let mut foundations: HashMap<(usize, &str), bool> = HashMap::new();
+    let mut foundations: BTreeMap<(usize, &str), bool> = BTreeMap::new();
     for touch in touches {
         *foundations.entry((touch.command, touch.word.as_str())).or_default() |= touch.is_foundation;
     }
