@@ -9,6 +9,7 @@ mod boxes {
     mod attacks;
     mod cases;
     mod files;
+    mod gits;
     mod levels;
     mod mends;
     mod processes;
