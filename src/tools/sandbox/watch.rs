@@ -15,6 +15,7 @@ use crate::domain::guide;
 use crate::domain::limits;
 use crate::domain::text::sha256_hex;
 use crate::tools::Scene;
+use crate::tools::gits;
 use crate::tools::gits::Look;
 use crate::tools::names;
 
@@ -270,9 +271,14 @@ fn told_names() -> impl Iterator<Item = &'static str> {
     WORK_OF_GIT.into_iter().chain(LEADS).chain(guide::NAMES)
 }
 
-/// Names that are asked for in a folder that is too large to be read: they are watched, or hold what is.
+/// Names that are asked for in a folder that is too large to be read: they are watched, hold what is, or make the folder a
+/// repository. The folder may itself be the first part of a watched name, or a `.git`.
 fn asked_names() -> BTreeSet<&'static str> {
-    names::first_parts().chain(LEADS).chain(guide::NAMES).collect()
+    names::parts_unasked()
+        .chain(told_names().flat_map(|name| name.split('/')))
+        .chain(REPOSITORY)
+        .chain(gits::PARTS)
+        .collect()
 }
 
 /// A path, from the workspace on.
@@ -336,6 +342,40 @@ mod tests {
         stage.write(".envrc", "1");
         stage.write("more", "1");
         assert_eq!(few().changes_since(&before), [".envrc (new)", ".git/hooks/pre-commit (changed)"]);
+    }
+
+    #[test]
+    fn a_folder_that_is_too_large_hides_no_repository() {
+        for (folder, made) in [
+            ("b", vec!["HEAD", "refs/x", "objects/x", "config"]),
+            ("b", vec!["HEAD", "refs/x", "objects/x", "hooks/update"]),
+            ("b", vec!["commondir"]),
+            ("b", vec!["config.worktree"]),
+            ("b", vec!["rebase-merge/git-rebase-todo"]),
+            ("b", vec!["rebase-apply/x"]),
+            ("b", vec!["AGENTS.md"]),
+            ("b", vec!["Jenkinsfile"]),
+            (".git", vec!["hooks/pre-commit"]),
+            (".git", vec!["config"]),
+            (".git", vec!["worktrees/x/commondir"]),
+            (".git", vec!["modules/x/config"]),
+            (".github", vec!["workflows/x.yml"]),
+            (".github", vec!["copilot-instructions.md"]),
+            (".config", vec!["git/config"]),
+        ] {
+            let stage = Stage::new();
+            for number in 0..600 {
+                stage.write(&format!("{folder}/{number}"), "");
+            }
+            let few = || Watched::of_at_most(&stage.scene, 60);
+            let before = few();
+            assert!(before.large.contains(Path::new(folder)), "{before:?}");
+            for name in &made {
+                stage.write(&format!("{folder}/{name}"), "1");
+            }
+            let wanted = format!("{folder}/{} (new)", made.last().unwrap());
+            assert_eq!(few().changes_since(&before), [wanted], "{folder}: {made:?}");
+        }
     }
 
     #[test]
