@@ -7,6 +7,8 @@ use std::process::Command;
 
 use crate::boxes::stage::Bench;
 use crate::boxes::stage::levels;
+use crate::real::Stage;
+use crate::real::said;
 use tiller::domain::sandbox::Level;
 use tiller::tools::gits::own::Own;
 
@@ -126,5 +128,29 @@ async fn a_configuration_that_grows_without_bound_is_told() {
         }
         let watched = bench.run("rm team.inc && mkfifo team.inc").await.watched;
         assert_eq!(watched, ["team.inc (gone)"], "{level}");
+    }
+}
+
+/// The real program finds the operator's own configuration wherever git does.
+#[test]
+fn a_file_that_the_operators_git_would_run_is_asked_about() {
+    let config = "[core]\nhooksPath = .githooks\n";
+    for (place, is_asked) in [(".gitconfig", true), ("config/git/config", true), ("elsewhere", true), ("none", false)] {
+        let stage = Stage::new();
+        stage.write(place, config);
+        let script = "[[step]]\nname = \"plan\"\ntext = \"a plan\"\ncalls = [ { tool = \"update_plan\", args = { todos = [ { id = \
+             \"a\", title = \"A\", status = \"done\" } ] } } ]\n[[step]]\nname = \"write\"\ncalls = [ { tool = \
+             \"write_file\", args = { path = \".githooks/pre-commit\", content = \"1\" } } ]\n[[step]]\nname = \"claim\"\n\
+             calls = [ { tool = \"finish\", args = { summary = \"done\" } } ]\n";
+        let model = format!("scripted/{}", stage.write("script.toml", script).display());
+        let mut command = stage.tiller(&["run", "x", "--plain", "--trust", "auto_edit", "--model", &model]);
+        command.env("GIT_CONFIG_GLOBAL", stage.path("elsewhere"));
+        let said = said(command.spawn().unwrap());
+        let written = stage.path("work/.githooks/pre-commit").exists();
+        match is_asked {
+            true => said.check(10, &["runs later: the configuration of git names it"]),
+            false => said.check(0, &[]),
+        }
+        assert_eq!(written, !is_asked, "{place}: {said}");
     }
 }

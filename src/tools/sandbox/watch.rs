@@ -378,6 +378,22 @@ mod tests {
         }
     }
 
+    /// One huge configuration for many repositories is not read for each of them.
+    #[test]
+    fn many_repositories_with_one_configuration_are_bounded() {
+        let stage = Stage::new();
+        stage.write("big/config", "# x\n".repeat(250_000));
+        for number in 0..400 {
+            stage.write(&format!("r/{number}/.git"), "gitdir: ../../big");
+        }
+        let began = std::time::Instant::now();
+        let watched = Watched::of(&stage.scene);
+        assert!(watched.is_cut && watched.changes_since(&watched).is_empty());
+        assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+        let more = "more configuration of git than is read";
+        assert_eq!(watched.changes_since(&Watched { is_cut: false, ..watched.clone() }), [more]);
+    }
+
     #[test]
     fn dependencies_are_gone_through_last() {
         let stage = Stage::new();
