@@ -153,6 +153,7 @@ mod tests {
             program: program.into(),
             passed_variables: Vec::new(),
             sandbox: crate::tools::sandbox::Sandbox::default(),
+            git: crate::tools::gits::own::Own::default(),
         };
         problems(&run, &home, &Toolbox::new(scene))
             .iter()

@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod attacker;
 mod real;
 mod skip;
 
@@ -9,9 +10,11 @@ mod boxes {
     mod attacks;
     mod cases;
     mod files;
+    mod gits;
     mod levels;
     mod mends;
     mod processes;
+    mod races;
     mod stage;
     mod terminals;
     mod unasked;

@@ -2,6 +2,7 @@
 //! that change while they are decided about. Each protection is tried next to a way that has none, which must be caught.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod attacker;
 mod real;
 mod skip;
 

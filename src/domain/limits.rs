@@ -266,14 +266,21 @@ pub const BOX_PROCESSES: u64 = 256;
 /// Entries of a workspace that are gone through for files that other programs run by themselves: a box must not take
 /// seconds to make.
 pub const WATCHED_ENTRIES: usize = 20_000;
-/// Configurations of git that are read for one repository, each with what it includes.
-pub const GIT_CONFIGURATIONS: usize = 20;
 /// Such files that are compared by content, each up to so many bytes, ...
 pub const WATCHED_BYTES: u64 = 256 * 1024;
 /// ... and at most so many of them; so many can be kept from being written, too.
 pub const WATCHED_FILES: usize = 200;
 /// Changed ones that are named.
 pub const WATCHED_NAMED: usize = 10;
+/// Configurations of git that are read for one repository with all that they include, and of the operator's own; more are
+/// told as such, and so is more than each of the following.
+pub const GIT_CONFIGURATIONS: usize = 100;
+/// What is read of all of them in one look, in bytes.
+pub const GIT_BYTES: u64 = 4 * 1024 * 1024;
+/// Steps of all paths that are looked up for their words, and entries of folders of hooks, in one look.
+pub const GIT_PLACES: usize = 200_000;
+/// Users whose home is asked for, because a configuration names it: that may ask a server.
+pub const GIT_USERS: usize = 16;
 /// Programs of the workspace that a shell line names are hashed up to so many bytes in all; beyond it, size and time
 /// of change stand for the content.
 pub const SCRIPTS_HASHED_BYTES: u64 = 32 * 1024 * 1024;

@@ -16,6 +16,7 @@ use crate::rehearsal;
 use crate::secrets;
 use crate::tools::Scene;
 use crate::tools::Toolbox;
+use crate::tools::gits::own::Own;
 use crate::tools::sandbox::Sandbox;
 use crate::tools::web_fetch::WebFetch;
 
@@ -70,6 +71,7 @@ impl Ground {
             pre_images: id.map(|id| state.join("runs").join(id.as_str()).join(PRE_IMAGES)),
             program,
             passed_variables: secrets::passed(&self.settings),
+            git: Own::here(),
         })
     }
 }
@@ -88,6 +90,7 @@ pub fn tools_anywhere() -> Toolbox {
         program: PathBuf::new(),
         passed_variables: Vec::new(),
         sandbox: Sandbox::default(),
+        git: Own::default(),
     };
     Toolbox::new(nowhere)
 }

@@ -7,7 +7,6 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::path::PathBuf;
 
 use nix::errno::Errno;
@@ -105,7 +104,7 @@ pub(crate) fn prepare(
 ) -> Result<Prepared, Problem> {
     let shown_change = Shown::of(place, before.as_ref().map(|before| before.bytes.as_slice()), &after);
     let plan = Plan::new(scene, place, before, Some(after.into_bytes()), done)?;
-    let facts = facts(&scene.workspace, place, &plan, shown_change);
+    let facts = facts(scene, place, &plan, shown_change);
     let work = move |_: &_| make(&plan);
     Ok(Prepared { facts, action: FileWork::action(OnCancel::Wait, work) })
 }
@@ -176,11 +175,11 @@ impl Shown {
     }
 }
 
-fn facts(workspace: &Path, place: &Place, plan: &Plan, change: Shown) -> Facts {
+fn facts(scene: &Scene, place: &Place, plan: &Plan, change: Shown) -> Facts {
     let runs = place
         .named(names::runs_unasked)
         .or_else(|| place.named(names::in_repository))
-        .or_else(|| gits::obeys(workspace, &place.path));
+        .or_else(|| gits::obeys(scene, &place.path));
     let mut reach = place.reach("writes");
     if let Some(why) = runs.or_else(|| place.named(names::runs_at_build)) {
         reach.push_str(&format!("; runs later: {why}"));

@@ -9,7 +9,7 @@ mod diff;
 mod edit_file;
 mod environment;
 mod family;
-pub(crate) mod gits;
+pub mod gits;
 pub mod guard;
 pub mod guide;
 pub mod hook;
@@ -74,6 +74,7 @@ use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
 use crate::domain::tool::ToolSpec;
+use crate::tools::gits::own::Own;
 use crate::tools::sandbox::Sandbox;
 
 /// Longest title of a call, in characters.
@@ -98,6 +99,8 @@ pub struct Scene {
     pub passed_variables: Vec<String>,
     /// The boxes that commands run in.
     pub sandbox: Sandbox,
+    /// Where git finds what the operator configured for all repositories.
+    pub git: Own,
 }
 
 /// What a running call may use: a way to show output as it comes, and the sign to end.

@@ -226,6 +226,16 @@ pub(crate) fn first_parts() -> impl Iterator<Item = &'static str> {
     })
 }
 
+/// The components of what runs unasked, as far as they are whole names, in the letters in which they are used.
+pub(crate) fn parts_unasked() -> impl Iterator<Item = &'static str> {
+    let parts = RUNS_UNASKED.iter().flat_map(|(name, _)| match name {
+        Name::Is(only) => [Some(*only), None],
+        Name::Pair(first, second) => [Some(*first), Some(*second)],
+        Name::Starts(_) | Name::Ends(_) | Name::Below(..) => [None, None],
+    });
+    parts.flatten().chain(["Jenkinsfile"])
+}
+
 /// Why the next build or test runs or obeys a path of this name.
 pub(crate) fn runs_at_build(path: &Path) -> Option<&'static str> {
     find(RUNS_AT_BUILD, &parts(path))

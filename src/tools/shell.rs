@@ -270,8 +270,8 @@ impl Action for Run {
 
 /// What other programs run by themselves, as it stands now.
 async fn watched(scene: &Scene) -> Watched {
-    let workspace = scene.workspace.clone();
-    spawn_blocking(move || Watched::of(&workspace)).await.unwrap_or_default()
+    let scene = scene.clone();
+    spawn_blocking(move || Watched::of(&scene)).await.unwrap_or_default()
 }
 
 fn told(changed: &[String]) -> String {

@@ -43,6 +43,7 @@ impl Stage {
             program: PathBuf::from("/no/such/program"),
             passed_variables: Vec::new(),
             sandbox: Sandbox::default(),
+            git: crate::tools::gits::own::Own::default(),
         };
         Stage { scene, root, _folder: folder }
     }

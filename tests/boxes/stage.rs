@@ -73,6 +73,7 @@ impl Bench {
             program: PathBuf::from(env!("CARGO_BIN_EXE_tiller")),
             passed_variables: Vec::new(),
             sandbox: Sandbox { level, maker: Maker::find(), ..Sandbox::default() },
+            git: tiller::tools::gits::own::Own::default(),
         };
         let reins = Reins { deltas: broadcast::Sender::new(limits::DELTAS), cancel: CancellationToken::new() };
         Bench { scene, outside, reins, _folder: folder }

@@ -247,6 +247,7 @@ pub fn world(model: Lines, manner: Manner) -> (World, Arc<AtomicU32>) {
         program: nowhere,
         passed_variables: vec![],
         sandbox: tiller::tools::sandbox::Sandbox::default(),
+        git: tiller::tools::gits::own::Own::default(),
         pre_images: None,
     };
     let mut tools = Toolbox::new(scene);

@@ -193,6 +193,7 @@ impl Bench {
             program: PathBuf::from("/nowhere"),
             passed_variables: Vec::new(),
             sandbox: Sandbox::default(),
+            git: tiller::tools::gits::own::Own::default(),
         });
         toolbox.add(Arc::new(WebFetch::with(opened, names, time)));
         Bench { toolbox, cancel: CancellationToken::new() }

@@ -57,6 +57,7 @@ impl Stage {
             program: PathBuf::from(env!("CARGO_BIN_EXE_tiller")),
             passed_variables: Vec::new(),
             sandbox: Sandbox::default(),
+            git: tiller::tools::gits::own::Own::default(),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         Stage { workspace, toolbox: Toolbox::new(scene), runtime, _folder: folder }

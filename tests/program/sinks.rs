@@ -311,6 +311,7 @@ async fn a_command_is_tried_again_and_given_up() {
             program: PathBuf::from(env!("CARGO_BIN_EXE_tiller")),
             passed_variables: Vec::new(),
             sandbox: tiller::tools::sandbox::Sandbox::default(),
+            git: tiller::tools::gits::own::Own::default(),
         };
         let sink = Sink {
             hook: Hook::new(words.map(ToString::to_string).to_vec(), scene, limits::SINK_TIMEOUT),

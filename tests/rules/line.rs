@@ -52,6 +52,7 @@ pub(crate) fn facts(text: &str) -> Facts {
         program: PathBuf::new(),
         passed_variables: Vec::new(),
         sandbox: Sandbox::default(),
+        git: tiller::tools::gits::own::Own::default(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(Toolbox::new(scene).prepare(&shell(text)))

@@ -39,6 +39,7 @@ fn said(effect: &str, glob: &str, path: &str) -> &'static str {
         program: PathBuf::new(),
         passed_variables: Vec::new(),
         sandbox: Sandbox::default(),
+        git: tiller::tools::gits::own::Own::default(),
     };
     let path = path.replace("WS", &workspace.display().to_string());
     let call = call("write_file", json!({ "path": path, "content": "y" }), EffectClass::WriteFile);

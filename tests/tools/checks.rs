@@ -41,6 +41,7 @@ async fn each_kind_holds_or_says_why_not() {
         program: PathBuf::from(env!("CARGO_BIN_EXE_tiller")),
         passed_variables: Vec::new(),
         sandbox: tiller::tools::sandbox::Sandbox::default(),
+        git: tiller::tools::gits::own::Own::default(),
     });
     let rows = [
         (exists("notes.txt"), true, "notes.txt is a file of 22 bytes"),

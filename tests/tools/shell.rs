@@ -67,6 +67,7 @@ impl Bench {
             program: PathBuf::from(env!("CARGO_BIN_EXE_tiller")),
             passed_variables: Vec::new(),
             sandbox: tiller::tools::sandbox::Sandbox::default(),
+            git: tiller::tools::gits::own::Own::default(),
         }
     }
 

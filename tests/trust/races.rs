@@ -8,60 +8,26 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 
-use nix::fcntl::AT_FDCWD;
-use nix::fcntl::RenameFlags;
-use nix::fcntl::renameat2;
 use serde_json::Value;
 use serde_json::json;
 use tiller::domain::text::sha256_hex;
 use tiller::domain::tool::OutcomeKind;
 use tiller::tools::Executed;
 
+use crate::attacker::Attacker;
+use crate::attacker::exchange;
+use crate::attacker::rounds;
 use crate::trust::world::World;
 
-fn rounds(few: usize) -> usize {
-    if std::env::var_os("TILLER_SLOW").is_some() { 10_000 } else { few }
-}
-
+/// Rounds of the slow suite.
+const MANY: usize = 10_000;
 /// Most tries of a plain way until it loses.
 const TRIES: usize = 1_000_000;
-
-fn exchange(one: &Path, other: &Path) {
-    renameat2(AT_FDCWD, one, AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE).unwrap();
-}
-
-/// Somebody who does something again and again, until it is enough.
-struct Attacker {
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
-}
-
-impl Attacker {
-    fn who(does: impl Fn() + Send + 'static) -> Attacker {
-        let stop = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || {
-            while !seen.load(Ordering::Relaxed) {
-                does();
-                std::thread::yield_now();
-            }
-        });
-        Attacker { stop, thread }
-    }
-
-    fn stop(self) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap();
-    }
-}
 
 /// How often each thing happened.
 #[derive(Debug, Default)]
@@ -99,7 +65,7 @@ async fn a_race_for_the_folder_gains_nothing() {
     let (dir, link, path) = (world.at("ws/dir"), world.at("ws/link"), world.at("ws/dir/file"));
     let swapper = Attacker::who(move || exchange(&dir, &link));
     let (mut reads, mut searches, mut writes) = (Tally::default(), Tally::default(), Tally::default());
-    for number in 0..rounds(1_600) {
+    for number in 0..rounds(1_600, MANY) {
         match number % 4 {
             0 => {
                 let read = round(&world, "read_file", &json!({"path": "dir/file"}), &mut reads).await;
@@ -194,7 +160,7 @@ async fn a_race_for_a_file_replaces_nothing_that_was_not_seen() {
     let rival = Rival::of(world.at("ws/file"), world.at("spare"), 200_000);
     let (mut bound, mut drifted) = (BTreeMap::new(), 0);
     let mut known: BTreeMap<String, String> = BTreeMap::from([(sha256_hex(b"first"), "first".to_string())]);
-    for number in 0..rounds(400) {
+    for number in 0..rounds(400, MANY) {
         rival.begin();
         let ours = format!("ours {number}");
         let call = world.call("write_file", &json!({ "path": "file", "content": ours })).await;
@@ -238,7 +204,7 @@ fn a_plain_replacement_loses_what_it_did_not_see() {
 #[tokio::test]
 async fn a_script_that_changed_since_it_was_decided_does_not_run() {
     let world = World::new();
-    for number in 0..rounds(30) {
+    for number in 0..rounds(30, MANY) {
         world.write("ws/build.sh", &format!("echo good {number}\n"));
         let call = world.call("shell", &json!({ "command": "sh ./build.sh" })).await;
         let is_changed = number % 3 != 0;

@@ -60,6 +60,7 @@ impl World {
             program: PathBuf::from(env!("CARGO_BIN_EXE_tiller")),
             passed_variables: Vec::new(),
             sandbox: Sandbox::default(),
+            git: tiller::tools::gits::own::Own::default(),
         };
         let terms: Terms = serde_json::from_value(json!({
             "goal": "look", "workspace": root.join("ws"), "limits": tiller::domain::budget::Limits::default(),

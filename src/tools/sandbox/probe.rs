@@ -197,6 +197,7 @@ impl Arena {
             program: program.to_path_buf(),
             passed_variables: Vec::new(),
             sandbox: Sandbox::default(),
+            git: crate::tools::gits::own::Own::default(),
         };
         Ok(Arena { folder, scene, target, mail, victim, _ears: (tcp, unix, unnamed) })
     }

@@ -14,7 +14,9 @@ use std::path::PathBuf;
 use crate::domain::guide;
 use crate::domain::limits;
 use crate::domain::text::sha256_hex;
+use crate::tools::Scene;
 use crate::tools::gits;
+use crate::tools::gits::Look;
 use crate::tools::names;
 
 /// Entries that are read for each one that is looked at: plain files cost little, and must not hide the others.
@@ -52,6 +54,8 @@ pub(crate) struct Watched {
     unseen: BTreeSet<PathBuf>,
     /// Folders of which not all was read.
     large: BTreeSet<PathBuf>,
+    /// Whether git's configurations say more than was read.
+    is_cut: bool,
     /// The outermost of them, files and folders.
     roots: Vec<PathBuf>,
 }
@@ -69,22 +73,28 @@ struct Entry {
 
 impl Watched {
     /// Those that are there now.
-    pub(crate) fn of(workspace: &Path) -> Watched {
-        Watched::of_at_most(workspace, limits::WATCHED_ENTRIES)
+    pub(crate) fn of(scene: &Scene) -> Watched {
+        Watched::of_at_most(scene, limits::WATCHED_ENTRIES)
     }
 
-    fn of_at_most(workspace: &Path, mut left: usize) -> Watched {
+    fn of_at_most(scene: &Scene, mut left: usize) -> Watched {
+        let workspace = scene.workspace.as_path();
+        let mut git = Look::of(scene);
         let mut found = Watched::default();
         let mut read = left.saturating_mul(READ_FOR_EACH);
         let mut led_to = BTreeSet::new();
         let mut folders = VecDeque::from([(workspace.to_path_buf(), false)]);
         // Folders of dependencies wait until all others are done.
         let mut last = VecDeque::new();
-        found.note_named(workspace, gits::named_around(workspace), &mut folders);
+        found.note_named(workspace, git.named_around(workspace), &mut folders, &mut led_to);
         while let Some((folder, is_watched)) = folders.pop_front().or_else(|| last.pop_front()) {
-            for Entry { path, below, kind, is_root, is_told } in
-                found.entries(workspace, &folder, is_watched, &mut read)
-            {
+            let entries = found.entries(workspace, &folder, is_watched, &mut read);
+            // The repository around the workspace was looked at first.
+            let is_repository = |entry: &Entry| [".git", "HEAD"].iter().any(|name| entry.path.ends_with(name));
+            if folder != workspace && entries.iter().any(is_repository) {
+                found.note_named(workspace, git.named_in(&folder), &mut folders, &mut led_to);
+            }
+            for Entry { path, below, kind, is_root, is_told } in entries {
                 let is_watched = is_watched || is_root || is_told;
                 if !kind.is_dir() && !is_watched {
                     continue;
@@ -96,10 +106,6 @@ impl Watched {
                 left -= 1;
                 if is_root && !kind.is_symlink() && found.roots.len() < limits::WATCHED_FILES {
                     found.roots.push(path.clone());
-                }
-                // The repository around the workspace was looked at first.
-                if below.ends_with(".git") && folder != workspace {
-                    found.note_named(workspace, gits::named_around(&folder), &mut folders);
                 }
                 let is_dependency = DEPENDENCIES.iter().any(|name| path.ends_with(name));
                 let further = if kind.is_dir() { Some(path) } else { found.note(workspace, &path, below) };
@@ -114,14 +120,22 @@ impl Watched {
                 }
             }
         }
+        found.is_cut = git.is_cut;
         found
     }
 
-    /// Notes what the configuration of git names, as far as it lies in the workspace.
-    fn note_named(&mut self, workspace: &Path, named: BTreeSet<PathBuf>, folders: &mut VecDeque<(PathBuf, bool)>) {
+    /// Notes what the configuration of git names, as far as it lies in the workspace; a folder once.
+    fn note_named(
+        &mut self,
+        workspace: &Path,
+        named: BTreeSet<PathBuf>,
+        folders: &mut VecDeque<(PathBuf, bool)>,
+        led_to: &mut BTreeSet<PathBuf>,
+    ) {
         for path in named.into_iter().filter(|path| path.starts_with(workspace)) {
             match path.is_dir() {
-                true => folders.push_front((path, true)),
+                true if led_to.insert(path.clone()) => folders.push_front((path, true)),
+                true => {}
                 false if path.is_file() => {
                     self.note(workspace, &path, below(workspace, &path));
                 }
@@ -238,9 +252,10 @@ impl Watched {
         let is_all = |one: &Watched| one.unseen.is_empty() && one.large.is_empty();
         let is_cut = !is_all(self) && is_all(before);
         let is_cut = is_cut.then(|| "more entries than are looked at".to_string());
+        let is_more = (self.is_cut && !before.is_cut).then(|| "more configuration of git than is read".to_string());
         let unread = self.unread.difference(&before.unread);
         let unread = unread.map(|path| format!("can't be read: {}", names::shown(path.as_os_str())));
-        let mut all: Vec<String> = is_cut.into_iter().chain(unread).collect();
+        let mut all: Vec<String> = is_cut.into_iter().chain(is_more).chain(unread).collect();
         all.extend(told.into_iter().map(|((_, word), name)| format!("{name} ({word})")));
         let more = all.len().saturating_sub(limits::WATCHED_NAMED);
         all.truncate(limits::WATCHED_NAMED);
@@ -256,9 +271,14 @@ fn told_names() -> impl Iterator<Item = &'static str> {
     WORK_OF_GIT.into_iter().chain(LEADS).chain(guide::NAMES)
 }
 
-/// Names that are asked for in a folder that is too large to be read: they are watched, or hold what is.
+/// Names that are asked for in a folder that is too large to be read: they are watched, hold what is, or make the folder a
+/// repository. The folder may itself be the first part of a watched name, or a `.git`.
 fn asked_names() -> BTreeSet<&'static str> {
-    names::first_parts().chain(LEADS).chain(guide::NAMES).collect()
+    names::parts_unasked()
+        .chain(told_names().flat_map(|name| name.split('/')))
+        .chain(REPOSITORY)
+        .chain(gits::PARTS)
+        .collect()
 }
 
 /// A path, from the workspace on.
@@ -285,24 +305,24 @@ mod tests {
         for path in [".git/config", ".git/hooks/a", "deep/er/.git/hooks/b", "deep/.envrc", "src/main.rs", ".git/HEAD"] {
             stage.write(path, "1");
         }
-        let before = Watched::of(at);
+        let before = Watched::of(&stage.scene);
         let below: Vec<String> =
             before.roots().iter().map(|path| path.strip_prefix(at).unwrap().display().to_string()).collect();
         assert_eq!(below, [".git/config", ".git/hooks", "deep/.envrc", "deep/er/.git/hooks"]);
-        assert_eq!(Watched::of(at).changes_since(&before), Vec::<String>::new());
+        assert_eq!(Watched::of(&stage.scene).changes_since(&before), Vec::<String>::new());
         stage.write("src/main.rs", "2");
         stage.write(".git/HEAD", "2");
         stage.write(".git/config", "2");
         stage.write("new/.git/hooks/post-checkout", "2");
         std::fs::remove_file(at.join("deep/.envrc")).unwrap();
         assert_eq!(
-            Watched::of(at).changes_since(&before),
+            Watched::of(&stage.scene).changes_since(&before),
             ["new/.git/hooks/post-checkout (new)", ".git/config (changed)", "deep/.envrc (gone)"]
         );
         for number in 0..20 {
             stage.write(&format!(".husky/{number:02}"), "1");
         }
-        let all = Watched::of(at).changes_since(&before);
+        let all = Watched::of(&stage.scene).changes_since(&before);
         assert_eq!((all.len(), all.last().map(String::as_str)), (11, Some("13 more")));
     }
 
@@ -314,7 +334,7 @@ mod tests {
             stage.write(&format!("{number}"), "");
         }
         stage.write(".git/hooks/pre-commit", "1");
-        let few = || Watched::of_at_most(at, 20);
+        let few = || Watched::of_at_most(&stage.scene, 20);
         let before = few();
         assert_eq!(before.roots(), [at.join(".git/hooks")]);
         assert!(before.large.contains(Path::new("")), "{before:?}");
@@ -325,14 +345,63 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_is_too_large_hides_no_repository() {
+        for (folder, made) in [
+            ("b", vec!["HEAD", "refs/x", "objects/x", "config"]),
+            ("b", vec!["HEAD", "refs/x", "objects/x", "hooks/update"]),
+            ("b", vec!["commondir"]),
+            ("b", vec!["config.worktree"]),
+            ("b", vec!["rebase-merge/git-rebase-todo"]),
+            ("b", vec!["rebase-apply/x"]),
+            ("b", vec!["AGENTS.md"]),
+            ("b", vec!["Jenkinsfile"]),
+            (".git", vec!["hooks/pre-commit"]),
+            (".git", vec!["config"]),
+            (".git", vec!["worktrees/x/commondir"]),
+            (".git", vec!["modules/x/config"]),
+            (".github", vec!["workflows/x.yml"]),
+            (".github", vec!["copilot-instructions.md"]),
+            (".config", vec!["git/config"]),
+        ] {
+            let stage = Stage::new();
+            for number in 0..600 {
+                stage.write(&format!("{folder}/{number}"), "");
+            }
+            let few = || Watched::of_at_most(&stage.scene, 60);
+            let before = few();
+            assert!(before.large.contains(Path::new(folder)), "{before:?}");
+            for name in &made {
+                stage.write(&format!("{folder}/{name}"), "1");
+            }
+            let wanted = format!("{folder}/{} (new)", made.last().unwrap());
+            assert_eq!(few().changes_since(&before), [wanted], "{folder}: {made:?}");
+        }
+    }
+
+    /// One huge configuration for many repositories is not read for each of them.
+    #[test]
+    fn many_repositories_with_one_configuration_are_bounded() {
+        let stage = Stage::new();
+        stage.write("big/config", "# x\n".repeat(250_000));
+        for number in 0..400 {
+            stage.write(&format!("r/{number}/.git"), "gitdir: ../../big");
+        }
+        let began = std::time::Instant::now();
+        let watched = Watched::of(&stage.scene);
+        assert!(watched.is_cut && watched.changes_since(&watched).is_empty());
+        assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+        let more = "more configuration of git than is read";
+        assert_eq!(watched.changes_since(&Watched { is_cut: false, ..watched.clone() }), [more]);
+    }
+
+    #[test]
     fn dependencies_are_gone_through_last() {
         let stage = Stage::new();
-        let at = &stage.scene.workspace;
         for number in 0..200 {
             stage.write(&format!("node_modules/{number}/x"), "");
         }
         stage.write("src/deep/er/main.rs", "");
-        let few = || Watched::of_at_most(at, 40);
+        let few = || Watched::of_at_most(&stage.scene, 40);
         let before = few();
         assert!(!before.unseen.is_empty());
         stage.write("src/deep/er/.vscode/tasks.json", "1");
@@ -342,15 +411,14 @@ mod tests {
     #[test]
     fn what_lies_too_deep_is_neither_new_nor_gone() {
         let stage = Stage::new();
-        let at = &stage.scene.workspace;
         stage.write("a/b/c/.envrc", "1");
         stage.write(".husky/x", "1");
-        let (all, few) = (Watched::of(at), Watched::of_at_most(at, 4));
+        let (all, few) = (Watched::of(&stage.scene), Watched::of_at_most(&stage.scene, 4));
         assert_eq!((few.unseen.len(), all.unseen.len()), (1, 0), "{few:?}");
         assert_eq!(all.changes_since(&few), Vec::<String>::new());
         let cut = "more entries than are looked at";
         assert_eq!(few.changes_since(&all), [cut]);
         stage.write(".envrc", "1");
-        assert_eq!(Watched::of_at_most(at, 5).changes_since(&few), [".envrc (new)"]);
+        assert_eq!(Watched::of_at_most(&stage.scene, 5).changes_since(&few), [".envrc (new)"]);
     }
 }
