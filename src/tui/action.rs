@@ -205,6 +205,12 @@ impl Action {
         }
     }
 
+    /// Whether the letter that asks for it does more than move, so that it counts only if no other key comes with it.
+    pub fn counts_alone(self) -> bool {
+        let commands = matches!(self, Action::Pause | Action::PauseLater | Action::Resume | Action::GrantReplans);
+        commands || self.settles() || self.opens_dialog()
+    }
+
     /// Whether it settles something, so that what it is about must be on the screen.
     pub fn settles(self) -> bool {
         matches!(

@@ -388,12 +388,17 @@ impl Show {
         self.tell(Msg::Records(records));
     }
 
+    /// A key, and the moment until it counts.
     pub fn press(&mut self, code: KeyCode) {
-        self.tell(Msg::Key(KeyEvent::from(code)));
+        self.chord(code, KeyModifiers::NONE);
     }
 
     pub fn chord(&mut self, code: KeyCode, modifiers: KeyModifiers) {
         self.tell(Msg::Key(KeyEvent::new(code, modifiers)));
+        if let Some(counts_in_ms) = self.app.key_counts_in(self.ms) {
+            self.ms += counts_in_ms;
+            self.tell(Msg::Tick);
+        }
     }
 
     pub fn hold(&mut self, code: KeyCode) {
@@ -404,6 +409,13 @@ impl Show {
     pub fn letters(&mut self, text: &str) {
         for one in text.chars() {
             self.press(KeyCode::Char(one));
+        }
+    }
+
+    /// Letters that come together, as a terminal sends what is pasted and not marked.
+    pub fn burst(&mut self, text: &str) {
+        for one in text.chars() {
+            self.tell(Msg::Key(KeyEvent::from(KeyCode::Char(one))));
         }
     }
 
