@@ -16,6 +16,7 @@ use crate::domain::cells::wrap;
 use crate::domain::cells::wrap_at_most;
 use crate::domain::command::OnCall;
 use crate::domain::run::Waits;
+use crate::domain::sandbox::Manner;
 use crate::domain::text::counted;
 use crate::domain::tool::Digest;
 use crate::domain::visible::MARK_ON;
@@ -138,7 +139,7 @@ fn extent(item: &Item, width: u16) -> String {
 /// Draws the code of a grave call into the frame below, where no content can come.
 pub(crate) fn draw_code(frame: &mut Frame<'_>, area: Rect, app: &App, item: &Item) {
     let digest = item.digest.as_ref().filter(|_| item.grave.is_some());
-    let text = digest.map(|digest| format!(" code {} ", digest.code(&app.run.id))).unwrap_or_default();
+    let text = digest.map(|digest| format!(" code {} ", digest.code(&app.run.id, Manner::Usual))).unwrap_or_default();
     let wide = u16::try_from(cells(&text)).unwrap_or(u16::MAX);
     if wide > 0 && wide + 2 <= area.width && area.height > 1 {
         let place = Rect { x: area.x + 1, y: area.bottom() - 1, width: wide, height: 1 };
