@@ -68,12 +68,15 @@ impl App {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
         }
+        let is_held = self.is_held_down(&key);
+        if key.kind == KeyEventKind::Press && !is_held {
+            self.forget_explained();
+        }
         self.drop_followed();
-        if self.is_held_down(&key) {
+        if is_held {
             self.guard.disturb(self.now.ms);
             return Vec::new();
         }
-        self.forget_explained();
         if let Some(why) = self.comes_too_late(&key) {
             self.guard.disturb(self.now.ms);
             self.explain(why, Lasts::UntilKey);

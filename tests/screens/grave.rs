@@ -16,10 +16,11 @@ use tiller::domain::status::ParkReason;
 use tiller::domain::tool::Digest;
 use tiller::domain::tool::Grave;
 use tiller::tui::app::Msg;
-use tiller::tui::app::Out;
 
 use crate::screens::story::Show;
 use crate::screens::story::Story;
+use crate::screens::story::commands;
+use crate::screens::story::rest;
 use crate::screens::story::terms;
 
 const SIZES: [(u16, u16); 4] = [(20, 10), (50, 12), (80, 24), (200, 60)];
@@ -45,17 +46,6 @@ fn rested(story: Story, size: (u16, u16)) -> Show {
     show.chord(KeyCode::Char('g'), KeyModifiers::CONTROL);
     rest(&mut show);
     show
-}
-
-fn rest(show: &mut Show) -> String {
-    show.frame();
-    show.frame_at(show.ms + 1_000);
-    show.frame_at(show.ms + 1)
-}
-
-fn commands(show: &Show) -> Vec<Command> {
-    let command = |out: &Out| if let Out::Submit(_, command) = out { Some(command.clone()) } else { None };
-    show.outs.iter().filter_map(command).collect()
 }
 
 fn digest(show: &Show, call: CallId) -> Digest {

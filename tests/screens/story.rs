@@ -15,6 +15,7 @@ use tiller::domain::budget::Charge;
 use tiller::domain::budget::Limits;
 use tiller::domain::budget::Reservation;
 use tiller::domain::budget::ReservationId;
+use tiller::domain::command::Command;
 use tiller::domain::event::Event;
 use tiller::domain::event::Owner;
 use tiller::domain::event::OwnerMode;
@@ -454,6 +455,37 @@ impl Show {
         self.tell(Msg::Read(n, read));
         true
     }
+}
+
+/// A screen of this size with this pane focused, at rest.
+pub fn at_rest(story: Story, size: (u16, u16), pane: char) -> Show {
+    let mut show = Show::of(story, size, 0);
+    show.frame_at(0);
+    show.chord(KeyCode::Char(pane), KeyModifiers::ALT);
+    rest(&mut show);
+    show
+}
+
+/// Two frames with a rest between them: the second has keys that work.
+pub fn rest(show: &mut Show) -> String {
+    show.frame();
+    show.frame_at(show.ms + 1_000);
+    show.frame_at(show.ms + 1)
+}
+
+/// The commands that were sent.
+pub fn commands(show: &Show) -> Vec<Command> {
+    let command = |out: &Out| match out {
+        Out::Submit(_, command) => Some(command.clone()),
+        Out::Read(..) | Out::Leave | Out::OpenRuns | Out::Look(_) | Out::Do(_) | Out::Suspend | Out::Redraw => None,
+    };
+    show.outs.iter().filter_map(command).collect()
+}
+
+/// The text of a frame in one row, without frames of boxes.
+pub fn flat(frame: &str) -> String {
+    let text = frame.replace(['┃', '│', '━', '─'], " ");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What was drawn, as text. Not what the test's terminal holds: it takes no notice of letters of two cells.

@@ -24,6 +24,7 @@ use tiller::tui::app::Out;
 use crate::chance::Chance;
 use crate::screens::story::Show;
 use crate::screens::story::Story;
+use crate::screens::story::commands;
 use crate::screens::story::terms;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/typing");
@@ -308,11 +309,6 @@ fn armed() -> (Show, CallId) {
     show.frame_at(600);
     show.frame_at(1_200);
     (show, call)
-}
-
-fn commands(show: &Show) -> Vec<Command> {
-    let command = |out: &Out| if let Out::Submit(_, command) = out { Some(command.clone()) } else { None };
-    show.outs.iter().filter_map(command).collect()
 }
 
 /// The cases of the class `typed-ahead`: what happens on an armed screen, and how many calls are allowed by it.
