@@ -191,7 +191,7 @@ fn what_was_said_of_a_key_goes_with_the_next_one() {
 fn the_reason_of_a_call_is_said_in_full() {
     let why = "it deletes build, which can't be undone; it can change anything that you can: rm is not in the read-only table";
     let reach = format!("runs a program in a box: {}", "the workspace to read and write, ".repeat(5));
-    for size in [(80, 24), (120, 36)] {
+    for size in [(80, 24), (120, 36), (60, 15), (60, 16)] {
         for count in [1, 6] {
             let mut story = pursuing();
             for _ in 0..count {
