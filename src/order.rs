@@ -189,8 +189,14 @@ fn with_code(run: &Run, leave: Command) -> anyhow::Result<Command> {
         _ => None,
     };
     let leaves_box = matches!(&leave, Command::Decide { decision: Decision::AllowUnboxed, .. });
-    let unboxed = leaves_box.then(|| grave::UNBOXED.to_string());
-    let asked = call.and_then(|call| Some((call.id, grave::of(call).or(unboxed)?, call.digest()?.code(&run.id))));
+    let asked = call.and_then(|call| {
+        let (why, code) = if leaves_box {
+            (grave::UNBOXED.to_string(), grave::code_unboxed(run, call)?)
+        } else {
+            (grave::of(call)?, grave::code(run, call)?)
+        };
+        Some((call.id, why, code))
+    });
     let Some((call, why, code)) = asked.filter(|_| std::io::stdin().is_terminal() && std::io::stderr().is_terminal())
     else {
         return Ok(leave);

@@ -1,6 +1,9 @@
 //! The roof: what a folder has for agents, and which folders the operator trusts. Nothing in a folder is run, and nothing
 //! in it configures tiller, trusted or not; of a trusted one the guide is read, once, when a run begins.
 
+use std::io::BufRead;
+use std::io::IsTerminal;
+use std::io::Read;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -10,7 +13,11 @@ use crate::cli::trusting::Folders;
 use crate::domain::guide::Guide;
 use crate::domain::limits;
 use crate::domain::terms::Terms;
+use crate::domain::text::counted;
 use crate::domain::text::excerpt;
+use crate::headless::exit::Obstacle;
+use crate::headless::output;
+use crate::headless::text::block;
 use crate::headless::text::sentence;
 use crate::launch::Ground;
 use crate::store::StoreError;
@@ -18,6 +25,11 @@ use crate::store::trusted;
 use crate::store::trusted::Standing;
 use crate::store::trusted::Trusted;
 use crate::tools::guide;
+
+/// Lines of a guide that are shown before it is trusted.
+const GUIDE_LINES: usize = 20;
+/// Longest answer that is read, in bytes.
+const ANSWER_BYTES: u64 = 16;
 
 /// The guide that a run in this folder is told. Nothing where the folder is not trusted, or that can't be found out; then
 /// nothing of the file is read.
@@ -112,7 +124,7 @@ pub fn carry_out(ground: &Ground, what: &Folders) -> anyhow::Result<String> {
             let none = "no folder is trusted; `tiller trust DIR` lets runs in one be told its AGENTS.md\n".to_string();
             Ok(if all.is_empty() { none } else { lines.collect() })
         }
-        Folders::Trust(folder) => {
+        Folders::Trust(folder) | Folders::TrustUnasked(folder) => {
             let shown = folder.display();
             let real = folder.canonicalize().with_context(|| {
                 format!(
@@ -121,6 +133,9 @@ pub fn carry_out(ground: &Ground, what: &Folders) -> anyhow::Result<String> {
                 )
             })?;
             anyhow::ensure!(real.is_dir(), "{shown} is not a folder; nothing was changed; name a folder");
+            if matches!(what, Folders::Trust(_)) && !agrees(&real)? {
+                return Ok("nothing was changed: the folder is not trusted\n".to_string());
+            }
             trusted::add(state, &real)?;
             Ok(format!(
                 "trusted: {}\n  {}\n  Nothing else changes: its files configure nothing, and you are asked as before.\n  \
@@ -140,6 +155,36 @@ pub fn carry_out(ground: &Ground, what: &Folders) -> anyhow::Result<String> {
             Ok(format!("not trusted any more: {shown}; runs that were told its guide keep it\n"))
         }
     }
+}
+
+/// Shows what new runs in a folder would be told, and asks the person at the terminal. Errors where there is none.
+fn agrees(folder: &Path) -> anyhow::Result<bool> {
+    output::put(&format!("{}\n{}", sentence(&folder.to_string_lossy()), looked_at(folder)));
+    if !std::io::stdin().is_terminal() {
+        let how = sentence(&command("--yes ", folder));
+        let why = format!("nobody is here to be asked; nothing was changed; if you looked at that, type: {how}");
+        return Err(Obstacle::Refused(why).into());
+    }
+    output::put("trust this folder, so that new runs there are told that? yes or no: ");
+    let mut line = String::new();
+    std::io::stdin().lock().take(ANSWER_BYTES).read_line(&mut line)?;
+    Ok(line.trim() == "yes")
+}
+
+/// What new runs are told: the guide and its first lines, how many there are beyond, and what is there and never read.
+fn looked_at(folder: &Path) -> String {
+    let guide = match read(folder) {
+        Ok(Some(guide)) => {
+            let lines: Vec<&str> = guide.text.lines().collect();
+            let first = lines.iter().take(GUIDE_LINES).map(|line| format!("{line}\n")).collect::<String>();
+            let rest = lines.len().saturating_sub(GUIDE_LINES);
+            let more = if rest > 0 { format!("  … {}\n", counted(rest, "more line")) } else { String::new() };
+            format!("  {}, {}:\n{}{more}", guide.title(), counted(lines.len(), "line"), block(&first))
+        }
+        Ok(None) | Err(_) => format!("  {}\n", new_runs(folder)),
+    };
+    let others = guide::others(folder).into_iter();
+    guide + &others.map(|name| format!("  {name} is there, too, and is not read\n")).collect::<String>()
 }
 
 fn new_runs(folder: &Path) -> String {

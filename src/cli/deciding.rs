@@ -54,8 +54,10 @@ A denial holds until the run ends: the same call, byte for byte, is then denied 
 /// What is said of `trust` below its words.
 pub(crate) const TRUST_HELP: &str = "\
 Examples:
-  tiller trust            runs in the current folder are told its AGENTS.md, as
-                          text of the repository; nothing else changes
+  tiller trust            shows the AGENTS.md of the current folder and asks;
+                          then runs there are told it, as text of the
+                          repository, and nothing else changes
+  tiller trust DIR --yes  the same of another folder, without being asked
   tiller trust --list
   tiller trust k7f ask    how much the run k7f does unasked
 MODE:

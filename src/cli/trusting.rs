@@ -14,8 +14,10 @@ use crate::cli::values;
 pub enum Folders {
     /// List those that are trusted.
     List,
-    /// Trust one.
+    /// Trust one, once the operator has seen what new runs there are told and said yes.
     Trust(PathBuf),
+    /// Trust one without being asked.
+    TrustUnasked(PathBuf),
     /// Trust one no more.
     Remove(PathBuf),
 }
@@ -32,6 +34,9 @@ pub(crate) struct TrustWords {
     /// Trust the folder no more
     #[arg(long)]
     remove: bool,
+    /// Trust the folder without being asked
+    #[arg(long, conflicts_with_all = ["list", "remove"])]
+    yes: bool,
 }
 
 impl TrustWords {
@@ -39,7 +44,11 @@ impl TrustWords {
     pub(crate) fn ask(self) -> Result<Ask, String> {
         let folders = |one: Option<PathBuf>| {
             let folder = one.unwrap_or_else(|| PathBuf::from("."));
-            Ask::Folders(if self.remove { Folders::Remove(folder) } else { Folders::Trust(folder) })
+            Ask::Folders(match (self.remove, self.yes) {
+                (true, _) => Folders::Remove(folder),
+                (false, true) => Folders::TrustUnasked(folder),
+                (false, false) => Folders::Trust(folder),
+            })
         };
         let mut words = self.words.into_iter();
         match (words.next(), words.next()) {
@@ -47,6 +56,9 @@ impl TrustWords {
             (one, None) => Ok(folders(one)),
             (Some(_), Some(_)) if self.remove => {
                 Err("--remove takes one folder; nothing was changed; name one at a time".to_string())
+            }
+            (Some(_), Some(_)) if self.yes => {
+                Err("--yes is about a folder; nothing was changed; a run's mode is set without it".to_string())
             }
             (run, Some(mode)) => {
                 let unchanged = |why: String| format!("{why}; nothing was changed");

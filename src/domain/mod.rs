@@ -12,6 +12,7 @@ pub mod budget;
 pub mod calls;
 pub mod cells;
 pub mod claims;
+pub mod code;
 pub mod command;
 pub mod context;
 pub mod control;

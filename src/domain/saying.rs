@@ -1,7 +1,7 @@
 //! Lines that are just what is typed to decide, and so are not said to the agent when nothing is asked: who types one
 //! means a call.
 
-use crate::domain::tool::CODE_LENGTH;
+use crate::domain::code::CODE_LENGTH;
 
 /// What has such a line said all the same, before it.
 pub const SAY: &str = "say";

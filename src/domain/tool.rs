@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::domain::approval::By;
 use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
-use crate::domain::id::RunId;
 use crate::domain::line::Line;
 use crate::domain::line::Touch;
 use crate::domain::rule::RuleHit;
@@ -21,11 +20,6 @@ use crate::domain::time::Timestamp;
 
 /// Longest value of an argument in the line that tells the model what was changed, in characters.
 const VALUE_CHARS: usize = 120;
-/// Letters of a code. Left out is what is taken for another letter: i, l, o, q, u, v.
-const CODE_LETTERS: [char; 20] =
-    ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'j', 'k', 'm', 'n', 'p', 'r', 's', 't', 'w', 'x', 'y', 'z'];
-/// How many letters a code has.
-pub const CODE_LENGTH: usize = 4;
 /// Changed arguments that are named one by one.
 const NAMED: usize = 8;
 
@@ -530,24 +524,6 @@ impl Digest {
         self.0.get(..8).unwrap_or(&self.0)
     }
 
-    /// The code that is typed to allow a grave call of a run: four letters, none of which looks like another. The same call
-    /// of another run has another one.
-    pub fn code(&self, run: &RunId) -> String {
-        let hash = sha256_hex(format!("tiller-code-v2\0{run}\0{}", self.0).as_bytes());
-        let mut rest = hash.get(..8).and_then(|head| usize::from_str_radix(head, 16).ok()).unwrap_or_default();
-        let letter = |_| {
-            let one = CODE_LETTERS.get(rest % CODE_LETTERS.len()).copied().unwrap_or('a');
-            rest /= CODE_LETTERS.len();
-            one
-        };
-        (0..CODE_LENGTH).map(letter).collect()
-    }
-
-    /// Whether `text` is the code, as a person types it.
-    pub fn is_code(&self, run: &RunId, text: &str) -> bool {
-        text.trim().to_ascii_lowercase() == self.code(run)
-    }
-
     /// Whether `text` is this digest or its first 8 or more characters.
     pub fn is_written(&self, text: &str) -> bool {
         text.len() >= 8 && self.0.starts_with(text)
@@ -569,19 +545,6 @@ pub enum Probe {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_code_is_four_letters_that_differ_from_call_to_call_and_from_run_to_run() {
-        let [run, other] = [[7; 12], [8; 12]].map(RunId::from_entropy);
-        let codes: std::collections::BTreeSet<String> =
-            (0..500).map(|one| Digest(format!("{one:08x}")).code(&run)).collect();
-        assert!(codes.len() > 490, "{} of 500", codes.len());
-        assert!(codes.iter().all(|code| code.len() == 4 && code.chars().all(|one| CODE_LETTERS.contains(&one))));
-        let digest = Digest("1a2b3c4d".to_string());
-        let code = digest.code(&run);
-        assert!(digest.is_code(&run, &format!(" {} ", code.to_uppercase())) && !digest.is_code(&other, &code));
-        assert!(!digest.is_code(&run, "") && !digest.is_code(&run, &code[..3]));
-    }
 
     fn check(original: &str, arguments: &str, expected: &str) {
         let line = changes(original, arguments);

@@ -22,6 +22,7 @@ use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
 use crate::domain::money::MicroUsd;
 use crate::domain::sandbox::Level;
+use crate::domain::text::counted;
 use crate::domain::text::sha256_hex;
 use crate::domain::text::short_hash;
 use crate::domain::time::Timestamp;
@@ -39,6 +40,11 @@ pub enum Payloads {
     /// As their length and the beginning of their hash.
     Hashed,
 }
+
+/// Longest beginning of a shell line that is told, in characters.
+const WORDS_CHARS: usize = 80;
+/// Records whose lines tell it: what was decided about, and what was started.
+const TELLING: [&str; 2] = ["approval_decided", "tool_call_started"];
 
 /// Records that neither decide, nor do, nor cost anything, nor change the status: parts of what another line tells.
 const QUIET: [&str; 12] = [
@@ -65,6 +71,7 @@ pub struct Line {
     action: &'static str,
     call: Option<String>,
     tool: Option<String>,
+    words: Option<String>,
     args_sha256: Option<String>,
     decision: Option<String>,
     rule: Option<String>,
@@ -177,6 +184,7 @@ fn sum(charged: MicroUsd, counted: &BTreeMap<ReservationId, MicroUsd>, what: &st
 pub fn text(lines: &[Line]) -> String {
     let one = |line: &Line| {
         let call = line.call.as_deref().zip(line.tool.as_deref()).map(|(call, tool)| format!("{call} {}", title(tool)));
+        let words = line.words.as_deref().map(|words| format!("`{}`", title(words)));
         let hash = line.args_sha256.as_deref().map(|hash| format!("arguments {}", head(hash)));
         let rule = line.rule.as_deref().map(|rule| format!("rule `{}`", title(rule)));
         let outcome = line.outcome.as_deref().map(title);
@@ -185,7 +193,7 @@ pub fn text(lines: &[Line]) -> String {
             Value::String(text) => format!("\"{}\"", title(text)),
             other => format!("{} bytes {}", other["bytes"], other["sha256"].as_str().unwrap_or_default()),
         });
-        let parts = [call, hash, line.decision.clone(), rule, outcome, cost, text];
+        let parts = [call, words, hash, line.decision.clone(), rule, outcome, cost, text];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let (time, seq, actor) = (&line.time, line.seq, title(&line.actor));
         format!("{time} {seq:>6} {actor:<24} {:<22} {}", line.action, parts.join(" · ")).trim_end().to_string() + "\n"
@@ -196,6 +204,16 @@ pub fn text(lines: &[Line]) -> String {
 /// The audit as JSON, an object a line.
 pub fn json(lines: &[Line]) -> String {
     lines.iter().filter_map(|line| Some(serde_json::to_string(line).ok()? + "\n")).collect()
+}
+
+/// The beginning of the shell line in these arguments, with what was left out of it: enough to know what ran. Only the
+/// tool for such lines has an argument of that name. The journal has it without secrets.
+fn words(arguments: &str) -> Option<String> {
+    let arguments: Value = serde_json::from_str(arguments).ok()?;
+    let line = arguments.get("command")?.as_str()?.trim_end_matches('\n');
+    let shown: String = line.lines().next().unwrap_or_default().chars().take(WORDS_CHARS).collect();
+    let rest = line.len() - shown.len();
+    Some(if rest == 0 { shown } else { format!("{shown} … {}", counted(rest, "more byte")) })
 }
 
 fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads) -> Line {
@@ -221,6 +239,7 @@ fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads) ->
         Line {
             call: Some(call.to_string()),
             tool: known.map(|known| known.tool.clone()),
+            words: arguments.filter(|_| TELLING.contains(&line.action)).and_then(words),
             args_sha256: arguments.map(|arguments| sha256_hex(arguments.as_bytes())),
             text: line.text.clone().or(arguments.filter(|_| payloads == Payloads::Shown).map(|text| json!(text))),
             ..line
@@ -294,6 +313,7 @@ fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads) ->
                 Decision::Edit(arguments) => Line {
                     outcome: line.args_sha256.map(|hash| format!("in the place of arguments {}", head(&hash))),
                     args_sha256: Some(sha256_hex(arguments.as_bytes())),
+                    words: words(arguments),
                     ..line
                 },
                 Decision::AllowOnce
@@ -414,4 +434,22 @@ fn time(at: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(millis)
         .map(|time| time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, expected: &str) {
+        assert_eq!(words(&json!({ "command": line }).to_string()).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn a_shell_line_is_told_by_its_beginning() {
+        check("sh check.sh", "sh check.sh");
+        check("make\n", "make");
+        check("make\nrm -rf build\n", "make … 13 more bytes");
+        check(&"é".repeat(82), &format!("{} … 4 more bytes", "é".repeat(80)));
+        assert_eq!(words(r#"{"path":"x"}"#), None, "it is no shell line");
+    }
 }

@@ -301,6 +301,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
 
     use super::*;
+    use crate::domain::sandbox::Manner;
     use crate::domain::tool::Grave;
     use crate::headless::fixture::Desk;
     use crate::headless::fixture::asks_for;
@@ -380,7 +381,7 @@ mod tests {
     fn made_grave(mut desk: Desk) -> (Desk, String) {
         let call = desk.run.calls.get_mut(&CallId(2)).unwrap();
         call.facts.as_mut().unwrap().grave = vec![Grave::Keys];
-        let code = call.digest().unwrap().code(&desk.run.id);
+        let code = call.digest().unwrap().code(&desk.run.id, Manner::Usual);
         (desk, code)
     }
 

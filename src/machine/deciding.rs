@@ -7,6 +7,7 @@ use crate::domain::event::Event;
 use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
 use crate::domain::run::Run;
+use crate::domain::sandbox::Manner;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::tool::CallState;
@@ -25,11 +26,11 @@ use crate::policy::permission::Scope;
 /// room can forget to ask.
 pub fn coded(run: &Run, id: CallId, code: Option<&str>) -> Result<(), Refusal> {
     let call = run.calls.get(&id).ok_or(Refusal::NoSuchCall(id))?;
-    grave::of(call).map_or(Ok(()), |why| typed(run, call, code, why))
+    grave::of(call).map_or(Ok(()), |why| typed(run, call, (code, Manner::Usual), why))
 }
 
-fn typed(run: &Run, call: &ToolCall, code: Option<&str>, why: String) -> Result<(), Refusal> {
-    let fits = |digest: Digest| code.is_some_and(|code| digest.is_code(&run.id, code));
+fn typed(run: &Run, call: &ToolCall, (code, manner): (Option<&str>, Manner), why: String) -> Result<(), Refusal> {
+    let fits = |digest: Digest| code.is_some_and(|code| digest.is_code(&run.id, manner, code));
     if call.digest().is_some_and(fits) { Ok(()) } else { Err(Refusal::NeedsCode(call.id, why)) }
 }
 
@@ -65,7 +66,7 @@ pub fn decide(
         Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool | Decision::AllowRule(_) => {
             coded(run, id, code)?;
         }
-        Decision::AllowUnboxed => typed(run, call, code, grave::UNBOXED.to_string())?,
+        Decision::AllowUnboxed => typed(run, call, (code, Manner::Unboxed), grave::UNBOXED.to_string())?,
         // What was changed is judged anew, and its code is asked for then.
         Decision::Edit(_) | Decision::Deny(_) => {}
     }

@@ -5,6 +5,7 @@
 use crate::domain::line::Line;
 use crate::domain::line::Touch;
 use crate::domain::run::Run;
+use crate::domain::sandbox::Manner;
 use crate::domain::tool::Facts;
 use crate::domain::tool::Grave;
 use crate::domain::tool::ToolCall;
@@ -32,13 +33,13 @@ pub fn of(call: &ToolCall) -> Option<String> {
 /// The code that is typed to allow a call that waits, where it is grave.
 pub fn code(run: &Run, call: &ToolCall) -> Option<String> {
     of(call)?;
-    call.digest().map(|digest| digest.code(&run.id))
+    call.digest().map(|digest| digest.code(&run.id, Manner::Usual))
 }
 
 /// The code that is typed to let a call that waits run outside of its box, where it has one.
 pub fn code_unboxed(run: &Run, call: &ToolCall) -> Option<String> {
     permission::can_leave_box(call).ok()?;
-    call.digest().map(|digest| digest.code(&run.id))
+    call.digest().map(|digest| digest.code(&run.id, Manner::Unboxed))
 }
 
 /// In a few words. A line that only reads writes nothing, whatever it names; of any other it can't be told what it writes.

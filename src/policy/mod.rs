@@ -35,4 +35,5 @@ pub mod schema;
 pub mod spending;
 pub mod stall;
 pub mod table;
+pub mod undoing;
 pub mod wrapping;

@@ -22,6 +22,7 @@ use crate::domain::tool::ToolCall;
 use crate::domain::trust::Trust;
 use crate::policy::grave;
 use crate::policy::table;
+use crate::policy::undoing;
 
 /// What the gate says of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -273,7 +274,16 @@ fn trusted(case: &Case<'_>) -> Option<Judgement> {
     Some(Judgement::Allow(rule))
 }
 
+/// Why it is asked about. What can't be undone comes first.
 fn reason(case: &Case<'_>) -> String {
+    let why = plain_reason(case);
+    match case.facts.line.as_ref().and_then(undoing::lost) {
+        Some(lost) => format!("it {lost}; {why}"),
+        None => why,
+    }
+}
+
+fn plain_reason(case: &Case<'_>) -> String {
     let line = case.facts.line.as_ref();
     if case.facts.network {
         return "it would have the network: it could send whatever it can read".to_string();

@@ -145,13 +145,35 @@ fn around(arguments: &str, error: &serde_json::Error) -> String {
     one_line(&format!("{}{start}⟨here⟩{end}{}", dots(skipped > 0), dots(rest)), 2 * SIDE_CHARS + 20)
 }
 
-/// The three names nearest to a wrong one.
+/// The three names nearest to a wrong one: that of the tool which does what the name says elsewhere, then those that are
+/// spelt most alike.
 fn nearest(run: &Run, name: &str) -> String {
     let known = run.offer.tools().iter().map(|tool| tool.name.as_str());
     let wrong: String = name.chars().take(64).collect();
-    let mut ranked: Vec<(usize, &str)> = known.map(|one| (strsim::levenshtein(one, &wrong), one)).collect();
+    let meant = meant(&wrong);
+    let far = |one: &str| if meant == Some(one) { 0 } else { 1 + strsim::levenshtein(one, &wrong) };
+    let mut ranked: Vec<(usize, &str)> = known.map(|one| (far(one), one)).collect();
     ranked.sort_unstable();
     ranked.into_iter().take(3).map(|(_, one)| one).collect::<Vec<_>>().join(", ")
+}
+
+/// What tools are called elsewhere that do what one of ours does.
+const ELSEWHERE: [(&str, &str); 8] = [
+    ("search_files", "grep rg ripgrep search find find_in_files codebase_search glob"),
+    ("read_file", "cat read view open head tail open_file view_file"),
+    ("list_dir", "ls dir tree list list_files list_directory"),
+    ("edit_file", "edit sed patch apply_patch str_replace str_replace_editor replace multi_edit"),
+    ("write_file", "write touch create create_file save save_file"),
+    ("shell", "bash sh run exec execute terminal command run_command execute_command run_terminal_cmd"),
+    ("web_fetch", "curl wget fetch browse http get_url fetch_url"),
+    ("update_plan", "todo todos todo_write todowrite plan"),
+];
+
+/// The tool of ours that does what one of this name does: elsewhere, or in a shell.
+fn meant(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    let is_in = |words: &str| words.split(' ').any(|word| word == name);
+    ELSEWHERE.iter().find(|(_, words)| is_in(words)).map(|(tool, _)| *tool)
 }
 
 #[cfg(test)]
@@ -161,6 +183,16 @@ mod tests {
     fn check(arguments: &str, expected: &str) {
         let got = serde_json::from_str::<Value>(arguments).err().map(|error| around(arguments, &error));
         assert_eq!(got.as_deref(), Some(expected), "{arguments}");
+    }
+
+    #[test]
+    fn what_a_tool_is_called_elsewhere_is_known() {
+        for (name, tool) in
+            [("grep", "search_files"), ("Bash", "shell"), ("str_replace", "edit_file"), ("cat", "read_file")]
+        {
+            assert_eq!(meant(name), Some(tool), "{name}");
+        }
+        assert_eq!(meant("frobnicate"), None);
     }
 
     #[test]

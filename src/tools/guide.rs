@@ -23,6 +23,13 @@ pub fn read(workspace: &Path) -> Result<Option<(&'static str, Vec<u8>)>, String>
     }
 }
 
+/// What else is there that could be a guide, or a configuration of tiller, and is not read.
+pub fn others(workspace: &Path) -> Vec<&'static str> {
+    let read = find(workspace);
+    let is_there = |name: &&str| Some(*name) != read && workspace.join(name).symlink_metadata().is_ok();
+    NAMES.into_iter().filter(is_there).chain(ignored(workspace)).collect()
+}
+
 /// What is there under a name of tiller's configuration, and is not read.
 pub fn ignored(workspace: &Path) -> Vec<&'static str> {
     NEVER_READ.iter().filter(|name| workspace.join(name).symlink_metadata().is_ok()).copied().collect()

@@ -4,7 +4,6 @@
 use crossterm::event::KeyCode;
 use crossterm::event::KeyEvent;
 use crossterm::event::KeyEventKind;
-use crossterm::event::KeyModifiers;
 
 use crate::domain::budget::Axis;
 use crate::domain::command::Cancel;
@@ -20,6 +19,7 @@ use crate::tui::composer::Composer;
 use crate::tui::guard::Cut;
 use crate::tui::keymap;
 use crate::tui::keymap::Place;
+use crate::tui::keymap::is_letter;
 use crate::tui::lineage::StepKind;
 use crate::tui::moving::Move;
 use crate::tui::moving::PANES;
@@ -68,11 +68,15 @@ impl App {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
         }
-        if self.is_held_down(&key) {
+        let is_held = self.is_held_down(&key);
+        if key.kind == KeyEventKind::Press && !is_held {
+            self.forget_explained();
+        }
+        self.drop_followed();
+        if is_held {
             self.guard.disturb(self.now.ms);
             return Vec::new();
         }
-        self.forget_explained();
         if let Some(why) = self.comes_too_late(&key) {
             self.guard.disturb(self.now.ms);
             self.explain(why, Lasts::UntilKey);
@@ -90,25 +94,9 @@ impl App {
         if !matches!(action, Some(Action::Decide(_))) {
             self.guard.interrupt();
         }
-        if self.seen.is_too_small && action.is_some_and(Action::settles) {
-            self.guard.disturb(self.now.ms);
-            self.explain("nothing was decided: the screen was too small to show what it was about", Lasts::UntilKey);
-            return Vec::new();
-        }
         match action {
-            Some(action @ Action::Decide(choice)) if self.in_vain(action).is_none() => self.decide(choice, &key),
-            Some(action) if key.kind == KeyEventKind::Repeat && !may_repeat(action) => Vec::new(),
-            Some(action) => match self.in_vain(action) {
-                None => self.carry_out(action),
-                Some(why) => {
-                    self.guard.disturb(self.now.ms);
-                    if action.opens_dialog() {
-                        self.guard.cut_off(Cut::NotOpened, self.now.ms);
-                    }
-                    self.explain(why, Lasts::UntilKeyOrStatus);
-                    Vec::new()
-                }
-            },
+            Some(action) if self.keeps_back(key, action) => Vec::new(),
+            Some(action) => self.obey(action, &key),
             None => {
                 self.guard.disturb(self.now.ms);
                 if self.popups.is_empty() && self.focus != Focus::Composer {
@@ -126,8 +114,34 @@ impl App {
         }
     }
 
+    /// Does what a key asks for, or says why not.
+    pub(crate) fn obey(&mut self, action: Action, key: &KeyEvent) -> Vec<Out> {
+        if self.seen.is_too_small && action.settles() {
+            self.guard.disturb(self.now.ms);
+            self.explain("nothing was decided: the screen was too small to show what it was about", Lasts::UntilKey);
+            return Vec::new();
+        }
+        match (action, self.in_vain(action)) {
+            (Action::Decide(choice), None) => self.decide(choice, key),
+            (action, _) if key.kind == KeyEventKind::Repeat && !may_repeat(action) => Vec::new(),
+            (action, None) => self.carry_out(action),
+            (action, Some(why)) => {
+                self.guard.disturb(self.now.ms);
+                if action.opens_dialog() {
+                    self.guard.cut_off(Cut::NotOpened, self.now.ms);
+                }
+                self.explain(why, Lasts::UntilKeyOrStatus);
+                Vec::new()
+            }
+        }
+    }
+
     fn is_letter_for_a_pane(&self, key: &KeyEvent) -> bool {
         is_letter(key) && self.popups.is_empty() && self.focus != Focus::Composer
+    }
+
+    fn is_in_composer(&self) -> bool {
+        self.popups.is_empty() && self.focus == Focus::Composer
     }
 
     /// Whether a key is among those that go nowhere for this reason.
@@ -135,6 +149,10 @@ impl App {
         let has_field = matches!(self.popups.last(), Some(Popup::Words { .. } | Popup::Raise { .. }));
         match cut {
             Cut::Closed | Cut::NotOpened | Cut::Words => self.is_letter_for_a_pane(key),
+            Cut::Together(_) => {
+                let is_part = is_letter(key) || keymap::find(&self.places(), key).is_none();
+                is_part && !has_field && !self.is_in_composer()
+            }
             Cut::Opened(letter) => has_field && key.code == KeyCode::Char(letter),
         }
     }
@@ -149,7 +167,7 @@ impl App {
     }
 
     /// Why a key goes nowhere, and what to do.
-    fn dropped(&self, cut: Cut, key: &KeyEvent) -> String {
+    pub(crate) fn dropped(&self, cut: Cut, key: &KeyEvent) -> String {
         let name = keymap::Chord::of(key).name();
         match cut {
             Cut::Closed => format!("{name} was dropped: it came right after a dialog had closed; wait half a second"),
@@ -158,6 +176,13 @@ impl App {
             }
             Cut::Opened(_) => {
                 format!("{name} was dropped: it had just opened this field; after half a second it is a letter")
+            }
+            Cut::Together(first) => {
+                format!(
+                    "{first} did nothing: other keys came right behind it, as in words; wait half a second, or {} goes to the \
+                     composer",
+                    self.way_back()
+                )
             }
             Cut::Words if self.means_something(key) => {
                 format!(
@@ -187,18 +212,17 @@ impl App {
         let held = self.decided_by.filter(|(code, until_ms)| *code == key.code && self.now.ms < *until_ms);
         let until_ms = self.now.ms.saturating_add(limits::KEY_GUARD_AFTER_DECISION.0);
         self.decided_by = held.map(|(code, _)| (code, until_ms));
-        held.is_some() && self.focus == Focus::Composer && self.popups.is_empty()
+        held.is_some() && self.is_in_composer()
     }
 
     /// Why the key that decided writes nothing when it is pressed once more, right after the keys went back to the composer
     /// by themselves. Any other key is the beginning of words, and ends that.
     fn comes_too_late(&self, key: &KeyEvent) -> Option<String> {
         let since_ms = self.now.ms.saturating_sub(self.emptied_ms?);
-        let is_here = self.focus == Focus::Composer && self.popups.is_empty();
         let would_decide = matches!(keymap::find(&[Place::Decision, Place::Outcome], key), Some(Action::Decide(_)));
         let is_same = matches!(key.code, KeyCode::Char(letter) if self.pressed == Some(letter));
         let name = keymap::Chord::of(key).name();
-        (is_here && would_decide && is_same && since_ms < limits::KEY_GUARD_AFTER_DECISION.0).then(|| {
+        (self.is_in_composer() && would_decide && is_same && since_ms < limits::KEY_GUARD_AFTER_DECISION.0).then(|| {
             format!("{name} was dropped: nothing waits any more, and the keys are in the composer; press it again to write it")
         })
     }
@@ -287,10 +311,6 @@ impl App {
 pub(crate) fn kept_by_draft(leaves: Action) -> String {
     let (leave, clear) = (keymap::key_of(leaves), keymap::key_of(Action::Stop));
     format!("{leave} leaves only while nothing is written here: {clear} clears it, then {leave} leaves")
-}
-
-fn is_letter(key: &KeyEvent) -> bool {
-    matches!(key.code, KeyCode::Char(_)) && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
 }
 
 /// What a held key may go on doing.

@@ -1,5 +1,7 @@
 //! What a key can ask for. Which key asks for which is in `keymap.rs`; what is done is in `act.rs`.
 
+use crate::domain::sandbox::Manner;
+
 /// What a key does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -205,6 +207,12 @@ impl Action {
         }
     }
 
+    /// Whether the letter that asks for it does more than move, so that it counts only if no other key comes with it.
+    pub fn counts_alone(self) -> bool {
+        let commands = matches!(self, Action::Pause | Action::PauseLater | Action::Resume | Action::GrantReplans);
+        commands || self.settles() || self.opens_dialog()
+    }
+
     /// Whether it settles something, so that what it is about must be on the screen.
     pub fn settles(self) -> bool {
         matches!(
@@ -221,6 +229,11 @@ impl Action {
 }
 
 impl Choice {
+    /// In which manner a call then uses its box, as its code is made for it.
+    pub fn manner(self) -> Manner {
+        if self == Choice::AllowUnboxed { Manner::Unboxed } else { Manner::Usual }
+    }
+
     /// Whether it opens a dialog first, and decides nothing by itself.
     pub fn opens_dialog(self) -> bool {
         match self {

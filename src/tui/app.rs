@@ -24,6 +24,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
 use crate::policy::notice;
+use crate::tui::alone::KeptBack;
 use crate::tui::chronicle::Chronicle;
 use crate::tui::composer::Composer;
 use crate::tui::guard::Guard;
@@ -262,6 +263,8 @@ pub struct App {
     pub halted: Option<String>,
     /// Whether the operator is leaving.
     pub leaving: bool,
+    /// A letter that counts if no other key follows it at once.
+    pub(crate) kept_back: Option<KeptBack>,
     pub(crate) last_stop_ms: Option<u64>,
     /// The key that decided last, and until when it is taken for held down.
     pub(crate) decided_by: Option<(KeyCode, u64)>,
@@ -302,6 +305,7 @@ impl App {
             guard: Guard::default(),
             halted: None,
             leaving: false,
+            kept_back: None,
             last_stop_ms: None,
             decided_by: None,
             emptied_ms: None,
@@ -334,11 +338,17 @@ impl App {
         self.guard.tick(now.ms);
         self.forget_old();
         self.is_urgent |= !matches!(msg, Msg::Delta(_) | Msg::Lost(_) | Msg::Drawn(_));
+        let mut outs = self.let_count(&msg);
+        outs.extend(self.take_in(msg));
+        outs
+    }
+
+    fn take_in(&mut self, msg: Msg) -> Vec<Out> {
         match msg {
             Msg::Key(key) => self.key(key),
             Msg::Paste(text) => self.paste(&text),
             Msg::Resize | Msg::Focus | Msg::Continued => {
-                self.guard.disturb(now.ms);
+                self.guard.disturb(self.now.ms);
                 Vec::new()
             }
             Msg::Records(records) => self.records(&records),
@@ -403,7 +413,8 @@ impl App {
         let ages = self.waiting.iter().map(|item| MINUTE_MS - self.now.at.since(item.since).0 % MINUTE_MS).min();
         let arms = self.guard.arms_in(self.now.ms);
         let letters = self.guard.cut_ends_in(self.now.ms);
-        [Some(steady), notice, ages, arms, letters].into_iter().flatten().min().unwrap_or(MINUTE_MS).max(1)
+        let counts = self.key_counts_in(self.now.ms);
+        [Some(steady), notice, ages, arms, letters, counts].into_iter().flatten().min().unwrap_or(MINUTE_MS).max(1)
     }
 
     /// The item that is selected.

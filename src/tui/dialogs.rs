@@ -168,6 +168,18 @@ impl App {
         self.ask(Command::Cancel(cancel), None)
     }
 
+    fn checked(&self, choice: Choice, call: CallId, digest: Option<&Digest>) -> Result<(), Held> {
+        if choice.lets_run() { self.guard.check_allowing(call, digest) } else { self.guard.check(call, digest) }
+    }
+
+    /// Whether a key would count now, as far as that needs rest.
+    pub(crate) fn is_at_rest_for(&self, action: Action) -> bool {
+        match (action, self.item()) {
+            (Action::Decide(choice), Some(item)) => self.checked(choice, item.call, item.digest.as_ref()).is_ok(),
+            (action, _) => !action.settles() || self.guard.is_rested(self.now.ms),
+        }
+    }
+
     /// A key that decides: it counts only about the item that the last frame showed, at rest and armed.
     pub(crate) fn decide(&mut self, choice: Choice, key: &KeyEvent) -> Vec<Out> {
         let Some((call, digest)) = self.item().map(|item| (item.call, item.digest.clone())) else {
@@ -177,10 +189,9 @@ impl App {
             self.explain("that is sent already; its record has not come yet", Lasts::UntilKeyOrCall(call));
             return Vec::new();
         }
-        let held = match (key.kind, choice.lets_run()) {
-            (KeyEventKind::Press, true) => self.guard.check_allowing(call, digest.as_ref()),
-            (KeyEventKind::Press, false) => self.guard.check(call, digest.as_ref()),
-            (KeyEventKind::Repeat | KeyEventKind::Release, _) => Err(Held::Early),
+        let held = match key.kind {
+            KeyEventKind::Press => self.checked(choice, call, digest.as_ref()),
+            KeyEventKind::Repeat | KeyEventKind::Release => Err(Held::Early),
         };
         // What only opens a field decides nothing yet, so it need not be pressed again.
         let opens = choice.opens_dialog() || self.needs_code(call, choice);

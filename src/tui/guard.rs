@@ -50,6 +50,8 @@ pub enum Cut {
     NotOpened,
     /// Words are typed where there are only keys.
     Words,
+    /// Other keys came right behind this letter, which would have done something.
+    Together(char),
     /// A field only just opened, and this letter is its key, pressed once more.
     Opened(char),
 }

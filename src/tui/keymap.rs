@@ -179,6 +179,11 @@ const fn row(place: Place, keys: &'static [Chord], action: Action, label: &'stat
     Binding { place, keys, action, label, help }
 }
 
+/// Whether a key is a letter or another sign that is written.
+pub(crate) fn is_letter(key: &KeyEvent) -> bool {
+    matches!(key.code, KeyCode::Char(_)) && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
+}
+
 /// The table.
 pub const TABLE: &[Binding] = &[
     row(

@@ -67,8 +67,9 @@ impl App {
 
     /// Leave for a grave call, if what was typed is its code and it is still what was shown.
     pub(crate) fn coded(&self, call: CallId, digest: &Digest, choice: Choice, typed: &str) -> Result<Command, Unfit> {
-        if !digest.is_code(&self.run.id, typed) {
-            return Err((format!("nothing was decided: the code is {}", digest.code(&self.run.id)), Role::Bad));
+        let (run, manner) = (&self.run.id, choice.manner());
+        if !digest.is_code(run, manner, typed) {
+            return Err((format!("nothing was decided: the code is {}", digest.code(run, manner)), Role::Bad));
         }
         let leave = match choice {
             Choice::RunAgain => Command::Resolve { call, resolution: Resolution::RunAgain },

@@ -3,6 +3,7 @@
 
 pub mod act;
 pub mod action;
+pub mod alone;
 pub mod app;
 pub mod chronicle;
 pub mod composer;

@@ -14,7 +14,7 @@ pub enum Lasts {
     AWhile,
     /// For a while, whatever the run does; what is said next of where the keys are stands behind it.
     AndNext,
-    /// For a while, and then until the next key: it explains a key that did nothing.
+    /// Until the next key, however long that takes: it explains one that did nothing.
     UntilKey,
     /// The same, but only as long as the run has the status that it speaks of.
     UntilKeyOrStatus,
@@ -70,9 +70,11 @@ impl App {
         self.popups.push(popup);
     }
 
-    /// A key comes: what was explained about one before has been read.
+    /// A key is pressed: what was explained about one before is over. It does what that one did not, or has an
+    /// explanation of its own.
     pub(crate) fn forget_explained(&mut self) {
-        self.notice = self.notice.take().filter(|notice| notice.until_ms > self.now.ms);
+        let now_ms = self.now.ms;
+        self.notice = self.notice.take().filter(|notice| notice.ends_ms().is_some_and(|end| end > now_ms));
     }
 
     /// Time passed.

@@ -60,6 +60,7 @@ impl App {
     }
 
     pub(crate) fn paste(&mut self, text: &str) -> Vec<Out> {
+        self.drop_followed();
         self.guard.disturb(self.now.ms);
         let mut fits = true;
         match self.popups.last_mut() {

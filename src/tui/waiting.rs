@@ -232,7 +232,7 @@ fn grave_words(grave: &str, waits: Waits) -> String {
 
 fn why(call: &ToolCall, waits: Waits) -> String {
     match (&call.state, waits) {
-        (CallState::Awaiting { why }, _) => format!("asked: {}", title(why, 300)),
+        (CallState::Awaiting { why }, _) => format!("asked: {}", title(why, limits::NOTE_MAX_BYTES)),
         (CallState::OutcomeUnknown { probed }, _) => {
             let traces = if *probed { "; its traces do not tell" } else { "" };
             format!(
@@ -335,6 +335,9 @@ pub fn whole(call: &ToolCall, waits: Waits) -> Body {
         whole.heading(grave_words(&grave, waits));
     }
     whole.heading(why(call, waits));
+    if let Some(facts) = call.facts.as_ref().filter(|facts| !facts.reach.is_empty()) {
+        whole.heading(format!("reaches: {}", title(&facts.reach, limits::NOTE_MAX_BYTES)));
+    }
     whole.heading(format!("arguments as the model wrote them, {}", size(call.arguments.len() as u64)));
     whole.exact(&call.arguments, false);
     if let Some(facts) = &call.facts {

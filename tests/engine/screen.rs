@@ -95,8 +95,13 @@ impl Show {
         self.terminal.backend().to_string()
     }
 
+    /// A key, and the moment until it counts.
     async fn key(&mut self, code: KeyCode, modifiers: KeyModifiers) {
         self.tell(Msg::Key(KeyEvent::new(code, modifiers))).await;
+        if let Some(counts_in_ms) = self.app.key_counts_in(self.ms) {
+            self.ms += counts_in_ms;
+            self.tell(Msg::Tick).await;
+        }
     }
 
     async fn letters(&mut self, text: &str) {

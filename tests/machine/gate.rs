@@ -169,7 +169,8 @@ fn of_two_steps_that_both_apply_the_earlier_one_decides() {
 #[test]
 fn a_line_that_only_reads_is_a_read_where_it_is_confined() {
     let line = |name: &str| {
-        let segment = Segment { joint: Joint::First, argv: vec![name.to_string()], redirects: Vec::new() };
+        let argv = name.split(' ').map(String::from).collect();
+        let segment = Segment { joint: Joint::First, argv, redirects: Vec::new() };
         Line { commands: vec![segment.argv.clone()], plain: Ok(Plain { segments: vec![segment] }) }
     };
     let judged = |name: &str, unconfined: bool, trust: Trust| {
@@ -188,6 +189,9 @@ fn a_line_that_only_reads_is_a_read_where_it_is_confined() {
     }
     let asked = "asked: it may do more than read: make is not in the read-only table";
     assert_eq!(judged("make", false, Trust::Ask).0, asked);
+    let asked =
+        "asked: it deletes build, which can't be undone; it may do more than read: rm is not in the read-only table";
+    assert_eq!(judged("rm -rf build", false, Trust::Ask).0, asked);
     assert_eq!(judged("make", false, Trust::Plan).0, "denied, by rule: trust mode plan");
     assert_eq!(judged("true", true, Trust::Ask).0, "asked: it seems to only read, but no full box confines it");
     assert_eq!(judged("true", true, Trust::FullTrust).0, "asked: it seems to only read, but no full box confines it");

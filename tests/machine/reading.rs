@@ -48,6 +48,7 @@ use tiller::domain::money::Price;
 use tiller::domain::money::Usage;
 use tiller::domain::pricing;
 use tiller::domain::sandbox::Level;
+use tiller::domain::sandbox::Manner;
 use tiller::domain::status::Lack;
 use tiller::domain::status::ParkReason;
 use tiller::domain::terms::Check;
@@ -300,14 +301,16 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             Command::AllowAll { calls: rest.split_whitespace().map(seen).collect() }
         }
         ("trust", mode) => Command::SetTrust(Trust::parse(mode).unwrap()),
-        // The code of the call as it is, or whatever stands behind a colon.
-        ("code", rest) => {
+        // The code of the call as it is, or whatever stands behind a colon; or the one for the other side of its box.
+        ("code" | "other-code", rest) => {
             let (how, rest) = rest.split_once(' ').unwrap_or((rest, ""));
             let leave = command(stage, how, rest);
             let (call, typed) = named(rest);
             let digest = stage.run.calls.get(&call).and_then(ToolCall::digest);
             let code = typed.split_once(':').map(|(_, typed)| typed.to_string());
-            let code = code.or(digest.map(|digest| digest.code(&stage.run.id))).unwrap_or_default();
+            let manners = [Manner::Usual, Manner::Unboxed];
+            let manner = manners[usize::from((how == "allow-unboxed") == (word == "code"))];
+            let code = code.or(digest.map(|digest| digest.code(&stage.run.id, manner))).unwrap_or_default();
             Command::Coded { code, leave: Box::new(leave) }
         }
         ("deny", _) => decide(&|words| Decision::Deny(words.to_string())),

@@ -89,8 +89,13 @@ fn an_audit_has_a_line_for_each_decision_effect_and_charge() {
     assert_eq!(started["args_sha256"].as_str().unwrap().len(), 64);
     let spent: u64 = lines.iter().filter_map(|line| line["cost_micros"].as_u64()).sum();
     assert_eq!(Some(spent), stage.show().pointer("/summary/spent").and_then(Value::as_u64));
+    // What ran is named.
+    for action in ["approval_decided", "tool_call_started"] {
+        assert!(of(action).iter().any(|line| line["words"] == "sh check.sh"), "{action}");
+    }
     // As text, each to the micro-dollar, so that they come to their sum.
     let text = stage.ask(&["audit", &id]).out;
+    assert!(text.contains(" shell · `sh check.sh` · arguments "), "{text}");
     let figure = |line: &str| MicroUsd::parse_dollars(line.rsplit(" · ").next().unwrap()).unwrap().0;
     let charges: u64 = text.lines().filter(|line| line.contains(" budget_settled ")).map(figure).sum();
     assert_eq!(charges, spent);

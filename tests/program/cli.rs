@@ -109,6 +109,7 @@ fn orders() {
     check(&["trust", "k7f", "auto-edit"], &order("Trust(AutoEdit)"));
     check(&["trust"], "Folders(Trust(\".\"))");
     check(&["trust", "k7f"], "Folders(Trust(\"k7f\"))");
+    check(&["trust", "--yes"], "Folders(TrustUnasked(\".\"))");
     check(&["trust", "--remove", "/srv/x"], "Folders(Remove(\"/srv/x\"))");
     check(&["trust", "--list"], "Folders(List)");
     check(
@@ -242,6 +243,7 @@ fn sentences() {
     refused(&["approve", "k7f", "c7"], "c7 is no CALL:DIGEST; nothing was decided");
     refused(&["approve", "k7f", "c7:1a2b3c4d", "c8:1a2b3c4d", "--tool"], "are about one call; nothing was decided");
     refused(&["trust", "k7f", "ask", "--remove"], "--remove takes one folder");
+    refused(&["trust", "k7f", "ask", "--yes"], "--yes is about a folder");
     refused(&["trust", "../x", "ask"], "no run has a name like this");
     refused(&["trust", "k7f", "yolo"], "it is none of plan, ask, auto_edit, full_trust");
     refused(&["resolve", "k7f", "c7", "maybe"], "[possible values: happened, not, again, skip]");

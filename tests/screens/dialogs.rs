@@ -41,7 +41,6 @@ use tiller::tui::app::Focus;
 use tiller::tui::app::Moment;
 use tiller::tui::app::Msg;
 use tiller::tui::app::Options;
-use tiller::tui::app::Out;
 use tiller::tui::app::Ticket;
 use tiller::tui::lineage::Step;
 use tiller::tui::lineage::StepKind;
@@ -56,6 +55,10 @@ use tiller::tui::view::runs;
 
 use crate::screens::story::Show;
 use crate::screens::story::Story;
+use crate::screens::story::at_rest;
+use crate::screens::story::commands;
+use crate::screens::story::flat;
+use crate::screens::story::rest;
 use crate::screens::story::terms;
 use crate::screens::story::text_of;
 
@@ -89,36 +92,6 @@ fn with_lost_call() -> Story {
     story.event(Event::Recovered { findings: vec![Finding::ToolCallLost(call)] });
     story.park(ParkReason::OutcomeUnknown);
     story
-}
-
-/// A screen of this size with this pane focused, at rest.
-fn at_rest(story: Story, size: (u16, u16), pane: char) -> Show {
-    let mut show = Show::of(story, size, 0);
-    show.frame_at(0);
-    show.chord(KeyCode::Char(pane), KeyModifiers::ALT);
-    rest(&mut show);
-    show
-}
-
-/// Two frames with a rest between them: the second has keys that work.
-fn rest(show: &mut Show) -> String {
-    show.frame();
-    show.frame_at(show.ms + 1_000);
-    show.frame_at(show.ms + 1)
-}
-
-fn commands(show: &Show) -> Vec<Command> {
-    let command = |out: &Out| match out {
-        Out::Submit(_, command) => Some(command.clone()),
-        Out::Read(..) | Out::Leave | Out::OpenRuns | Out::Look(_) | Out::Do(_) | Out::Suspend | Out::Redraw => None,
-    };
-    show.outs.iter().filter_map(command).collect()
-}
-
-/// The text of a frame in one row, without frames of boxes.
-fn flat(frame: &str) -> String {
-    let text = frame.replace(['┃', '│', '━', '─'], " ");
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The text inside the box that is open, in one row.

@@ -5,7 +5,6 @@ use crossterm::event::KeyCode;
 use crossterm::event::KeyModifiers;
 use tiller::domain::approval::By;
 use tiller::domain::approval::Decision;
-use tiller::domain::command::Command;
 use tiller::domain::event::Event;
 use tiller::domain::id::CallId;
 use tiller::domain::id::ClientId;
@@ -14,11 +13,13 @@ use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
 use tiller::tui::app::Focus;
 use tiller::tui::app::Msg;
-use tiller::tui::app::Out;
 use tiller::tui::app::Ticket;
 
 use crate::screens::story::Show;
 use crate::screens::story::Story;
+use crate::screens::story::commands;
+use crate::screens::story::flat;
+use crate::screens::story::rest;
 use crate::screens::story::terms;
 
 const SIZE: (u16, u16) = (80, 24);
@@ -44,26 +45,6 @@ fn on_calls(wait: &[fn(&mut Story) -> CallId]) -> (Show, Vec<CallId>) {
     show.chord(KeyCode::Char('g'), KeyModifiers::CONTROL);
     rest(&mut show);
     (show, calls)
-}
-
-/// Two frames with a rest between them: the second has keys that work.
-fn rest(show: &mut Show) -> String {
-    show.frame();
-    show.frame_at(show.ms + 1_000);
-    show.frame_at(show.ms + 1)
-}
-
-fn commands(show: &Show) -> Vec<Command> {
-    let command = |out: &Out| match out {
-        Out::Submit(_, command) => Some(command.clone()),
-        Out::Read(..) | Out::Leave | Out::OpenRuns | Out::Look(_) | Out::Do(_) | Out::Suspend | Out::Redraw => None,
-    };
-    show.outs.iter().filter_map(command).collect()
-}
-
-/// A frame in one row.
-fn flat(frame: &str) -> String {
-    frame.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Allows the call that has the keys, and lets the record of it come.

@@ -11,14 +11,16 @@ use tiller::domain::event::Event;
 use tiller::domain::event::Finding;
 use tiller::domain::id::CallId;
 use tiller::domain::id::ClientId;
+use tiller::domain::sandbox::Manner;
 use tiller::domain::status::ParkReason;
 use tiller::domain::tool::Digest;
 use tiller::domain::tool::Grave;
 use tiller::tui::app::Msg;
-use tiller::tui::app::Out;
 
 use crate::screens::story::Show;
 use crate::screens::story::Story;
+use crate::screens::story::commands;
+use crate::screens::story::rest;
 use crate::screens::story::terms;
 
 const SIZES: [(u16, u16); 4] = [(20, 10), (50, 12), (80, 24), (200, 60)];
@@ -46,17 +48,6 @@ fn rested(story: Story, size: (u16, u16)) -> Show {
     show
 }
 
-fn rest(show: &mut Show) -> String {
-    show.frame();
-    show.frame_at(show.ms + 1_000);
-    show.frame_at(show.ms + 1)
-}
-
-fn commands(show: &Show) -> Vec<Command> {
-    let command = |out: &Out| if let Out::Submit(_, command) = out { Some(command.clone()) } else { None };
-    show.outs.iter().filter_map(command).collect()
-}
-
 fn digest(show: &Show, call: CallId) -> Digest {
     show.app.run.calls[&call].digest().unwrap()
 }
@@ -66,7 +57,7 @@ fn a_grave_call_is_allowed_by_its_code_and_by_nothing_else() {
     for size in SIZES {
         let (mut show, calls) = on_calls(size, &[grave]);
         let digest = digest(&show, calls[0]);
-        let code = digest.code(&show.app.run.id);
+        let code = digest.code(&show.app.run.id, Manner::Usual);
         assert!(show.frame().contains(&format!("code {code}")), "{size:?}\n{}", show.frame());
         show.letters("y");
         assert_eq!(commands(&show), [], "y opens a field");
@@ -153,7 +144,7 @@ fn no_wider_leave_and_no_list_covers_a_grave_call() {
 #[test]
 fn a_code_that_comes_late_does_nothing() {
     let (mut show, calls) = on_calls((80, 24), &[grave]);
-    let code = digest(&show, calls[0]).code(&show.app.run.id);
+    let code = digest(&show, calls[0]).code(&show.app.run.id, Manner::Usual);
     show.letters("y");
     show.letters(&code);
     show.next(|story| story.event(Event::ApprovalInvalidated { call: calls[0], why: "the file changed".to_string() }));
@@ -175,7 +166,7 @@ fn a_grave_call_is_run_again_by_its_code() {
     let mut show = rested(story, (80, 24));
     show.letters("r");
     assert_eq!(commands(&show), []);
-    let code = digest(&show, call).code(&show.app.run.id);
+    let code = digest(&show, call).code(&show.app.run.id, Manner::Usual);
     show.letters(&code);
     show.press(KeyCode::Enter);
     let again = Command::Resolve { call, resolution: Resolution::RunAgain };
@@ -197,8 +188,9 @@ fn content_reaches_no_cell_of_the_frame() {
             story.park(ParkReason::Approval);
             let mut show = rested(story, size);
             let digest = digest(&show, call);
-            let frame =
-                rest(&mut show).replace(digest.short(), "DIGEST##").replace(&digest.code(&show.app.run.id), "CODE");
+            let frame = rest(&mut show)
+                .replace(digest.short(), "DIGEST##")
+                .replace(&digest.code(&show.app.run.id, Manner::Usual), "CODE");
             frame
                 .lines()
                 .filter(|row| !row.contains('│') && !row.contains("bytes") && !row.contains('B'))

@@ -43,6 +43,7 @@ use tiller::tui::theme::Role;
 
 use crate::screens::story::Show;
 use crate::screens::story::Story;
+use crate::screens::story::commands;
 use crate::screens::story::terms;
 
 const SIZE: (u16, u16) = (80, 24);
@@ -68,14 +69,6 @@ fn focused(story: Story) -> Show {
     show.chord(KeyCode::Char('g'), KeyModifiers::CONTROL);
     show.frame_at(0);
     show
-}
-
-fn commands(show: &Show) -> Vec<Command> {
-    let command = |out: &Out| match out {
-        Out::Submit(_, command) => Some(command.clone()),
-        Out::Read(..) | Out::Leave | Out::OpenRuns | Out::Look(_) | Out::Do(_) | Out::Suspend | Out::Redraw => None,
-    };
-    show.outs.iter().filter_map(command).collect()
 }
 
 fn decided(show: &Show, call: CallId, decision: Decision) -> Command {

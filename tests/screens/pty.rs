@@ -119,9 +119,9 @@ fn a_rehearsal_is_steered_and_left() {
     seat.press("\u{7}");
     seat.wait_for("[a] this run");
     seat.press("a");
+    // Nothing waited for a moment, so the keys are in the composer again.
     seat.wait_for("edit_file  lib/height.sh");
-    seat.press("\u{1b}");
-    seat.wait_for("the run waits: 1 thing needs you");
+    seat.wait_for("say something to the agent");
     seat.press("\u{4}");
     let written = seat.end();
     check_restored(&written);

@@ -15,6 +15,7 @@ use tiller::domain::budget::Charge;
 use tiller::domain::budget::Limits;
 use tiller::domain::budget::Reservation;
 use tiller::domain::budget::ReservationId;
+use tiller::domain::command::Command;
 use tiller::domain::event::Event;
 use tiller::domain::event::Owner;
 use tiller::domain::event::OwnerMode;
@@ -388,12 +389,17 @@ impl Show {
         self.tell(Msg::Records(records));
     }
 
+    /// A key, and the moment until it counts.
     pub fn press(&mut self, code: KeyCode) {
-        self.tell(Msg::Key(KeyEvent::from(code)));
+        self.chord(code, KeyModifiers::NONE);
     }
 
     pub fn chord(&mut self, code: KeyCode, modifiers: KeyModifiers) {
         self.tell(Msg::Key(KeyEvent::new(code, modifiers)));
+        if let Some(counts_in_ms) = self.app.key_counts_in(self.ms) {
+            self.ms += counts_in_ms;
+            self.tell(Msg::Tick);
+        }
     }
 
     pub fn hold(&mut self, code: KeyCode) {
@@ -404,6 +410,13 @@ impl Show {
     pub fn letters(&mut self, text: &str) {
         for one in text.chars() {
             self.press(KeyCode::Char(one));
+        }
+    }
+
+    /// Letters that come together, as a terminal sends what is pasted and not marked.
+    pub fn burst(&mut self, text: &str) {
+        for one in text.chars() {
+            self.tell(Msg::Key(KeyEvent::from(KeyCode::Char(one))));
         }
     }
 
@@ -442,6 +455,37 @@ impl Show {
         self.tell(Msg::Read(n, read));
         true
     }
+}
+
+/// A screen of this size with this pane focused, at rest.
+pub fn at_rest(story: Story, size: (u16, u16), pane: char) -> Show {
+    let mut show = Show::of(story, size, 0);
+    show.frame_at(0);
+    show.chord(KeyCode::Char(pane), KeyModifiers::ALT);
+    rest(&mut show);
+    show
+}
+
+/// Two frames with a rest between them: the second has keys that work.
+pub fn rest(show: &mut Show) -> String {
+    show.frame();
+    show.frame_at(show.ms + 1_000);
+    show.frame_at(show.ms + 1)
+}
+
+/// The commands that were sent.
+pub fn commands(show: &Show) -> Vec<Command> {
+    let command = |out: &Out| match out {
+        Out::Submit(_, command) => Some(command.clone()),
+        Out::Read(..) | Out::Leave | Out::OpenRuns | Out::Look(_) | Out::Do(_) | Out::Suspend | Out::Redraw => None,
+    };
+    show.outs.iter().filter_map(command).collect()
+}
+
+/// The text of a frame in one row, without frames of boxes.
+pub fn flat(frame: &str) -> String {
+    let text = frame.replace(['┃', '│', '━', '─'], " ");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What was drawn, as text. Not what the test's terminal holds: it takes no notice of letters of two cells.

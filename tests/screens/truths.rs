@@ -21,10 +21,13 @@ use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Facts;
 use tiller::domain::tool::OutcomeKind;
 use tiller::tui::app::Focus;
-use tiller::tui::app::Out;
 
 use crate::screens::story::Show;
 use crate::screens::story::Story;
+use crate::screens::story::at_rest;
+use crate::screens::story::commands;
+use crate::screens::story::flat;
+use crate::screens::story::rest;
 use crate::screens::story::terms;
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 36)];
@@ -49,29 +52,6 @@ fn waits(calls: &[fn(&mut Story) -> CallId]) -> (Story, Vec<CallId>) {
 
 fn shell(story: &mut Story) -> CallId {
     story.command_waits("cargo test")
-}
-
-fn at_rest(story: Story, size: (u16, u16), pane: char) -> Show {
-    let mut show = Show::of(story, size, 0);
-    show.frame_at(0);
-    show.chord(KeyCode::Char(pane), KeyModifiers::ALT);
-    rest(&mut show);
-    show
-}
-
-fn rest(show: &mut Show) -> String {
-    show.frame();
-    show.frame_at(show.ms + 1_000);
-    show.frame_at(show.ms + 1)
-}
-
-fn commands(show: &Show) -> Vec<Command> {
-    let command = |out: &Out| if let Out::Submit(_, command) = out { Some(command.clone()) } else { None };
-    show.outs.iter().filter_map(command).collect()
-}
-
-fn flat(frame: &str) -> String {
-    frame.replace(['┃', '│', '━', '─'], " ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn says(show: &mut Show, wanted: &str) {

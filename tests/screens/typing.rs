@@ -24,6 +24,7 @@ use tiller::tui::app::Out;
 use crate::chance::Chance;
 use crate::screens::story::Show;
 use crate::screens::story::Story;
+use crate::screens::story::commands;
 use crate::screens::story::terms;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/typing");
@@ -152,16 +153,17 @@ fn allowed(steps: &[Step], guard: Guard) -> Vec<String> {
     story.reply("on it", 6_000, 300);
     let mut show = Show::of(story, (80, 24), 0);
     show.frame();
-    let (mut allowed, mut known) = (Vec::new(), 0);
+    let (mut allowed, mut known, mut pressed) = (Vec::new(), 0, show.ms);
     for (place, (gap, what)) in steps.iter().enumerate() {
-        let before = show.ms;
-        show.ms += gap;
+        let before = pressed;
+        show.ms = before + gap;
         if let Some(call) = what.strip_prefix("call ") {
             comes_to_wait(&mut show, call);
             if guard == Guard::Off {
                 show.chord(KeyCode::Char('g'), KeyModifiers::CONTROL);
             }
             show.frame();
+            pressed = show.ms;
             continue;
         }
         if guard == Guard::Off {
@@ -174,7 +176,13 @@ fn allowed(steps: &[Step], guard: Guard) -> Vec<String> {
             show.frame_at(before + 502);
             show.ms = (before + gap).max(before + 503);
         }
+        pressed = show.ms;
         press(&mut show, what);
+        // The screen wakes when the key counts; without a guard nothing comes before that.
+        let most = steps.get(place + 1).map_or(u64::MAX, |(gap, _)| *gap);
+        if let Some(counts_in) = show.app.key_counts_in(pressed).filter(|ms| guard == Guard::Off || *ms <= most) {
+            show.frame_at(pressed + counts_in);
+        }
         // What the composer shows is nothing to the guard.
         if show.app.focus == Focus::Waiting || !show.app.popups.is_empty() || guard == Guard::Off {
             show.frame();
@@ -303,16 +311,150 @@ fn armed() -> (Show, CallId) {
     (show, call)
 }
 
-fn commands(show: &Show) -> Vec<Command> {
-    let command = |out: &Out| if let Out::Submit(_, command) = out { Some(command.clone()) } else { None };
-    show.outs.iter().filter_map(command).collect()
-}
-
 /// The cases of the class `typed-ahead`: what happens on an armed screen, and how many calls are allowed by it.
 fn check(name: &str, happens: impl FnOnce(&mut Show), expected: usize) {
     let (mut show, _) = armed();
     happens(&mut show);
     assert_eq!(commands(&show).iter().filter(|command| lets_run(command)).count(), expected, "{name}");
+}
+
+/// Letters that come together are words, on whatever key they begin; one that comes alone is a key. What was sent, and what
+/// is said then.
+fn check_burst(happens: impl FnOnce(&mut Show), commands_sent: usize, said: Option<&str>) {
+    let (mut show, _) = armed();
+    happens(&mut show);
+    let told = |show: &Show| show.app.notice.as_ref().map(|notice| notice.text.clone()).unwrap_or_default();
+    if let Some(said) = said {
+        assert!(told(&show).starts_with(said), "{said}: {:?}", show.app.notice);
+    }
+    show.frame_at(show.ms + 40);
+    show.frame_at(show.ms + 2_000);
+    assert_eq!(commands(&show).len(), commands_sent, "{said:?} {:?}", commands(&show));
+    assert!(show.app.popups.is_empty(), "{said:?}");
+}
+
+fn later(show: &mut Show, ms: u64) {
+    show.ms += ms;
+    show.tell(Msg::Tick);
+}
+
+#[test]
+fn letters_that_come_together_decide_nothing() {
+    // The keys of decisions, of dialogs and of commands.
+    for words in ["yes please", "and", "no", "don't do that", "edit it", "try", "All", "run", "+7"] {
+        let first = words.chars().next().unwrap();
+        let said = format!("{first} did nothing: other keys came right behind");
+        check_burst(|show| show.burst(words.get(..2).unwrap()), 0, Some(&said));
+        check_burst(|show| show.burst(words), 0, None);
+        let with_enter = |show: &mut Show| {
+            show.burst(words);
+            show.press(KeyCode::Enter);
+        };
+        check_burst(with_enter, 0, None);
+    }
+    check_burst(|show| show.burst("y"), 1, None);
+    let apart = |ms: u64| {
+        move |show: &mut Show| {
+            show.burst("y");
+            later(show, ms);
+            show.burst("j");
+        }
+    };
+    check_burst(apart(39), 0, Some("y did nothing"));
+    check_burst(apart(40), 1, None);
+    check_burst(
+        |show| {
+            show.burst("y");
+            show.tell(Msg::Paste("es".to_string()));
+        },
+        0,
+        None,
+    );
+    // A screen that was busy for long knows nothing of when a key came.
+    check_burst(
+        |show| {
+            show.burst("y");
+            show.ms += 500;
+            show.burst("e");
+        },
+        0,
+        Some("y did nothing"),
+    );
+    // What the run says meanwhile is no key, and a key that is let go is.
+    check_burst(
+        |show| {
+            show.burst("y");
+            show.tell(Msg::Lost(1));
+            let let_go = KeyEvent::new_with_kind(KeyCode::Char('y'), KeyModifiers::NONE, KeyEventKind::Release);
+            show.tell(Msg::Key(let_go));
+            show.ms += 40;
+            show.tell(Msg::Lost(1));
+        },
+        1,
+        None,
+    );
+}
+
+/// A key that came before the keys were drawn as working does not become one while it is kept back.
+#[test]
+fn a_key_that_came_too_early_does_not_ripen() {
+    let (mut show, _) = armed();
+    show.press(KeyCode::Char('j'));
+    later(&mut show, 480);
+    show.burst("y");
+    let told = show.app.notice.as_ref().map(|notice| notice.text.clone()).unwrap_or_default();
+    assert!(told.contains("came too early"), "{told}");
+    show.frame_at(show.ms + 40);
+    show.frame_at(show.ms + 1);
+    assert_eq!(commands(&show), []);
+}
+
+/// What waits changes while a key is kept back: the key was not about that.
+#[test]
+fn a_key_is_about_what_was_there_when_it_was_pressed() {
+    let (mut show, call) = armed();
+    show.burst("y");
+    show.next(|story| {
+        story.command_waits("make");
+        story.event(Event::ApprovalInvalidated { call, why: "the file changed".to_string() });
+    });
+    show.frame_at(show.ms + 40);
+    assert_eq!(commands(&show), []);
+}
+
+/// After letters that came together the first key asks, and the second decides.
+#[test]
+fn after_letters_that_came_together_a_key_is_pressed_twice() {
+    let (mut show, _) = armed();
+    show.burst("yes please");
+    for sent in [0, 1] {
+        show.frame_at(show.ms + 600);
+        show.frame_at(show.ms + 1);
+        show.letters("y");
+        assert_eq!(commands(&show).len(), sent, "{:?}", show.app.notice);
+    }
+}
+
+/// Whoever looks at one call after another decides them as fast as each of them may be decided.
+#[test]
+fn a_fast_operator_decides_call_after_call() {
+    let mut story = Story::planned(terms("fix it"));
+    story.ask(9_000);
+    story.reply("on it", 6_000, 300);
+    let calls = [story.command_waits("one"), story.command_waits("two"), story.command_waits("three")];
+    story.park(ParkReason::Approval);
+    let mut show = Show::of(story, (80, 24), 0);
+    show.frame_at(0);
+    show.chord(KeyCode::Char('g'), KeyModifiers::CONTROL);
+    for call in calls {
+        show.frame_at(show.ms);
+        show.frame_at(show.ms + 800);
+        show.frame();
+        show.burst("y");
+        later(&mut show, 40);
+        show.next(|story| story.decide(call, Decision::AllowOnce, By::Operator(ClientId("s".to_string()))));
+    }
+    assert_eq!(commands(&show).len(), 3);
 }
 
 #[test]

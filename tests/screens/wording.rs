@@ -2,7 +2,6 @@
 //! screen has all that a decision is about.
 
 use crossterm::event::KeyCode;
-use crossterm::event::KeyModifiers;
 use tiller::domain::approval::By;
 use tiller::domain::approval::Decision;
 use tiller::domain::command::Command;
@@ -12,12 +11,15 @@ use tiller::domain::id::CallId;
 use tiller::domain::id::ClientId;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
+use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Grave;
 use tiller::tui::app::Focus;
-use tiller::tui::app::Out;
 
-use crate::screens::story::Show;
 use crate::screens::story::Story;
+use crate::screens::story::at_rest;
+use crate::screens::story::commands;
+use crate::screens::story::flat;
+use crate::screens::story::rest;
 use crate::screens::story::terms;
 
 const SIZE: (u16, u16) = (80, 24);
@@ -63,31 +65,6 @@ fn lost() -> Story {
 
 fn by_operator() -> By {
     By::Operator(ClientId("screen".to_string()))
-}
-
-/// A screen of this size with this pane focused, at rest.
-fn at_rest(story: Story, size: (u16, u16), pane: char) -> Show {
-    let mut show = Show::of(story, size, 0);
-    show.frame_at(0);
-    show.chord(KeyCode::Char(pane), KeyModifiers::ALT);
-    rest(&mut show);
-    show
-}
-
-/// Two frames with a rest between them: the second has keys that work.
-fn rest(show: &mut Show) -> String {
-    show.frame();
-    show.frame_at(show.ms + 1_000);
-    show.frame_at(show.ms + 1)
-}
-
-fn commands(show: &Show) -> Vec<Command> {
-    let command = |out: &Out| if let Out::Submit(_, command) = out { Some(command.clone()) } else { None };
-    show.outs.iter().filter_map(command).collect()
-}
-
-fn flat(frame: &str) -> String {
-    frame.replace(['┃', '│', '━', '─'], " ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The words inside the box that is open.
@@ -182,6 +159,53 @@ fn what_was_said_of_a_call_goes_when_somebody_else_decides_about_it() {
     assert!(flat(&show.frame()).contains("y came too early"), "{}", show.frame());
     show.next(|story| story.decide(first, Decision::AllowOnce, by_operator()));
     assert!(show.app.notice.is_none(), "{:?}", show.app.notice);
+}
+
+/// What was said of a key goes with the next one that does something: the same key in time, or the way to the end.
+#[test]
+fn what_was_said_of_a_key_goes_with_the_next_one() {
+    let long = |story: &mut Story| story.command_waits(&"make\n".repeat(60));
+    type Case = (fn(&mut Story) -> CallId, &'static str, &'static str);
+    let cases: [Case; 3] = [
+        (Story::diff_waits, "y came too early", "y"),
+        (Story::diff_waits, "y came too early", "v"),
+        (long, "the end of the call was not on the screen yet", "G"),
+    ];
+    for (waiting, said, next) in cases {
+        let mut show = at_rest(waits(waiting), SIZE, '3');
+        if said.contains("early") {
+            show.press(KeyCode::PageDown);
+        }
+        show.letters("y");
+        assert!(flat(&show.frame()).contains(said), "{}", show.frame());
+        show.frame_at(show.ms + 501);
+        show.frame();
+        show.letters(next);
+        assert!(show.app.notice.is_none(), "{said}, then {next}: {:?}", show.app.notice);
+    }
+}
+
+/// The reason comes first and is never cut, however long what the call reaches is; where it is too long for the pane, what
+/// it reaches is read in the whole of the call.
+#[test]
+fn the_reason_of_a_call_is_said_in_full() {
+    let why = "it deletes build, which can't be undone; it can change anything that you can: rm is not in the read-only table";
+    let reach = format!("runs a program in a box: {}", "the workspace to read and write, ".repeat(5));
+    for size in [(80, 24), (120, 36), (60, 15), (60, 16)] {
+        for count in [1, 6] {
+            let mut story = pursuing();
+            for _ in 0..count {
+                let arguments = serde_json::json!({ "command": "rm -rf build" }).to_string();
+                let call = story.call("shell", &arguments, EffectClass::External);
+                story.prepare(call, "rm -rf build", &reach, "rm -rf build\nmake\nmake\nmake");
+                story.request(call, why);
+            }
+            story.park(ParkReason::Approval);
+            let mut show = at_rest(story, size, '3');
+            let pane = boxed(&show.frame()).join(" ");
+            assert!(pane.contains(&format!("asked: {why}")), "{size:?} {count}\n{}", show.frame());
+        }
+    }
 }
 
 /// The one call is decided and the keys go back by themselves: who presses the key once more meant to decide.

@@ -64,7 +64,7 @@ fn all_that_is_written_is_private_under_any_umask() {
         said(under.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
     };
     for umask in ["000", "022"] {
-        run(umask, &["trust"]).check(0, &[]);
+        run(umask, &["trust", "--yes"]).check(0, &[]);
         run(umask, &words.iter().map(String::as_str).collect::<Vec<_>>()).check(10, &[]);
         let id = stage.runs()[0].pointer("/summary/id").unwrap().as_str().unwrap().to_string();
         let waits = stage.ask(&["show", &id, "--json"]).out;

@@ -50,7 +50,7 @@ fn a_guide_is_read_only_where_the_folder_is_trusted() {
     assert_eq!(guide(&stage), Value::Null);
 
     stage.ask(&["trust", "--list"]).check(0, &["no folder is trusted"]);
-    stage.ask(&["trust"]).check(0, &["trusted: ", "New runs there are told AGENTS.md (57 bytes, SHA-256 "]);
+    stage.ask(&["trust", "--yes"]).check(0, &["trusted: ", "New runs there are told AGENTS.md (57 bytes, SHA-256 "]);
     stage.ask(&["trust", "--list"]).check(0, &["not told yet"]);
     check(&stage.start(&look(), &[]), "the agent is told AGENTS.md (57 bytes");
     assert_eq!(guide(&stage)["text"], GUIDE);
@@ -80,11 +80,37 @@ fn a_guide_is_read_only_where_the_folder_is_trusted() {
     assert!(rehearsed.out.contains("[run ") && about(&rehearsed).is_empty(), "{rehearsed}");
 }
 
+/// What is trusted is shown first, and nobody who is not there trusts it.
+#[test]
+fn a_folder_is_trusted_only_by_a_word_of_the_operator() {
+    let stage = Stage::new();
+    let lines: String = (1..=30).map(|one| format!("line {one}\n")).collect();
+    stage.write("work/AGENTS.md", &format!("{lines}\u{1b}[2J"));
+    stage.write("work/CLAUDE.md", "else");
+    stage.write("work/.tiller/rules.toml", "");
+    let shown = [
+        "AGENTS.md (",
+        "31 lines:",
+        "  | line 1\n",
+        "  | line 20\n  … 11 more lines\n",
+        "CLAUDE.md is there, too, and is not read",
+        ".tiller is there, too, and is not read",
+        "nobody is here to be asked; nothing was changed",
+        "tiller trust --yes ",
+    ];
+    let refused = stage.ask(&["trust"]);
+    refused.check(3, &shown);
+    assert!(!refused.out.contains("line 21") && !refused.out.contains('\u{1b}'), "{refused}");
+    stage.ask(&["trust", "--list"]).check(0, &["no folder is trusted"]);
+    stage.ask(&["trust", "--yes"]).check(0, &["trusted: "]);
+    stage.ask(&["trust", "--list"]).check(0, &["not told yet"]);
+}
+
 #[test]
 fn a_resume_does_not_depend_on_the_file() {
     let stage = Stage::new();
     stage.write("work/AGENTS.md", GUIDE);
-    stage.ask(&["trust", "."]).check(0, &[]);
+    stage.ask(&["trust", ".", "--yes"]).check(0, &[]);
     let asks = script(&[("shell", json!({ "command": "true" }))]);
     stage.start(&asks, &[]).check(10, &["the agent is told AGENTS.md"]);
     stage.write("work/AGENTS.md", "Something else.\n");
@@ -97,7 +123,7 @@ fn a_resume_does_not_depend_on_the_file() {
 fn a_guide_is_text_and_approves_nothing() {
     let stage = Stage::new();
     stage.write("work/AGENTS.md", GUIDE);
-    stage.ask(&["trust"]).check(0, &[]);
+    stage.ask(&["trust", "--yes"]).check(0, &[]);
     let obeys = script(&[("shell", json!({ "command": "touch MARK" }))]);
     stage.start(&obeys, &[]).check(10, &["waiting for approval"]);
     assert!(!stage.path("work/MARK").exists());
@@ -173,7 +199,7 @@ fn settings_are_the_same_whatever_the_repository_holds() {
         stage.write(&format!("work/{path}"), text);
     }
     assert_eq!(settings(&stage), clean);
-    stage.ask(&["trust"]).check(0, &[]);
+    stage.ask(&["trust", "--yes"]).check(0, &[]);
     assert_eq!(settings(&stage), clean);
     assert!(!stage.path("work/MARK").exists());
     let said = stage.start(&look(), &[]);

@@ -60,7 +60,7 @@ fn no_copy_of_a_secret_is_kept_or_shown() {
     let text: Vec<u8> = lines.iter().copied().filter(|byte| *byte != 0).collect();
     fs::write(stage.path("work/leak.txt"), text).unwrap();
     stage.write("work/AGENTS.md", &format!("The password is {SECRET}, or c2stdGVzdC8wMTIzNDU2Nzg5K2FiImNkZWY9Nzc=.\n"));
-    tell(&stage, &["trust"]).check(0, &[]);
+    tell(&stage, &["trust", "--yes"]).check(0, &[]);
     let echo = script(&[
         ("read_file", json!({ "path": "leak.txt" })),
         ("search_files", json!({ "pattern": "sk-test" })),

@@ -73,7 +73,7 @@ fn a_start_in_a_hostile_folder_runs_nothing_of_it() {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     for trusted in [false, true] {
         if trusted {
-            stage.ask(&["trust"]).check(0, &[]);
+            stage.ask(&["trust", "--yes"]).check(0, &[]);
         }
         let (code, started, called) = match watch(&stage, &words) {
             Ok(seen) => seen,

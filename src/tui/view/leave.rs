@@ -56,11 +56,15 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
             let all = [Some(grave).filter(|grave| !grave.is_empty()), outside];
             let why = all.into_iter().flatten().collect::<Vec<_>>().join(", and ");
             (
-                format!("type {} · {call} {}", digest.code(&app.run.id), digest.short()),
+                format!("type {} · {call} {}", digest.code(&app.run.id, choice.manner()), digest.short()),
                 vec![
                     (format!("This call is grave: {why}."), Role::Warning),
                     (
-                        format!("Type its code, {}, to let it run{}.", digest.code(&app.run.id), once(*choice)),
+                        format!(
+                            "Type its code, {}, to let it run{}.",
+                            digest.code(&app.run.id, choice.manner()),
+                            once(*choice)
+                        ),
                         Role::Text,
                     ),
                 ],

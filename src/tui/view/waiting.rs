@@ -16,6 +16,7 @@ use crate::domain::cells::wrap;
 use crate::domain::cells::wrap_at_most;
 use crate::domain::command::OnCall;
 use crate::domain::run::Waits;
+use crate::domain::sandbox::Manner;
 use crate::domain::text::counted;
 use crate::domain::tool::Digest;
 use crate::domain::visible::MARK_ON;
@@ -53,8 +54,6 @@ const SHORT: u16 = 56;
 const LISTED: usize = 4;
 /// Rows of a call that are shown before anything else of it.
 const BODY_ROWS_LEAST: usize = 3;
-/// Rows of a reason.
-const WHY_ROWS: usize = 3;
 /// Rows of a call that the pane asks room for at most.
 const BODY_ROWS_WANTED: usize = 40;
 
@@ -69,8 +68,8 @@ pub fn rows_needed(app: &App, width: u16, most: u16) -> u16 {
             break;
         }
     }
-    let rows =
-        list_rows(app) + head_lines(app, item, inner).len() + why_rows(app, item, inner, WHY_ROWS).len() + body + 1 + 2;
+    let why = why_rows(app, item, inner, usize::from(most), Told::InFull).len();
+    let rows = list_rows(app) + head_lines(app, item, inner).len() + why + body + 1 + 2;
     u16::try_from(rows).unwrap_or(u16::MAX).min(most)
 }
 
@@ -96,16 +95,18 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     };
     let width = usize::from(inner.width);
     let height = usize::from(inner.height);
-    // The call itself comes first: where there is too little room, the list goes, then the reasons.
+    // The call itself comes first: where there is too little room, the list goes, then what the call reaches. The reason
+    // is said in full wherever a row of the call stays beside it.
     let body_least = item.body.lines.len().min(BODY_ROWS_LEAST);
     let head = head_lines(app, item, width);
-    let why = why_rows(app, item, width, WHY_ROWS);
+    let why = why_rows(app, item, width, height, Told::InFull);
     // The keys have a row as well.
     let beside = head.len() + 1;
     let listed = if list_rows(app) + why.len() + body_least + beside > height { 0 } else { list_rows(app) };
-    let mut why = if listed + why.len() + body_least + beside > height { why_rows(app, item, width, 1) } else { why };
     // What the tool and the digest are, and a row of the call, are shown on any screen.
-    why.truncate(height.saturating_sub(listed + beside + 1));
+    let most = height.saturating_sub(listed + beside + 1);
+    let is_tight = listed + why.len() + body_least + beside > height;
+    let why = if is_tight { why_rows(app, item, width, most, Told::InShort) } else { why };
     let [list, top, reason, body, keys] = Layout::vertical([
         Constraint::Length(rows(listed)),
         Constraint::Length(rows(head.len())),
@@ -138,7 +139,7 @@ fn extent(item: &Item, width: u16) -> String {
 /// Draws the code of a grave call into the frame below, where no content can come.
 pub(crate) fn draw_code(frame: &mut Frame<'_>, area: Rect, app: &App, item: &Item) {
     let digest = item.digest.as_ref().filter(|_| item.grave.is_some());
-    let text = digest.map(|digest| format!(" code {} ", digest.code(&app.run.id))).unwrap_or_default();
+    let text = digest.map(|digest| format!(" code {} ", digest.code(&app.run.id, Manner::Usual))).unwrap_or_default();
     let wide = u16::try_from(cells(&text)).unwrap_or(u16::MAX);
     if wide > 0 && wide + 2 <= area.width && area.height > 1 {
         let place = Rect { x: area.x + 1, y: area.bottom() - 1, width: wide, height: 1 };
@@ -219,27 +220,47 @@ fn head_lines(app: &App, item: &Item, width: usize) -> Vec<Line<'static>> {
     }
 }
 
-fn why_rows(app: &App, item: &Item, width: usize, most: usize) -> Vec<Line<'static>> {
+/// The reason, as far as it is not said as what makes the call grave.
+fn reason(item: &Item) -> &str {
+    item.grave.as_ref().filter(|grave| item.why == format!("asked: {grave}")).map_or(item.why.as_str(), |_| "")
+}
+
+/// How much is told of why a call waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// All of it.
+    InFull,
+    /// The reason in full, the rest as far as its last row goes.
+    InShort,
+}
+
+/// That the call is grave, what else to beware of, why it is asked about, and what it reaches, in `most` rows at most.
+fn why_rows(app: &App, item: &Item, width: usize, most: usize, told: Told) -> Vec<Line<'static>> {
+    let room = width.saturating_sub(4);
     // The reason often says the reach already.
     let reach = if item.why.contains(&item.reach) { "" } else { item.reach.as_str() };
-    // And mostly what makes it grave.
-    let why =
-        item.grave.as_ref().filter(|grave| item.why == format!("asked: {grave}")).map_or(item.why.as_str(), |_| "");
-    let parts = [reach, why];
-    let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
-    let line = |row: String, role| {
-        let mut spans = vec![piece("   ", Role::Text, app.palette)];
-        spans.extend(marked(&row, role, app.palette));
-        Line::from(cut(spans, width))
-    };
-    let room = width.saturating_sub(4);
-    let warning = if item.warning.is_empty() { Vec::new() } else { wrap_at_most(&item.warning, room, most) };
-    let rows = if text.is_empty() { Vec::new() } else { wrap_at_most(&text, room, most) };
-    let grave = grave_line(item).map(|text| wrap_at_most(&text, room, most)).unwrap_or_default();
-    let grave = grave.into_iter().map(|row| line(row, Role::Bad));
-    let warnings = warning.into_iter().map(|row| line(row, Role::Warning));
-    let network = item.network.then(|| line("it would have the network".to_string(), Role::Bad));
-    grave.chain(network).chain(warnings).chain(rows.into_iter().map(|row| line(row, Role::Dim))).collect()
+    let reason = reason(item);
+    let all = [reason, reach].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
+    let network = if item.network { "it would have the network" } else { "" };
+    let parts = [
+        (grave_line(item).unwrap_or_default(), Role::Bad, usize::MAX),
+        (network.to_string(), Role::Bad, usize::MAX),
+        (item.warning.clone(), Role::Warning, 1),
+        (all, Role::Dim, wrap(reason, room).len()),
+    ];
+    let mut rows: Vec<Line<'static>> = Vec::new();
+    for (text, role, short) in parts.iter().filter(|(text, ..)| !text.is_empty()) {
+        let left = most.saturating_sub(rows.len());
+        let most = if told == Told::InShort { left.min(*short) } else { left };
+        rows.extend(wrap_at_most(text, room, most).into_iter().map(|row| why_row(&row, *role, width, app)));
+    }
+    rows
+}
+
+fn why_row(row: &str, role: Role, width: usize, app: &App) -> Line<'static> {
+    let mut spans = vec![piece("   ", Role::Text, app.palette)];
+    spans.extend(marked(row, role, app.palette));
+    Line::from(cut(spans, width))
 }
 
 fn draw_body(frame: &mut Frame<'_>, area: Rect, app: &App, item: &Item, seen: &mut Seen) -> bool {

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use tiller::domain::id::RunId;
+use tiller::domain::sandbox::Manner;
 use tiller::domain::tool::Digest;
 use tiller::tools::sandbox::Maker;
 
@@ -43,13 +44,13 @@ fn boxed(test: &str) -> Option<Stage> {
     Some(stage)
 }
 
-/// The call that waits in the only run: the run, the call, its digest and the code.
-fn waiting(stage: &Stage) -> [String; 4] {
+/// The call that waits in the only run: the run, the call, its digest, and the code for this manner.
+fn waiting(stage: &Stage, manner: Manner) -> [String; 4] {
     let shown = stage.show();
     let text = |pointer: &str| shown.pointer(pointer).unwrap().as_str().unwrap().to_string();
     let digest = text("/waiting/0/digest");
     let run = text("/summary/id");
-    let code = Digest(digest.clone()).code(&RunId::try_from(run.clone()).unwrap());
+    let code = Digest(digest.clone()).code(&RunId::try_from(run.clone()).unwrap(), manner);
     [run, text("/waiting/0/call"), digest, code]
 }
 
@@ -62,7 +63,8 @@ fn another(code: &str) -> String {
 fn check_approve(stage: &Stage, line: &str, more: &[&str], made: &str) {
     let first = stage.run(&shell(line));
     first.check(10, &["waiting for approval"]);
-    let [run, call, digest, code] = waiting(stage);
+    let [inside, outside] = [Manner::Usual, Manner::Unboxed].map(|manner| waiting(stage, manner));
+    let ([run, call, digest, code], [.., other]) = if more.is_empty() { (inside, outside) } else { (outside, inside) };
     let approve = |further: &[&str]| {
         let words = [&["approve", run.as_str(), call.as_str(), digest.as_str()], more, further].concat();
         stage.ask(&words)
@@ -71,7 +73,9 @@ fn check_approve(stage: &Stage, line: &str, more: &[&str], made: &str) {
     // Whoever has no terminal finds the code where the refusal says.
     approve(&[]).check(3, &["code", &format!("`tiller show {}` names the code", &run[..6])]);
     stage.ask(&["show", &run]).check(0, &[&code]);
-    approve(&["--code", &wrong]).check(3, &["code"]);
+    for wrong in [&wrong, &other] {
+        approve(&["--code", wrong]).check(3, &["code"]);
+    }
     // On a terminal it is asked for.
     let asked = |typed: &str| {
         let words = [&["approve", run.as_str(), call.as_str(), digest.as_str()], more].concat();
@@ -80,7 +84,7 @@ fn check_approve(stage: &Stage, line: &str, more: &[&str], made: &str) {
         pty.type_in(typed);
         pty.end()
     };
-    for typed in ["\r", "y\r", &format!("{wrong}\r")] {
+    for typed in ["\r", "y\r", &format!("{wrong}\r"), &format!("{other}\r")] {
         assert_eq!(asked(typed), 3, "{typed:?}");
     }
     assert_eq!(stage.show()["waiting"][0]["waits_for"], "decision");
@@ -109,7 +113,7 @@ fn on_the_command_line_leaving_the_box_needs_its_code() {
 fn the_code_can_be_given_as_a_word() {
     let stage = stage();
     stage.run(&shell(GRAVE)).check(10, &["waiting for approval"]);
-    let [run, call, digest, code] = waiting(&stage);
+    let [run, call, digest, code] = waiting(&stage, Manner::Usual);
     stage.ask(&["approve", &run, &call, &digest, "--code", &code]).check(0, &["recorded"]);
     stage.ask(&["resume", &run, "--plain"]).check(0, &["completed"]);
     assert_eq!(std::fs::read_to_string(stage.path("work/copy")).unwrap(), "not a key\n");
@@ -120,7 +124,7 @@ fn the_code_can_be_given_as_a_word() {
 fn in_its_box_the_line_does_nothing_outside() {
     let Some(stage) = boxed("the control of leaving the box") else { return };
     stage.run(&shell(OUTSIDE)).check(10, &["waiting for approval"]);
-    let [run, call, digest, _] = waiting(&stage);
+    let [run, call, digest, _] = waiting(&stage, Manner::Usual);
     stage.ask(&["approve", &run, &call, &digest]).check(0, &["recorded"]);
     stage.ask(&["resume", &run, "--plain"]).check(0, &["completed"]);
     assert!(!stage.path("outside").exists());

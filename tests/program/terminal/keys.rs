@@ -49,6 +49,32 @@ fn keys_typed_ahead_decide_nothing() {
     assert_eq!(leave(&mut pty), 0);
 }
 
+/// What a terminal sends in one piece, and does not mark as pasted, is words: its first letter is no decision, and neither
+/// is any other. The same key alone is one.
+#[test]
+fn letters_that_come_together_decide_nothing() {
+    let stage = Stage::new();
+    let mut pty = start(&stage, &shell("echo done >> trace.txt"));
+    pty.wait_for("the run waits");
+    pty.type_in(CTRL_G);
+    for words in ["yes please", "no, not that\r", "don't do that\r"] {
+        armed(&pty, "shell  echo done");
+        pty.type_in(words);
+        let first = words.chars().next().unwrap();
+        pty.wait(&format!("{words:?} is taken for words"), |screen| {
+            screen.contains(&format!("{first} did nothing: other keys came right behind it")) && !is_armed(screen)
+        });
+    }
+    armed(&pty, "shell  echo done");
+    assert!(!stage.path("work/trace.txt").exists());
+    assert_eq!(stage.show()["waiting"][0]["waits_for"], "decision");
+    // After letters that were no keys the first one asks.
+    decide(&pty, "shell  echo done", "y");
+    decide(&pty, "shell  echo done", "y");
+    pty.wait_for("completed: claimed");
+    assert_eq!(leave(&mut pty), 0);
+}
+
 #[test]
 fn the_operator_is_called_while_the_window_is_not_in_front() {
     let stage = Stage::new();
@@ -318,6 +344,9 @@ fn a_held_key_decides_once() {
     pty.wait_for("the run waits");
     pty.type_in(CTRL_G);
     armed(&pty, "shell  sh check.sh");
+    pty.type_in("y");
+    // A keyboard repeats a key only after it was held for a while.
+    std::thread::sleep(Duration::from_millis(250));
     for _ in 0..40 {
         pty.type_in("y");
         std::thread::sleep(Duration::from_millis(30));

@@ -45,6 +45,22 @@ fn the_list_opens_without_a_model() {
     assert!(stage.ids().is_empty());
 }
 
+/// What is trusted is shown, and only the whole word has it done.
+#[test]
+fn a_folder_is_trusted_by_a_typed_word() {
+    let stage = Stage::new();
+    stage.write("work/AGENTS.md", "Run make first.\n");
+    let answer = |typed: &str| {
+        let mut pty = Pty::tiller(&stage, (120, 36), &["trust"]);
+        pty.wait_for("trust this folder, so that new runs there are told that? yes or no:");
+        assert!(pty.text().contains("| Run make first."), "{}", pty.text());
+        pty.type_in(typed);
+        assert_eq!(pty.end(), 0);
+        stage.ask(&["trust", "--list"]).out.contains("not told yet")
+    };
+    assert_eq!(["\r", "y\r", "no\r", "yes\r"].map(answer), [false, false, false, true]);
+}
+
 #[test]
 fn a_run_that_was_cut_off_goes_on_by_itself_where_that_is_wished() {
     let stage = by_itself();
