@@ -152,19 +152,22 @@ fn network_without_line(draft: &RuleDraft) -> Option<String> {
     draft.network.then(|| "network is about commands only".to_string())
 }
 
-/// Why a rule that allows is too open, if it is: it would allow whatever somebody has such a program run. It is refused
-/// when it is made, and passed over with a notice when it stands in the file.
+/// Why a rule that allows is too open, if it is: it would allow whatever somebody has such a program run (R6). Nothing
+/// else decides it: it is asked when such a rule is offered, when one is made in any way, and when one is read, which is
+/// then passed over with a notice.
 pub fn too_open(draft: &RuleDraft) -> Option<String> {
     let What::Argv(tokens) = &draft.what else { return None };
     let (Some(Token::Word(program)), RuleEffect::Allow) = (tokens.first(), draft.effect) else { return None };
     let kind = runners::kind(program)?;
-    let is_open = |token: &Token| matches!(token, Token::Any { .. });
-    let what = match tokens.iter().position(is_open).map(|place| (place, kind.runs_arguments())) {
-        None => return None,
-        Some((_, true)) => "with any word open",
-        Some((1, false)) => "with its first word open",
-        Some(_) if tokens.last() == Some(&Token::REST) => "with {any:rest}",
-        Some(_) => return None,
+    let open = tokens.iter().position(|token| matches!(token, Token::Any { .. }))?;
+    // Before what a program is to do may stand options, `make -C sub`, `cargo +nightly`: then what it does is open.
+    let is_said = matches!(tokens.get(1), Some(Token::Word(word)) if !word.starts_with(['-', '+']));
+    let what = match open {
+        _ if kind.takes_programs() => "with any word open",
+        1 => "with its first word open",
+        _ if tokens.last() == Some(&Token::REST) => "with {any:rest}",
+        _ if !is_said => "with a word open behind an option",
+        _ => return None,
     };
     Some(format!("{program} is {}, so a rule that allows it {what} allows any program: say each word", kind.phrase()))
 }
