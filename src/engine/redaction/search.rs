@@ -101,7 +101,7 @@ impl Starts {
         for (index, written) in all.into_iter().enumerate() {
             if let Some(head) = written.bytes.first_chunk::<HEAD_BYTES>() {
                 starts.heads.entry(*head).or_default().push(index);
-                starts.filter.iter_mut().nth(hash(head)).into_iter().for_each(|slot| *slot = true);
+                starts.filter.get_mut(hash(head)).into_iter().for_each(|slot| *slot = true);
             }
             starts.values.push(Value { repeats: repeats(&written.bytes), written });
         }
@@ -218,7 +218,7 @@ mod tests {
             let mut begun = None;
             for (value, bytes) in values.iter().enumerate() {
                 let mut here = (0..text.len()).filter(|place| text[*place..].starts_with(bytes));
-                assert!(here.all(|place| found.iter().any(|one| *one == (place, value))), "{seed}");
+                assert!(here.all(|place| found.contains(&(place, value))), "{seed}");
                 found.retain(|(place, one)| *one != value || !text[*place..].starts_with(bytes));
                 for length in (1..bytes.len()).filter(|length| text.ends_with(&bytes[..*length])) {
                     begun = begun.max(Some(length));
