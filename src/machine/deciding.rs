@@ -29,8 +29,13 @@ pub fn coded(run: &Run, id: CallId, code: Option<&str>) -> Result<(), Refusal> {
 }
 
 fn typed(run: &Run, call: &ToolCall, code: Option<&str>, why: String) -> Result<(), Refusal> {
-    let fits = |digest: Digest| code.is_some_and(|code| digest.is_code(&run.id, code));
-    if call.digest().is_some_and(fits) { Ok(()) } else { Err(Refusal::NeedsCode(call.id, why)) }
+    let Some(code) = code else { return Err(Refusal::NeedsCode(call.id, why)) };
+    let has_it = |one: &ToolCall| one.digest().is_some_and(|digest| digest.is_code(&run.id, code));
+    if has_it(call) {
+        return Ok(());
+    }
+    let other = run.waiting().into_iter().find(|(one, _)| has_it(one));
+    Err(Refusal::WrongCode(call.id, other.map(|(one, _)| one.id)))
 }
 
 /// A decision about one call. Refused when the call does not wait, is not what was seen, or the decision does not fit.

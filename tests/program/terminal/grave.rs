@@ -71,7 +71,8 @@ fn check_approve(stage: &Stage, line: &str, more: &[&str], made: &str) {
     // Whoever has no terminal finds the code where the refusal says.
     approve(&[]).check(3, &["code", &format!("`tiller show {}` names the code", &run[..6])]);
     stage.ask(&["show", &run]).check(0, &[&code]);
-    approve(&["--code", &wrong]).check(3, &["code"]);
+    let told = format!("this is not the code of {call}, which waits for you;");
+    approve(&["--code", &wrong]).check(3, &[&told, "nothing was decided", &format!("`tiller show {}`", &run[..6])]);
     // On a terminal it is asked for.
     let asked = |typed: &str| {
         let words = [&["approve", run.as_str(), call.as_str(), digest.as_str()], more].concat();
