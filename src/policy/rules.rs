@@ -96,6 +96,43 @@ pub fn said(
     }
 }
 
+/// What a rule about a command is about and no more, where nothing may follow its words; and of a rule that asks or
+/// denies the line that makes one about all that begins so.
+pub fn only(draft: &RuleDraft) -> Option<String> {
+    let What::Argv(tokens) = &draft.what else { return None };
+    if tokens.last() == Some(&Token::REST) {
+        return None;
+    }
+    let (what, word) = (&draft.what, draft.effect.word());
+    let only = format!("it {} only `{what}`, with nothing after it", draft.effect.verb());
+    let place = if draft.workspace.is_none() { " --everywhere" } else { "" };
+    Some(match draft.effect {
+        RuleEffect::Allow => only,
+        RuleEffect::Ask | RuleEffect::Deny => {
+            format!("{only}; to {word} all that begins so: tiller rules add {word}{place} -- {what} '{}'", Token::REST)
+        }
+    })
+}
+
+/// The rule that would be about a call if words might follow its own, and is not: of several one that denies, then one
+/// that asks, then the one that says most.
+pub fn nearest<'r>(
+    rules: &'r [Rule],
+    call: &ToolCall,
+    facts: &Facts,
+    workspace: &str,
+    now: Timestamp,
+) -> Option<&'r Rule> {
+    let asked = Asked::of(call, facts, workspace);
+    let is_near = |rule: &&Rule| {
+        let What::Argv(tokens) = &rule.draft.what else { return false };
+        let longer = What::Argv(tokens.iter().cloned().chain([Token::REST]).collect());
+        let longer = Rule { draft: RuleDraft { what: longer, ..rule.draft.clone() }, ..(*rule).clone() };
+        rule.holds(workspace, now) && !asked.is_met(rule) && asked.is_met(&longer)
+    };
+    rules.iter().filter(is_near).max_by_key(|rule| (rule.draft.effect, exactness(&rule.draft)))
+}
+
 /// Why leave that was given does not hold by the rules of now, if it does not: a rule that denies outranks everybody, a
 /// rule that asks outranks other rules and modes, and what a rule allowed needs that rule.
 pub fn overruled(call: &ToolCall, now: Option<&RuleHit>) -> Option<String> {
