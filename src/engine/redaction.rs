@@ -418,6 +418,24 @@ mod tests {
     }
 
     #[test]
+    fn a_line_is_taken_out_whatever_its_signs_and_headings_stay() {
+        let check = |value: &str, text: &str, expected: &str| {
+            let redactor = Redactor::new("key".to_string().into(), [("MY_KEY".to_string(), value.to_string().into())]);
+            let clean = redactor.cleaned(text).into_owned();
+            let marks: Vec<&str> = clean.split("[redacted:MY_KEY:").skip(1).filter_map(|rest| rest.get(..9)).collect();
+            let shown =
+                marks.iter().fold(clean.clone(), |text, rest| text.replace(&format!("[redacted:MY_KEY:{rest}"), "§"));
+            assert_eq!(shown, expected, "{value}");
+        };
+        check("staple [horse\n[battery]{\n", "12: staple [horse\n13: [battery]{\n", "12: §\n13: §\n");
+        let ini = "[default]\nregion = here\naws_secret_access_key = wJalrXUtnFEMI/K7MDENG";
+        check(ini, "see [default] and region = here", "see [default] and region = here");
+        check(ini, "+aws_secret_access_key = wJalrXUtnFEMI/K7MDENG", "+§");
+        let kube = "users:\n- name: me\n  user:\n    client-key-data: LS0tLS1CRUdJTg==\n";
+        check(kube, "users:\n- name: me\nclient-key-data: LS0tLS1CRUdJTg==", "users:\n- name: me\n§");
+    }
+
+    #[test]
     fn a_value_within_other_base64_is_found() {
         for before in ["", "u", "us", "use"] {
             let text = encodings::base64(format!("{before}{SECRET}:more").as_bytes());
