@@ -258,7 +258,7 @@ fn a_rule_that_denies_less_than_it_seems_says_so() {
     let json = stage.ask(&["rules", "why", "git push origin", "--json"]);
     let told: Value = serde_json::from_str(&json.out).unwrap();
     assert!(told["nearest"].as_str().unwrap().contains("comes closest"), "{json}");
-    for line in ["git push", "rm x y", "git pushed origin", "echo git push"] {
+    for line in ["git push", "rm x y", "git pushed origin", "echo git push", "frob"] {
         let told = stage.ask(&["rules", "why", line]);
         told.check(0, &[]);
         assert!(!told.out.contains("comes closest"), "{line}: {told}");
