@@ -28,7 +28,7 @@ use crate::cli::options::OptionWords;
 use crate::cli::options::OutputWords;
 use crate::cli::options::SecretWords;
 use crate::cli::rules::RulesAsk;
-use crate::cli::rules::RulesWord;
+use crate::cli::rules::RulesWords;
 use crate::cli::trusting::Folders;
 use crate::cli::trusting::TrustWords;
 pub mod told;
@@ -415,9 +415,9 @@ enum Word {
     },
     /// Check what a run needs: configuration, keys, store, terminal
     Doctor,
-    /// List, explain, make and remove standing rules
-    #[command(subcommand, after_help = rules::RULES_HELP)]
-    Rules(RulesWord),
+    /// List, explain, make and remove standing rules; without more, list them
+    #[command(after_help = rules::RULES_HELP)]
+    Rules(RulesWords),
     #[command(flatten)]
     Branch(Branch),
     #[command(flatten)]
@@ -569,7 +569,7 @@ impl Word {
             Word::Doctor => Ask::Doctor,
             Word::Archive(what) => Ask::Archive(what),
             Word::Branch(what) => Ask::Branch(what),
-            Word::Rules(word) => Ask::Rules(word.ask()?),
+            Word::Rules(words) => Ask::Rules(words.ask()?),
             Word::Approve { target } => target.ask()?,
             Word::Trust { words } => words.ask()?,
             Word::Deny { target, text } => target.ask(Decision::Deny(text)),

@@ -124,9 +124,9 @@ fn made(run: &Run, order: &Order) -> String {
 /// An error in which the lines to type name the run.
 pub fn naming(error: anyhow::Error, id: &RunId) -> anyhow::Error {
     match error.downcast_ref::<Refusal>() {
-        Some(refusal @ (Refusal::Ended(_) | Refusal::EndedUnsaid(_) | Refusal::NeedsCode(..))) => {
-            Obstacle::Refused(refusal.of(id)).into()
-        }
+        Some(
+            refusal @ (Refusal::Ended(_) | Refusal::EndedUnsaid(_) | Refusal::NeedsCode(..) | Refusal::WrongCode(..)),
+        ) => Obstacle::Refused(refusal.of(id)).into(),
         Some(_) | None => error,
     }
 }

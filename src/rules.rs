@@ -1,6 +1,7 @@
 //! The roof: standing rules looked at, explained and changed from the command line. What a line would come to is asked
 //! of the same functions that a run asks.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ use crate::domain::tool::ToolCall;
 use crate::engine::rulebook::Consulted;
 use crate::headless::exit::Obstacle;
 use crate::headless::output;
+use crate::headless::text::sentence;
 use crate::headless::text::title;
 use crate::launch::Ground;
 use crate::launch::hands;
@@ -44,6 +46,7 @@ use crate::machine;
 use crate::policy::grave;
 use crate::policy::permission;
 use crate::policy::permission::Judgement;
+use crate::policy::rules;
 use crate::store::rules as kept;
 use crate::tools::Toolbox;
 use crate::tools::names;
@@ -98,13 +101,20 @@ fn list(ground: &Ground, form: Form) -> anyhow::Result<()> {
                     .map(|author| format!("by {}", title(author)));
                 let note = Some(&rule.note).filter(|note| !note.is_empty()).map(|note| title(note));
                 let about: Vec<String> = made.into_iter().chain(by).chain(note).collect();
-                let passed = why.map(|why| format!("  passed over: {}\n", title(why))).unwrap_or_default();
+                let passed = why.map(|why| format!("  passed over: {}\n", sentence(why))).unwrap_or_default();
                 let about = if about.is_empty() { String::new() } else { format!("  {}\n", about.join(" · ")) };
-                format!("{}  {}{end}{over}\n{about}{passed}", rule.id, title(&rule.draft.to_string()))
+                format!("{}  {}{end}{over}\n{about}{passed}", rule.id, sentence(&rule.draft.to_string()))
             })
+            .chain(meanings(&all))
             .collect(),
     });
     Ok(())
+}
+
+/// What the words mean with which the rules were told, each once.
+fn meanings(rules: &[(&Rule, Option<&str>)]) -> Vec<String> {
+    let said = rules.iter().flat_map(|(rule, _)| rule.draft.meanings()).collect::<BTreeSet<&str>>();
+    ["\n".to_string()].into_iter().chain(said.into_iter().map(|meaning| format!("{meaning}\n"))).collect()
 }
 
 fn as_json(rule: &Rule, passed_over: Option<&str>) -> Value {
@@ -127,12 +137,15 @@ fn add(ground: &Ground, new: NewRule) -> anyhow::Result<()> {
     let rule = Rule { expires_at: new.lasts.map(|span| now.plus(span)), ..book.made(draft, now, new.note) };
     let is_new =
         book.add(&rule).map_err(|why| anyhow::Error::from(Obstacle::Refused(format!("{why}; no rule was made"))))?;
-    let (id, told) = (&rule.id, title(&rule.draft.to_string()));
+    let (id, told) = (&rule.id, sentence(&rule.draft.to_string()));
     output::put(&match is_new {
         true => {
             let still = asked_still(&rule.draft).map(|why| format!("{why}\n")).unwrap_or_default();
+            let against = rule.draft.effect != RuleEffect::Allow;
+            let only = rules::only(&rule.draft).filter(|_| against);
+            let only = only.map(|only| format!("note: {}\n", sentence(&only))).unwrap_or_default();
             format!(
-                "rule {id}: {told}\n{still}`tiller rules remove {id}` takes it away; it counts from the next call on\n"
+                "rule {id}: {told}\n{still}{only}`tiller rules remove {id}` takes it away; it counts from the next call on\n"
             )
         }
         false => format!("rule {id} was there already: {told}\n"),
@@ -175,7 +188,7 @@ fn remove(ground: &Ground, id: &str) -> anyhow::Result<()> {
         ),
     };
     match gone {
-        Some(rule) => output::put(&format!("removed rule {}: {}\n", rule.id, title(&rule.draft.to_string()))),
+        Some(rule) => output::put(&format!("removed rule {}: {}\n", rule.id, sentence(&rule.draft.to_string()))),
         None if all.is_empty() => anyhow::bail!("there is no rule {shown}; nothing was removed; there is none at all"),
         None => anyhow::bail!("there is no rule {shown}; nothing was removed; there are: {}", named(&all)),
     }
@@ -230,13 +243,16 @@ struct Told {
     level: String,
     rule: Option<String>,
     reason: String,
+    /// The rule that nearly says something of it, and what it says.
+    nearest: Option<String>,
     segments: Vec<Vec<String>>,
 }
 
 impl Told {
     fn refused(why: &str, level: Level) -> Told {
         let (decision, word) = (REFUSE, REFUSE);
-        Told { decision, word, level: level.to_string(), rule: None, reason: why.to_string(), segments: Vec::new() }
+        let (reason, level) = (why.to_string(), level.to_string());
+        Told { decision, word, level, rule: None, reason, nearest: None, segments: Vec::new() }
     }
 
     fn json(&self) -> Value {
@@ -245,16 +261,18 @@ impl Told {
             "level": self.level,
             "rule": self.rule,
             "reason": self.reason,
+            "nearest": self.nearest,
             "segments": self.segments,
         })
     }
 
     fn text(&self) -> String {
         let rule = self.rule.as_ref().map(|rule| format!(", by {}", title(rule))).unwrap_or_default();
-        let first = format!("{}{rule}: {}\n", self.word, title(&self.reason));
+        let first = format!("{}{rule}: {}\n", self.word, sentence(&self.reason));
         let words = |argv: &Vec<String>| format!("  | {}\n", title(&format!("{argv:?}")));
         let level = format!("  level of the box: {}\n", self.level);
-        first + &level + &self.segments.iter().map(words).collect::<String>()
+        let nearest = self.nearest.as_ref().map(|nearest| format!("  {}\n", sentence(nearest))).unwrap_or_default();
+        first + &nearest + &level + &self.segments.iter().map(words).collect::<String>()
     }
 }
 
@@ -289,7 +307,19 @@ async fn judged(ground: &Ground, line: &str, workspace: &Path) -> anyhow::Result
     let segments = facts.line.as_ref().map(|line| line.commands.clone()).unwrap_or_default();
     // A line that can't be run has none of its own.
     let level = facts.level.unwrap_or(of_machine).to_string();
-    Ok(Told { decision, word, level, rule, reason, segments })
+    let nearest = if word == "ask" || word == "allow" { near(ground, &call, &facts, &shown)? } else { None };
+    Ok(Told { decision, word, level, rule, reason, nearest, segments })
+}
+
+/// The rule that comes closest to a call that is not denied, in a sentence: it may have been meant for it.
+fn near(ground: &Ground, call: &ToolCall, facts: &Facts, workspace: &str) -> anyhow::Result<Option<String>> {
+    // Rules that can't be read are the reason already.
+    let Ok(book) = ground.rulebook().now() else { return Ok(None) };
+    let hit = facts.rule.as_ref().map(|hit| hit.effect);
+    let nearest = rules::nearest(&book.rules, call, facts, workspace, ground.clock.now());
+    let nearest = nearest.filter(|rule| hit.is_none_or(|hit| rule.draft.effect > hit));
+    let covers = if hit.is_none() { "no rule covers this; " } else { "" };
+    Ok(nearest.and_then(|rule| Some(format!("{covers}rule {} comes closest: {}", rule.id, rules::only(&rule.draft)?))))
 }
 
 fn words(facts: &Facts) -> String {

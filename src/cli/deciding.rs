@@ -33,9 +33,10 @@ How far it reaches:
   without more  this call, once; on the screen y
   --for-run     every later call of this tool with the same arguments, byte for
                 byte, and the same binding, until the run ends; on the screen a
-  --rule        every later call of the same words in this folder, in every
-                run, by a standing rule; with --open its last word may be
-                another; with --everywhere in every folder; on the screen r
+  --rule        every later call of the same words, in this and all later runs
+                in this folder, by a standing rule; with --open its last word
+                may be any other that is no option; with --everywhere in all
+                runs in every folder; on the screen r
   --tool        every later call of this tool, until the run ends, but never a
                 shell line, nor what is asked about each time; on the screen t
   --unboxed     this call, once, outside of its box; on the screen O
@@ -116,10 +117,10 @@ pub(crate) struct ApproveWords {
     /// Allow it, and make a standing rule of its exact words in this folder
     #[arg(long, conflicts_with = "unboxed")]
     rule: bool,
-    /// The rule takes any last word, but no option
+    /// Its last word may be any other that is no option
     #[arg(long, requires = "rule")]
     open: bool,
-    /// The rule holds in every folder
+    /// The rule holds in all runs in every folder
     #[arg(long, requires = "rule")]
     everywhere: bool,
     /// Allow it to run outside of the box, with your full rights, this once

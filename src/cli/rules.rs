@@ -62,15 +62,22 @@ Examples:
   tiller rules add allow --path 'docs/**'
   tiller rules why 'cargo test && rm x'
 A rule is compared with a command word by word: quoting is no part of a word, and * is only itself. \
-{any:one} stands for one word that is no option, {any:rest} for all to the end. Deny outranks ask, and \
+{any:one} stands for any one word, which in a rule that allows is no option, {any:rest} for all words to the end, or \
+none. Without {any:rest} nothing may follow: `deny -- git push` leaves `git push origin` alone. Deny outranks ask, and \
 ask outranks allow. A line of several commands is allowed where each is covered by a rule, or only reads. \
 No rule allows redirections, variables or anything else that needs a shell.";
 
 /// Options of ours that are taken for words of the command where they stand behind --, and what is meant.
 const OURS: [(&str, Token); 2] = [("--any-one", Token::ONE), ("--any-rest", Token::REST)];
 
+#[derive(Args)]
+pub(crate) struct RulesWords {
+    #[command(subcommand)]
+    word: Option<RulesWord>,
+}
+
 #[derive(Subcommand)]
-pub(crate) enum RulesWord {
+enum RulesWord {
     /// List all rules
     List {
         #[command(flatten)]
@@ -118,10 +125,10 @@ pub(crate) struct AddWords {
     /// Instead of a command: a host that pages may be fetched from
     #[arg(long, value_name = "HOST", conflicts_with = "argv")]
     host: Option<String>,
-    /// Only in this folder; so it is without more
+    /// In all runs in this folder; so it is without more
     #[arg(long, conflicts_with = "everywhere")]
     here: bool,
-    /// In every folder
+    /// In all runs in every folder
     #[arg(long)]
     everywhere: bool,
     /// Allow it also where it asks for the network
@@ -138,8 +145,15 @@ pub(crate) struct AddWords {
     note: String,
 }
 
-impl RulesWord {
+impl RulesWords {
+    /// Without a word they are listed.
     pub(crate) fn ask(self) -> Result<RulesAsk, String> {
+        self.word.map_or(Ok(RulesAsk::List(Form::Text)), RulesWord::ask)
+    }
+}
+
+impl RulesWord {
+    fn ask(self) -> Result<RulesAsk, String> {
         Ok(match self {
             RulesWord::List { form } => RulesAsk::List(form.read()),
             RulesWord::Why { line, workspace, form } => {

@@ -351,8 +351,10 @@ pub enum Refusal {
     BindingChanged(CallId),
     /// The call is asked about each time, or too wide a grant was asked for; the sentence says why.
     TooWide(CallId, &'static str),
-    /// The call is grave, and its code was not typed, or another one was.
+    /// The call is grave, and its code was not typed.
     NeedsCode(CallId, String),
+    /// Another code was typed than that of the call: that of the second one, where it waits, too.
+    WrongCode(CallId, Option<CallId>),
     /// The changed arguments do not fit the tool.
     BadEdit(String),
     /// No rule can be made of the decision, or it could not be kept.
@@ -450,6 +452,16 @@ impl fmt::Display for Refusal {
             Refusal::NeedsCode(call, why) => {
                 write!(out, "{call} needs its code: {why}; nothing was decided; `tiller show RUN` names the code")
             }
+            Refusal::WrongCode(call, Some(other)) => write!(
+                out,
+                "this is the code of {other}, not of {call}, which waits for you; nothing was decided; `tiller show RUN` \
+                 names the code of each"
+            ),
+            Refusal::WrongCode(call, None) => write!(
+                out,
+                "this is not the code of {call}, which waits for you; it is mistyped, or that of another call or run, or \
+                 of what {call} was before; nothing was decided; `tiller show RUN` names the code"
+            ),
             Refusal::BadEdit(why) => write!(out, "the changed arguments do not fit: {why}; nothing was decided"),
             Refusal::Empty => write!(out, "the text is empty; nothing was sent"),
             Refusal::TooLong => write!(

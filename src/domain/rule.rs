@@ -14,6 +14,11 @@ const STANDING: &str = "standing rule ";
 /// Letters of the hash in an id: few enough to type, enough to tell the rules of one person apart.
 const ID_LETTERS: usize = 8;
 
+const ONE_MEANS: &str = "{any:one}: any one word, which in a rule that allows is no option";
+const REST_MEANS: &str = "{any:rest}: all words to the end, or none";
+const FOLDER_MEANS: &str = "in FOLDER: in all runs in that folder, as `here` makes it";
+const EVERYWHERE_MEANS: &str = "everywhere: in all runs in every folder";
+
 /// A standing rule of the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
@@ -59,6 +64,18 @@ impl RuleDraft {
         }
     }
 
+    /// What the words mean with which it is told, a sentence each: only of those that are in it.
+    pub fn meanings(&self) -> Vec<&'static str> {
+        let mut all = Vec::new();
+        if let What::Argv(tokens) = &self.what {
+            let opens = [(Token::ONE, ONE_MEANS), (Token::REST, REST_MEANS)];
+            all.extend(opens.into_iter().filter(|(token, _)| tokens.contains(token)).map(|(_, meaning)| meaning));
+            all.extend((self.effect == RuleEffect::Allow).then(|| self.profile.meaning()));
+        }
+        all.push(if self.workspace.is_some() { FOLDER_MEANS } else { EVERYWHERE_MEANS });
+        all
+    }
+
     /// The id of the rule that says this. Two rules that say the same have the same one.
     pub fn id(&self) -> String {
         let said = format!("{:?}\0{:?}\0{}\0{:?}", self.effect, self.what, self.network, self.profile);
@@ -96,6 +113,15 @@ pub enum RuleEffect {
 }
 
 impl RuleEffect {
+    /// After "it".
+    pub fn verb(self) -> &'static str {
+        match self {
+            RuleEffect::Allow => "allows",
+            RuleEffect::Ask => "asks about",
+            RuleEffect::Deny => "denies",
+        }
+    }
+
     /// As one word.
     pub fn word(self) -> &'static str {
         match self {
@@ -189,6 +215,14 @@ impl Profile {
         match self {
             Profile::Rw => "in the box",
             Profile::None => "also without a box",
+        }
+    }
+
+    /// What its phrase means, in a sentence.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Profile::Rw => "in the box: only where a full box holds the command; elsewhere you are asked",
+            Profile::None => "also without a box: where no full box holds it, too, with all your rights",
         }
     }
 }

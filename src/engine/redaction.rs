@@ -23,8 +23,11 @@ use crate::domain::model::ModelReply;
 use crate::domain::model::StopReason;
 use crate::domain::text::sha256_hex;
 use crate::domain::tool::Facts;
-use crate::engine::redaction::encodings::Needle;
+use crate::engine::redaction::encodings::Form;
+use crate::engine::redaction::encodings::Written;
 use crate::engine::redaction::readings::Readings;
+use crate::engine::redaction::search::HEAD_BYTES;
+use crate::engine::redaction::search::Search;
 use crate::machine::Input;
 use crate::machine::Outcome;
 use crate::tools::Veil;
@@ -33,10 +36,8 @@ pub mod encodings;
 mod lines;
 pub mod patterns;
 mod readings;
+mod search;
 pub mod stream;
-
-/// A part of a known value that stands beside a cut counts from so many bytes on.
-const PART_BYTES: usize = 8;
 
 /// A word that ends a line may be broken there, if it is so long.
 const BROKEN_BYTES: usize = 16;
@@ -45,15 +46,12 @@ const BROKEN_BYTES: usize = 16;
 pub struct Redactor {
     /// The key of the hashes in marks, in hexadecimal.
     key: SecretString,
-    known: Vec<Known>,
-}
-
-/// A known value.
-struct Known {
-    /// Its mark.
-    mark: String,
-    /// All ways to write it that are looked for.
-    needles: Vec<Needle>,
+    /// The marks of the known values, by their numbers.
+    marks: Vec<String>,
+    /// The known values as they are, or with escapes.
+    plain: Search,
+    /// The known values as digits of an encoding.
+    digits: Search,
 }
 
 /// A piece of a text that is taken out.
@@ -65,19 +63,19 @@ struct Found {
 impl Redactor {
     /// Knows these values, each by the name of what holds it. `key` is secret, and the same for every process.
     pub fn new(key: SecretString, values: impl IntoIterator<Item = (String, SecretString)>) -> Redactor {
-        let mut redactor = Redactor { key, known: Vec::new() };
+        let none = || Search::of(Vec::new());
+        let mut redactor = Redactor { key, marks: Vec::new(), plain: none(), digits: none() };
+        let mut all: Vec<Written> = Vec::new();
         for (name, value) in values {
             let value = value.expose_secret();
-            if value.len() >= limits::SECRET_MIN_BYTES {
-                redactor.learn(&name, value);
-                lines::own(value).into_iter().for_each(|line| redactor.learn(&name, line));
+            let parts = [value].into_iter().chain(lines::own(value));
+            for part in parts.filter(|_| value.len() >= limits::SECRET_MIN_BYTES) {
+                all.extend(encodings::of(redactor.marks.len(), part));
+                redactor.marks.push(mark(&name, &redactor.hash(part)));
             }
         }
-        redactor
-    }
-
-    fn learn(&mut self, name: &str, value: &str) {
-        self.known.push(Known { mark: mark(name, &self.hash(value)), needles: encodings::of(value) });
+        let (plain, digits) = all.into_iter().partition(|one| one.form == Form::Plain);
+        Redactor { plain: Search::of(plain), digits: Search::of(digits), ..redactor }
     }
 
     /// A text without secrets.
@@ -224,12 +222,12 @@ impl Redactor {
     pub(crate) fn begins_known(&self, text: &str) -> Option<usize> {
         // The number of the next line may have come already.
         let end = text.trim_end_matches(|one: char| one.is_ascii_digit() || one == ' ');
-        let least = if broken_word(text) >= BROKEN_BYTES { 1 } else { PART_BYTES };
-        let begun = |text: &str| {
-            let readings = Readings::of(text);
-            let needles = self.known.iter().flat_map(|known| &known.needles);
-            needles.filter_map(|needle| needle.begun_at_end(&readings, least)).min()
+        let least = if broken_word(text) >= BROKEN_BYTES { 1 } else { HEAD_BYTES };
+        let look = |bytes: &[u8], is_squeezed: bool| match is_squeezed {
+            true => self.digits.begun(bytes, least),
+            false => self.plain.begun(bytes, 1).max(self.digits.begun(bytes, 1)),
         };
+        let begun = |text: &str| Readings::of(text).begun_at_end(look);
         let before_number = if end.ends_with('\n') && end.len() < text.len() { begun(end) } else { None };
         [begun(text), before_number].into_iter().flatten().min()
     }
@@ -241,17 +239,26 @@ impl Redactor {
     }
 
     fn find_known(&self, text: &str) -> Vec<Found> {
-        let mut found = Vec::new();
-        if self.known.is_empty() {
-            return found;
+        if self.marks.is_empty() {
+            return Vec::new();
         }
         let readings = Readings::of(text);
-        for known in &self.known {
-            let whole = known.needles.iter().flat_map(|needle| needle.find(&readings));
-            let parts = known.needles.iter().flat_map(|needle| needle.parts_at_cuts(&readings, PART_BYTES));
-            found.extend(whole.chain(parts).map(|range| Found { range, mark: known.mark.clone() }));
-        }
-        found
+        let mut found = readings.plain(|bytes, cuts| {
+            let mut found = self.plain.whole(bytes);
+            if !cuts.is_empty() {
+                found.extend(self.plain.at_cuts(bytes, cuts));
+                found.extend(self.digits.at_cuts(bytes, cuts));
+            }
+            found
+        });
+        found.extend(
+            readings
+                .digits(|bytes| self.digits.whole(bytes), |written, bytes, range| written.form.widened(bytes, range)),
+        );
+        let marked = |(range, written): (Range<usize>, &Written)| {
+            Some(Found { range, mark: self.marks.get(written.value)?.clone() })
+        };
+        found.into_iter().filter_map(marked).collect()
     }
 
     /// The mark of the first known value in any text inside a value.
@@ -408,6 +415,24 @@ mod tests {
             assert_eq!(redactor.exact(other), other);
             assert!(redactor.cleaned(KEY).starts_with("[redacted:"));
         }
+    }
+
+    #[test]
+    fn a_line_is_taken_out_whatever_its_signs_and_headings_stay() {
+        let check = |value: &str, text: &str, expected: &str| {
+            let redactor = Redactor::new("key".to_string().into(), [("MY_KEY".to_string(), value.to_string().into())]);
+            let clean = redactor.cleaned(text).into_owned();
+            let marks: Vec<&str> = clean.split("[redacted:MY_KEY:").skip(1).filter_map(|rest| rest.get(..9)).collect();
+            let shown =
+                marks.iter().fold(clean.clone(), |text, rest| text.replace(&format!("[redacted:MY_KEY:{rest}"), "§"));
+            assert_eq!(shown, expected, "{value}");
+        };
+        check("staple [horse\n[battery]{\n", "12: staple [horse\n13: [battery]{\n", "12: §\n13: §\n");
+        let ini = "[default]\nregion = here\naws_secret_access_key = wJalrXUtnFEMI/K7MDENG";
+        check(ini, "see [default] and region = here", "see [default] and region = here");
+        check(ini, "+aws_secret_access_key = wJalrXUtnFEMI/K7MDENG", "+§");
+        let kube = "users:\n- name: me\n  user:\n    client-key-data: LS0tLS1CRUdJTg==\n";
+        check(kube, "users:\n- name: me\nclient-key-data: LS0tLS1CRUdJTg==", "users:\n- name: me\n§");
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl Prompt {
     fn read_decision(&mut self, line: &str, now: Instant) -> Meaning {
         let (word, words) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (word, words.trim()) {
-            ("r", "" | "open" | "everywhere" | "open everywhere") if self.unseen > 0 => {
+            ("r", "" | "here" | "open" | "open here" | "everywhere" | "open everywhere") if self.unseen > 0 => {
                 self.again("look at the whole call first: v; nothing was decided")
             }
             ("y" | "a", _) if self.unseen > 0 && self.is_answer(words) => {
@@ -128,9 +128,9 @@ impl Prompt {
             ("y", words) if self.grave.is_some() => self.coded(words, self.decide(Decision::AllowOnce)),
             ("y", "") => self.decide(Decision::AllowOnce),
             ("a", "") => self.decide(Decision::AllowRun),
-            ("r", "") => self.rule(false, false),
+            ("r", "" | "here") => self.rule(false, false),
             ("r", "everywhere") => self.rule(false, true),
-            ("r", "open") => self.rule(true, false),
+            ("r", "open" | "open here") => self.rule(true, false),
             ("r", "open everywhere") => self.rule(true, true),
             ("n", "") => self.decide(Decision::Deny(String::new())),
             ("d", "") => self.again("say why after the d; nothing was decided"),
@@ -274,8 +274,10 @@ fn offered(run: &Run, rules: &[Result<RuleDraft, String>; 2]) -> String {
         let what = title(&draft.what.to_string());
         format!("  {key}: a standing rule for {what} ({}; {before} of this run so far)\n", draft.bounds())
     };
-    let rows = ["r [everywhere]", "r open [everywhere]"].into_iter().zip(rules);
-    rows.filter_map(|(key, draft)| draft.as_ref().ok().map(|draft| rule(key, draft))).collect()
+    let rows = ["r [here|everywhere]", "r open [here|everywhere]"].into_iter().zip(rules);
+    let rows: String = rows.filter_map(|(key, draft)| draft.as_ref().ok().map(|draft| rule(key, draft))).collect();
+    let open = if rules.iter().skip(1).any(Result::is_ok) { format!("; {}", offering::OPEN) } else { String::new() };
+    if rows.is_empty() { rows } else { format!("{rows}     {}{open}\n", offering::REACH) }
 }
 
 fn question_line(waits: Waits, grave: Option<&(String, String)>) -> String {

@@ -30,8 +30,14 @@ pub fn coded(run: &Run, id: CallId, code: Option<&str>) -> Result<(), Refusal> {
 }
 
 fn typed(run: &Run, call: &ToolCall, (code, manner): (Option<&str>, Manner), why: String) -> Result<(), Refusal> {
-    let fits = |digest: Digest| code.is_some_and(|code| digest.is_code(&run.id, manner, code));
-    if call.digest().is_some_and(fits) { Ok(()) } else { Err(Refusal::NeedsCode(call.id, why)) }
+    let Some(code) = code else { return Err(Refusal::NeedsCode(call.id, why)) };
+    let has_it = |one: &ToolCall, manner| one.digest().is_some_and(|digest| digest.is_code(&run.id, manner, code));
+    if has_it(call, manner) {
+        return Ok(());
+    }
+    let has_any = |one: &ToolCall| [Manner::Usual, Manner::Unboxed].into_iter().any(|manner| has_it(one, manner));
+    let other = run.waiting().into_iter().find(|(one, _)| one.id != call.id && has_any(one));
+    Err(Refusal::WrongCode(call.id, other.map(|(one, _)| one.id)))
 }
 
 /// A decision about one call. Refused when the call does not wait, is not what was seen, or the decision does not fit.

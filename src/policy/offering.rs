@@ -31,6 +31,20 @@ pub fn offer(run: &Run, call: &ToolCall, open: bool) -> Result<RuleDraft, String
     Ok(draft)
 }
 
+/// How far a rule reaches that is made of a decision, by the words that say it.
+pub const REACH: &str = "here: in this and all later runs in this folder; everywhere: in all runs in every folder";
+/// What an open rule is.
+pub const OPEN: &str = "open: its last word may be any other that is no option";
+
+/// The words by which one of these rules can be asked for, where it can be made: the exact one, and the open one.
+pub fn words(rules: [Result<RuleDraft, String>; 2]) -> &'static str {
+    match rules {
+        [Ok(_), Ok(_)] => "here, everywhere, open here or open everywhere",
+        [Err(_), Ok(_)] => "open here or open everywhere",
+        [_, Err(_)] => "here or everywhere",
+    }
+}
+
 /// Whether a rule that says this may be made of a call. Errors with why not.
 pub fn may_be_made(run: &Run, call: &ToolCall, draft: &RuleDraft) -> Result<(), String> {
     let facts = call.facts.as_ref().ok_or("it is not known yet what the call would touch")?;

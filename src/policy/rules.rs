@@ -96,6 +96,43 @@ pub fn said(
     }
 }
 
+/// What a rule about a command is about and no more, where nothing may follow its words; and of a rule that asks or
+/// denies the line that makes one about all that begins so.
+pub fn only(draft: &RuleDraft) -> Option<String> {
+    let What::Argv(tokens) = &draft.what else { return None };
+    if tokens.last() == Some(&Token::REST) {
+        return None;
+    }
+    let (what, word) = (&draft.what, draft.effect.word());
+    let only = format!("it {} only `{what}`, with nothing after it", draft.effect.verb());
+    let place = if draft.workspace.is_none() { " --everywhere" } else { "" };
+    Some(match draft.effect {
+        RuleEffect::Allow => only,
+        RuleEffect::Ask | RuleEffect::Deny => {
+            format!("{only}; to {word} all that begins so: tiller rules add {word}{place} -- {what} '{}'", Token::REST)
+        }
+    })
+}
+
+/// The rule that would be about a call if words might follow its own, and is not: of several one that denies, then one
+/// that asks, then the one that says most.
+pub fn nearest<'r>(
+    rules: &'r [Rule],
+    call: &ToolCall,
+    facts: &Facts,
+    workspace: &str,
+    now: Timestamp,
+) -> Option<&'r Rule> {
+    let asked = Asked::of(call, facts, workspace);
+    let is_near = |rule: &&Rule| {
+        let What::Argv(tokens) = &rule.draft.what else { return false };
+        let longer = What::Argv(tokens.iter().cloned().chain([Token::REST]).collect());
+        let longer = Rule { draft: RuleDraft { what: longer, ..rule.draft.clone() }, ..(*rule).clone() };
+        rule.holds(workspace, now) && !asked.is_met(rule) && asked.is_met(&longer)
+    };
+    rules.iter().filter(is_near).max_by_key(|rule| (rule.draft.effect, exactness(&rule.draft)))
+}
+
 /// Why leave that was given does not hold by the rules of now, if it does not: a rule that denies outranks everybody, a
 /// rule that asks outranks other rules and modes, and what a rule allowed needs that rule.
 pub fn overruled(call: &ToolCall, now: Option<&RuleHit>) -> Option<String> {
@@ -152,19 +189,22 @@ fn network_without_line(draft: &RuleDraft) -> Option<String> {
     draft.network.then(|| "network is about commands only".to_string())
 }
 
-/// Why a rule that allows is too open, if it is: it would allow whatever somebody has such a program run. It is refused
-/// when it is made, and passed over with a notice when it stands in the file.
+/// Why a rule that allows is too open, if it is: it would allow whatever somebody has such a program run (R6). Nothing
+/// else decides it: it is asked when such a rule is offered, when one is made in any way, and when one is read, which is
+/// then passed over with a notice.
 pub fn too_open(draft: &RuleDraft) -> Option<String> {
     let What::Argv(tokens) = &draft.what else { return None };
     let (Some(Token::Word(program)), RuleEffect::Allow) = (tokens.first(), draft.effect) else { return None };
     let kind = runners::kind(program)?;
-    let is_open = |token: &Token| matches!(token, Token::Any { .. });
-    let what = match tokens.iter().position(is_open).map(|place| (place, kind.runs_arguments())) {
-        None => return None,
-        Some((_, true)) => "with any word open",
-        Some((1, false)) => "with its first word open",
-        Some(_) if tokens.last() == Some(&Token::REST) => "with {any:rest}",
-        Some(_) => return None,
+    let open = tokens.iter().position(|token| matches!(token, Token::Any { .. }))?;
+    // Before what a program is to do may stand options, `make -C sub`, `cargo +nightly`: then what it does is open.
+    let is_said = matches!(tokens.get(1), Some(Token::Word(word)) if !word.starts_with(['-', '+']));
+    let what = match open {
+        _ if kind.takes_programs() => "with any word open",
+        1 => "with its first word open",
+        _ if tokens.last() == Some(&Token::REST) => "with {any:rest}",
+        _ if !is_said => "with a word open behind an option",
+        _ => return None,
     };
     Some(format!("{program} is {}, so a rule that allows it {what} allows any program: say each word", kind.phrase()))
 }

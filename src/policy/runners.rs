@@ -31,6 +31,11 @@ impl Kind {
         }
     }
 
+    /// Whether any of its words can name a program that it gets and runs, here or elsewhere.
+    pub fn takes_programs(self) -> bool {
+        self.runs_arguments() || self == Kind::PackageManager
+    }
+
     /// Whether any of its words can be a program to run.
     pub fn runs_arguments(self) -> bool {
         match self {
@@ -61,7 +66,8 @@ const WRAPPERS: &str = "env xargs sudo doas su runuser pkexec nohup time timeout
     nq tsp ccache distcc sccache icecc wine mono box64 dbus-launch ssh-agent gpg-agent xinit startx cage sshpass \
     autossh pssh foreman honcho overmind dotenv doppler aws-vault chamber nodemon pm2 bear scan-build coverage \
     proot apptainer singularity toolbox distrobox lxc-execute lxc-attach runc crun timelimit tini dumb-init rlwrap \
-    gtimeout gnice genv gxargs gstdbuf nvm rbenv pyenv capsh";
+    gtimeout gnice genv gxargs gstdbuf nvm rbenv pyenv capsh ssh mosh \
+    socat docker docker-compose podman buildah nerdctl kubectl minikube vagrant";
 /// Programs that fetch others.
 const PACKAGE_MANAGERS: &str = "npm npx pnpm pnpx yarn bunx corepack pip pipx uv uvx poetry pdm hatch conda mamba gem bundle bundler composer \
     cpan cpanm luarocks apt apt-get aptitude dpkg dnf yum rpm zypper pacman yay apk emerge brew port snap flatpak \
@@ -72,15 +78,15 @@ const PACKAGE_MANAGERS: &str = "npm npx pnpm pnpx yarn bunx corepack pip pipx uv
 const BUILD_TOOLS: &str = "make gmake bmake cmake ctest ninja meson bazel bazelisk buck gradle gradlew mvn mvnw ant sbt lein rake just \
     task tox nox invoke cargo rustc go dotnet msbuild xcodebuild mix rebar zig dune gulp grunt turbo nx lerna jest \
     vitest mocha pytest scons waf autoconf automake configure gcc g++ cc clang pre-commit ansible ansible-playbook \
-    terraform packer vagrant docker docker-compose podman buildah kubectl helm act clang++ c++ cpp gfortran gccgo \
+    terraform packer helm act clang++ c++ cpp gfortran gccgo \
     gdc ldc2 dmd icc icx nvcc emcc em++ rustdoc mill pants please xmake premake qmake nmake tup redo b2 bjam samu \
     gn node-gyp earthly dagger pulumi terragrunt tofu puppet chef skaffold tilt vite webpack rollup parcel esbuild \
-    karma cypress playwright rspec phpunit latexmk cookiecutter libtool autoreconf cargo-make nerdctl minikube \
+    karma cypress playwright rspec phpunit latexmk cookiecutter libtool autoreconf cargo-make \
     kind serverless sam cdk tsc ninja-build eslint prettier rubocop pylint flake8 mypy rust-analyzer lefthook husky \
     mkdocs sphinx-build flutter clang-tidy ld yosys";
 /// Programs with options or settings that run others.
-const HELPERS: &str = "git hg svn jj gh glab ssh scp sftp rsync mosh find fd fdfind rg tar bsdtar zip unzip 7z cpio less more most \
-    man info sort split dd install ip tcpdump nmap nc ncat netcat socat curl wget openssl gpg code mail sendmail \
+const HELPERS: &str = "git hg svn jj gh glab scp sftp rsync find fd fdfind rg tar bsdtar zip unzip 7z cpio less more most \
+    man info sort split dd install ip tcpdump nmap nc ncat netcat curl wget openssl gpg code mail sendmail \
     systemctl journalctl tiller ag ack ugrep bfs lftp rclone restic borg ansible-vault sops pass gopass ssh-keygen \
     ssh-add gzip xz zstd vimdiff ctags fzf sk mutt lynx w3m elinks xdg-open sensible-editor sensible-pager \
     logrotate tshark iptables ip6tables tc mount bat delta patch emacsclient protoc pandoc cscope convert magick \

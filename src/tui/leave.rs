@@ -131,8 +131,8 @@ impl App {
             ["open", "here"] | ["open"] => (true, false),
             ["open", "everywhere"] => (true, true),
             _ => {
-                let text = "nothing was decided: type here, everywhere, open here or open everywhere";
-                return Err((text.to_string(), Role::Warning));
+                let words = offering::words([false, true].map(|open| self.drafted(call, open)));
+                return Err((format!("nothing was decided: type {words}"), Role::Warning));
             }
         };
         let draft = self.drafted(call, open).map_err(|why| (format!("nothing was decided: {why}"), Role::Bad))?;

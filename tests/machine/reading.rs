@@ -301,16 +301,20 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
             Command::AllowAll { calls: rest.split_whitespace().map(seen).collect() }
         }
         ("trust", mode) => Command::SetTrust(Trust::parse(mode).unwrap()),
-        // The code of the call as it is, or whatever stands behind a colon; or the one for the other side of its box.
+        // The code of the call as it is, or whatever stands behind a colon: of a call its code; or the one for the other
+        // side of its box.
         ("code" | "other-code", rest) => {
             let (how, rest) = rest.split_once(' ').unwrap_or((rest, ""));
             let leave = command(stage, how, rest);
             let (call, typed) = named(rest);
-            let digest = stage.run.calls.get(&call).and_then(ToolCall::digest);
-            let code = typed.split_once(':').map(|(_, typed)| typed.to_string());
             let manners = [Manner::Usual, Manner::Unboxed];
             let manner = manners[usize::from((how == "allow-unboxed") == (word == "code"))];
-            let code = code.or(digest.map(|digest| digest.code(&stage.run.id, manner))).unwrap_or_default();
+            let of = |call: &CallId| Some(stage.run.calls.get(call)?.digest()?.code(&stage.run.id, manner));
+            let code = typed.split_once(':').map(|(_, typed)| {
+                let other = typed.strip_prefix('c').and_then(|number| number.parse().ok());
+                other.and_then(|number| of(&CallId(number))).unwrap_or_else(|| typed.to_string())
+            });
+            let code = code.or_else(|| of(&call)).unwrap_or_default();
             Command::Coded { code, leave: Box::new(leave) }
         }
         ("deny", _) => decide(&|words| Decision::Deny(words.to_string())),

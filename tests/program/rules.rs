@@ -233,6 +233,53 @@ fn what_was_meant_is_told_where_a_rule_says_something_else() {
     stage.ask(&["rules", "why", ""]).check(0, &["refuse: The command is empty."]);
 }
 
+/// A rule without an open end is about its words and no more: that is said where it is made, and where it is missed.
+#[test]
+fn a_rule_that_denies_less_than_it_seems_says_so() {
+    let stage = Stage::new();
+    stage.ask(&["rules"]).check(0, &["there is no standing rule; `tiller rules add allow -- WORD …` makes one"]);
+    let more = "with nothing after it; to deny all that begins so: tiller rules add deny";
+    let note = format!("note: it denies only `git push`, {more} -- git push '{{any:rest}}'\n");
+    let made = stage.ask(&["rules", "add", "deny", "--", "git", "push"]);
+    made.check(0, &[&note]);
+    let id = made.out.split_whitespace().nth(1).unwrap().trim_end_matches(':').to_string();
+    let everywhere = format!("it denies only `rm x`, {more} --everywhere -- rm x '{{any:rest}}'\n");
+    stage.ask(&["rules", "add", "deny", "--everywhere", "--", "rm", "x"]).check(0, &[&everywhere]);
+    for words in [&["deny", "--any-rest", "--", "rm"][..], &["allow", "--", "frob"], &["deny", "--path", "a"]] {
+        let made = stage.ask(&[&["rules", "add"], words].concat());
+        made.check(0, &["rule r"]);
+        assert!(!made.out.contains("note: it"), "{made}");
+    }
+    let missed = format!("no rule covers this; rule {id} comes closest: it denies only `git push`, {more}");
+    for line in ["git push origin main", "sudo git push -f", "ls; git push origin"] {
+        stage.ask(&["rules", "why", line]).check(0, &["ask: ", &missed]);
+    }
+    stage.ask(&["rules", "why", "frob x"]).check(0, &["comes closest: it allows only `frob`, with nothing after it\n"]);
+    let json = stage.ask(&["rules", "why", "git push origin", "--json"]);
+    let told: Value = serde_json::from_str(&json.out).unwrap();
+    assert!(told["nearest"].as_str().unwrap().contains("comes closest"), "{json}");
+    for line in ["git push", "rm x y", "git pushed origin", "echo git push", "frob"] {
+        let told = stage.ask(&["rules", "why", line]);
+        told.check(0, &[]);
+        assert!(!told.out.contains("comes closest"), "{line}: {told}");
+    }
+    // The words of the list are explained below it, those that are in it.
+    for words in [&["rules"][..], &["rules", "list"]] {
+        let listed = stage.ask(words);
+        listed.check(
+            0,
+            &[
+                "deny git push, in ",
+                "\n{any:rest}: all words to the end, or none\n",
+                "\nin FOLDER: in all runs in that folder",
+                "\neverywhere: in all runs in every folder\n",
+                "\nin the box: only where a full box holds the command; elsewhere you are asked\n",
+            ],
+        );
+        assert!(!listed.out.contains("{any:one}") && !listed.out.contains("also without a box"), "{listed}");
+    }
+}
+
 /// The key and the machine ask the same function: what is offered is taken, what is not is refused with the reason.
 #[test]
 fn a_rule_of_a_line_is_taken_exactly_where_it_is_offered() {

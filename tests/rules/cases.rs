@@ -197,6 +197,16 @@ fn what_can_not_be_meant_or_is_too_open_is_said_why() {
         check(&format!("\"{program}\", {{ any = \"rest\" }}"), "allows any program");
         check(&format!("\"{program}\", {{ any = \"one\" }}"), "allows any program");
     }
+    // What takes a program to run, here or elsewhere, or gets one: no word of it is left open.
+    for program in ["ssh", "mosh", "docker", "podman", "kubectl", "socat", "npm", "pip", "uv", "apt"] {
+        check(&format!("\"{program}\", \"x\", {{ any = \"one\" }}"), "with any word open allows any program");
+    }
+    // Of the others not what they are to do, also where options stand before it.
+    for argv in ["\"make\", \"-C\", \"sub\"", "\"cargo\", \"+nightly\"", "\"cargo\", \"-q\"", "\"git\", \"-P\""] {
+        check(&format!("{argv}, {{ any = \"one\" }}"), "with a word open behind an option allows any program");
+    }
+    check("\"make\", \"check\", { any = \"one\" }", "fine");
+    check("\"ssh\", \"host\", \"uptime\"", "fine");
     check("\"cargo\", \"test\", { any = \"one\" }", "fine");
     check("\"cargo\", \"test\"", "fine");
     check("\"bash\", \"-c\", \"make\"", "fine");
@@ -232,6 +242,10 @@ fn a_rule_is_offered_only_where_it_would_have_allowed_this_very_call() {
     check("sh check.sh", true, Err("with any word open"));
     check("env make", false, Ok("allow env make"));
     check("env make", true, Err("with any word open"));
+    check("ssh host uptime", false, Ok("allow ssh host uptime"));
+    check("ssh host uptime", true, Err("with any word open"));
+    check("npm run lint", true, Err("with any word open"));
+    check("make -C sub", true, Err("with a word open behind an option"));
     for line in ["rm a", "mv a b", "rmdir a", "shred a", "truncate -s0 a", "chmod 755 a", "git push origin"] {
         check(line, false, Ok(&format!("allow {line}")));
         check(line, true, Err("removes, moves or replaces: only its exact words can be allowed"));

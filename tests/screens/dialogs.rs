@@ -486,6 +486,7 @@ fn a_rule_is_made_of_words_that_are_shown_and_typed() {
     let text = boxed(&show.frame());
     assert!(text.contains("exactly: cargo test --lib one (in the box; 0 calls of this run so far)"), "{text}");
     assert!(text.contains("open: cargo test --lib {any:one} (in the box; "), "{text}");
+    assert!(text.contains("here, everywhere, open here or open everywhere"), "{text}");
     for vain in ["", "y", "anywhere"] {
         show.letters(vain);
         show.press(KeyCode::Enter);
@@ -504,7 +505,11 @@ fn a_rule_is_made_of_words_that_are_shown_and_typed() {
         show.letters("r");
         let text = boxed(&show.frame());
         assert!(text.contains(&format!("exactly: {command} ({bounds}; ")), "{text}");
-        assert!(!text.contains("open: "), "{text}");
+        assert!(!text.contains("open: ") && !text.contains("open here"), "{text}");
+        assert!(text.contains("here or everywhere"), "{text}");
+        show.letters("open here");
+        show.press(KeyCode::Enter);
+        assert_eq!(commands(&show), [], "{command}");
     }
     let mut show = waits("cat .env");
     show.letters("r");

@@ -1,24 +1,24 @@
-//! The ways in which a known value may be written, and finding them.
+//! The ways in which a known value may be written.
 
 use std::ops::Range;
 
-use memchr::memmem::Finder;
-
 use crate::domain::text::hex;
-use crate::engine::redaction::readings::Readings;
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// One way to write a value. What it holds is secret, and nothing prints it.
-pub struct Needle {
-    /// It is made once: making it takes longer than looking through a short text.
-    finder: Finder<'static>,
-    form: Form,
+pub struct Written {
+    /// The value, so written.
+    pub bytes: Vec<u8>,
+    /// How it is looked for.
+    pub form: Form,
+    /// The number of the known value.
+    pub value: usize,
 }
 
 /// How a way of writing is looked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub enum Form {
     /// As it is, or with escapes.
     Plain,
     /// Digits of an encoding, which may be broken over lines.
@@ -27,45 +27,13 @@ enum Form {
     Middle,
 }
 
-impl Needle {
-    /// Where it stands in a text.
-    pub fn find(&self, readings: &Readings<'_>) -> Vec<Range<usize>> {
-        match self.form {
-            Form::Plain => readings.plain(&self.finder),
-            Form::Digits => readings.digits(&self.finder, |_, range| range),
-            Form::Middle => readings.digits(&self.finder, widened),
+impl Form {
+    /// A match with all that stands beside it and belongs to it.
+    pub fn widened(self, bytes: &[u8], range: Range<usize>) -> Range<usize> {
+        match self {
+            Form::Plain | Form::Digits => range,
+            Form::Middle => widened(bytes, range),
         }
-    }
-
-    /// Parts of it, `least` bytes or more, that stand where a text was cut.
-    pub fn parts_at_cuts(&self, readings: &Readings<'_>, least: usize) -> Vec<Range<usize>> {
-        let needle = self.finder.needle();
-        let (Some(first), Some(last)) = (needle.get(..least), needle.get(needle.len().saturating_sub(least)..)) else {
-            return Vec::new();
-        };
-        let (first, last) = (Finder::new(first), Finder::new(last));
-        let longest = needle.len().saturating_sub(1);
-        readings.seen(|bytes, cuts| {
-            let part = |cut: &Range<usize>| {
-                // Its beginning right before the cut, its end right behind: the longest, found by their outer ends.
-                let from = cut.start.saturating_sub(longest);
-                let head = bytes.get(from..cut.start).unwrap_or_default();
-                let start =
-                    first.find_iter(head).find(|place| needle.starts_with(head.get(*place..).unwrap_or_default()));
-                let to = bytes.len().min(cut.end.saturating_add(longest));
-                let tail = bytes.get(cut.end..to).unwrap_or_default();
-                let is_end = |place: &usize| needle.ends_with(tail.get(..place + least).unwrap_or_default());
-                let end = last.find_iter(tail).filter(is_end).last();
-                let before = start.map(|place| from + place..cut.start);
-                [before, end.map(|place| cut.end..cut.end + place + least)].into_iter().flatten()
-            };
-            cuts.iter().flat_map(part).collect()
-        })
-    }
-
-    /// Where a text begins to be the start of it, up to the text's end.
-    pub fn begun_at_end(&self, readings: &Readings<'_>, least: usize) -> Option<usize> {
-        readings.begun_at_end(self.finder.needle(), self.form != Form::Plain, least)
     }
 }
 
@@ -82,8 +50,8 @@ fn widened(bytes: &[u8], range: Range<usize>) -> Range<usize> {
     start..end
 }
 
-/// All ways to write a value that are looked for. Escapes are none of them: they are undone in the text.
-pub fn of(value: &str) -> Vec<Needle> {
+/// All ways to write the value of this number that are looked for. Escapes are none of them: they are undone in the text.
+pub fn of(number: usize, value: &str) -> Vec<Written> {
     let mut forms = vec![(value.to_string(), Form::Plain)];
     // Of escapes in a URL this one has no sign of its own.
     forms.push((value.replace(' ', "+"), Form::Plain));
@@ -97,14 +65,14 @@ pub fn of(value: &str) -> Vec<Needle> {
         forms.push((standard.replace('+', "-").replace('/', "_"), Form::Middle));
         forms.push((standard, Form::Middle));
     }
-    let mut needles: Vec<Needle> = Vec::new();
+    let mut all: Vec<Written> = Vec::new();
     for (text, form) in forms {
-        let is_new = needles.iter().all(|known| known.finder.needle() != text.as_bytes() || known.form != form);
-        if is_new && !text.is_empty() {
-            needles.push(Needle { finder: Finder::new(&text).into_owned(), form });
+        let is_new = all.iter().all(|known| known.bytes != text.as_bytes() || known.form != form);
+        if is_new {
+            all.push(Written { bytes: text.into_bytes(), form, value: number });
         }
     }
-    needles
+    all
 }
 
 /// The digits of base64 that a value alone determines when `before` bytes stand before it in its group of three.

@@ -7,7 +7,6 @@ use std::ops::Range;
 
 use memchr::memchr3;
 use memchr::memmem;
-use memchr::memmem::Finder;
 
 /// Escapes within escapes that are undone: JSON in a string of JSON has two.
 const DEPTH: usize = 3;
@@ -63,47 +62,44 @@ impl<'a> Readings<'a> {
         Readings(all)
     }
 
-    /// Where these bytes stand in the text.
-    pub fn plain(&self, wanted: &Finder<'_>) -> Vec<Range<usize>> {
-        let readings = self.0.iter().filter(|reading| !reading.is_squeezed);
-        readings.flat_map(|reading| reading.find(wanted).filter_map(|range| self.original(reading, range))).collect()
-    }
-
-    /// Where these digits stand in the text, broken over lines or not. `widened` may take in what stands beside them.
-    pub fn digits(&self, wanted: &Finder<'_>, widened: fn(&[u8], Range<usize>) -> Range<usize>) -> Vec<Range<usize>> {
-        let place = |reading: &Reading<'_>, range| {
-            let parent = self.0.get(reading.parent?)?;
-            self.original(parent, widened(&parent.bytes, reading.within(range)?))
-        };
-        let readings = self.0.iter().filter(|reading| reading.is_squeezed);
-        readings.flat_map(|reading| reading.find(wanted).filter_map(move |range| place(reading, range))).collect()
-    }
-
-    /// Where something stands that `look` finds in a reading that has its blanks, and in which something was left out: it
-    /// is told the bytes, and where the cuts are.
-    pub fn seen(&self, look: impl Fn(&[u8], &[Range<usize>]) -> Vec<Range<usize>>) -> Vec<Range<usize>> {
-        let readings = self.0.iter().filter(|reading| !reading.cuts.is_empty());
-        let places = |reading: &Reading<'_>| -> Vec<Range<usize>> {
+    /// What `look` finds in each reading that has its blanks, and where that stands in the text. It is told the bytes, and
+    /// where something was left out.
+    pub fn plain<T>(&self, look: impl Fn(&[u8], &[Range<usize>]) -> Vec<(Range<usize>, T)>) -> Vec<(Range<usize>, T)> {
+        let places = |reading: &Reading<'_>| {
             let found = look(&reading.bytes, &reading.cuts).into_iter();
-            found.filter_map(|range| self.original(reading, range)).collect()
+            let places = found.filter_map(|(range, what)| Some((self.original(reading, range)?, what)));
+            places.collect::<Vec<_>>()
         };
-        readings.flat_map(places).collect()
+        self.0.iter().filter(|reading| !reading.is_squeezed).flat_map(places).collect()
     }
 
-    /// Where the text begins to be the start of this, up to its end. Of digits that are broken there, `least` have come.
-    pub fn begun_at_end(&self, wanted: &[u8], is_digits: bool, least: usize) -> Option<usize> {
-        let begun = |reading: &Reading<'_>| {
-            let last = reading.bytes.last()?;
-            let is_end = |length: &usize| {
-                let part = wanted.get(..*length).unwrap_or_default();
-                part.last() == Some(last) && reading.bytes.ends_with(part)
-            };
-            let least = if reading.is_squeezed { least } else { 1 };
-            let length = (least..wanted.len()).rev().find(is_end)?;
-            let end = reading.bytes.len();
-            self.original(reading, end - length..end).map(|range| range.start)
+    /// As `plain`, in the readings without blanks: digits, broken over lines or not. `widened` may take in what stands
+    /// beside them.
+    pub fn digits<T>(
+        &self,
+        look: impl Fn(&[u8]) -> Vec<(Range<usize>, T)>,
+        widened: impl Fn(&T, &[u8], Range<usize>) -> Range<usize>,
+    ) -> Vec<(Range<usize>, T)> {
+        let place = |reading: &Reading<'_>, range, what: &T| {
+            let parent = self.0.get(reading.parent?)?;
+            self.original(parent, widened(what, &parent.bytes, reading.within(range)?))
         };
-        self.0.iter().filter(|reading| is_digits || !reading.is_squeezed).filter_map(begun).min()
+        let places = |reading: &Reading<'_>| {
+            let found = look(&reading.bytes).into_iter();
+            found.filter_map(|(range, what)| Some((place(reading, range, &what)?, what))).collect::<Vec<_>>()
+        };
+        self.0.iter().filter(|reading| reading.is_squeezed).flat_map(places).collect()
+    }
+
+    /// Where something begins that goes on behind the end of the text. `look` says how many bytes at the end of a reading
+    /// belong to it, and is told whether the reading is without blanks.
+    pub fn begun_at_end(&self, look: impl Fn(&[u8], bool) -> Option<usize>) -> Option<usize> {
+        let begun = |reading: &Reading<'_>| {
+            let length = look(&reading.bytes, reading.is_squeezed)?;
+            let end = reading.bytes.len();
+            self.original(reading, end.checked_sub(length)?..end).map(|range| range.start)
+        };
+        self.0.iter().filter_map(begun).min()
     }
 
     /// A range of a reading, in the text.
@@ -116,11 +112,6 @@ impl<'a> Readings<'a> {
 }
 
 impl Reading<'_> {
-    fn find(&self, wanted: &Finder<'_>) -> impl Iterator<Item = Range<usize>> {
-        let length = wanted.needle().len();
-        wanted.find_iter(&self.bytes).map(move |start| start..start + length)
-    }
-
     /// A range of it, in its parent.
     fn within(&self, range: Range<usize>) -> Option<Range<usize>> {
         let last = range.end.checked_sub(1)?;

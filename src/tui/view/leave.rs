@@ -45,7 +45,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
         Asks::Rule(call, digest) => (
             format!("Allow {call} {} by a standing rule", digest.short()),
             offered(app, *call),
-            "here, everywhere, open here or open everywhere…",
+            offering::words([false, true].map(|open| app.drafted(*call, open))),
             1,
             "makes the rule and allows it · Esc: nothing is decided",
         ),
@@ -103,10 +103,13 @@ fn offered(app: &App, call: CallId) -> Vec<(String, Role)> {
         let boxed = draft.bounds();
         Some((format!("{name}: {what} ({boxed}; {before} of this run so far)"), Role::Warning))
     };
-    let told = "Calls that it covers happen unasked from now on, in every run. `tiller rules list` shows them all.";
-    let reach = format!("here: only in {}", title(&app.run.terms.workspace, TITLE_CELLS));
-    let rows = [rule("exactly", false), rule("open", true)].into_iter().flatten();
-    rows.chain([(reach, Role::Dim), (told.to_string(), Role::Dim)]).collect()
+    let told = "Calls that it covers happen unasked from now on. `tiller rules list` shows all rules.";
+    let folder = format!("This folder is {}.", title(&app.run.terms.workspace, TITLE_CELLS));
+    let open = rule("open", true);
+    let meaning = open.is_some().then(|| offering::OPEN.to_string());
+    let more = meaning.into_iter().chain([offering::REACH.to_string(), folder, told.to_string()]);
+    let rows = [rule("exactly", false), open].into_iter().flatten();
+    rows.chain(more.map(|text| (text, Role::Dim))).collect()
 }
 
 fn once(choice: Choice) -> &'static str {

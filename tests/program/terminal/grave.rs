@@ -73,8 +73,9 @@ fn check_approve(stage: &Stage, line: &str, more: &[&str], made: &str) {
     // Whoever has no terminal finds the code where the refusal says.
     approve(&[]).check(3, &["code", &format!("`tiller show {}` names the code", &run[..6])]);
     stage.ask(&["show", &run]).check(0, &[&code]);
+    let told = format!("this is not the code of {call}, which waits for you;");
     for wrong in [&wrong, &other] {
-        approve(&["--code", wrong]).check(3, &["code"]);
+        approve(&["--code", wrong]).check(3, &[&told, "nothing was decided", &format!("`tiller show {}`", &run[..6])]);
     }
     // On a terminal it is asked for.
     let asked = |typed: &str| {
@@ -183,6 +184,24 @@ fn at_the_line_printer_a_grave_call_needs_its_code() {
     pty.type_in(&format!("y {code}\r"));
     assert_eq!(pty.end(), 0, "{}", pty.text());
     assert!(stage.path("work/copy").exists());
+}
+
+/// What lines offer of a rule is what they take, with the words that the screen has.
+#[test]
+fn at_the_line_printer_a_rule_is_offered_as_far_as_it_can_be_made() {
+    let stage = Stage::new();
+    stage.write("work/check.sh", "true\n");
+    let words = ["run", "do it", "--plain", "--model", &stage.model(&shell("sh check.sh"))];
+    let mut pty = Pty::tiller(&stage, (160, 36), &words);
+    pty.wait_for("allow this call?");
+    let text = pty.text();
+    assert!(text.contains("r [here|everywhere]: a standing rule for sh check.sh ("), "{text}");
+    assert!(text.contains("here: in this and all later runs in this folder"), "{text}");
+    assert!(!text.contains("r open"), "{text}");
+    std::thread::sleep(PAUSE);
+    pty.type_in("r here\r");
+    assert_eq!(pty.end(), 0, "{}", pty.text());
+    stage.ask(&["rules"]).check(0, &["allow sh check.sh, ", "in FOLDER: in all runs in that folder"]);
 }
 
 /// All that was read is allowed at once, but for what is grave: that waits on, for a code of its own.
