@@ -76,3 +76,29 @@ impl Hook {
         orphans::start_guard(&mut command).map_err(|error| format!("its guard can't be started ({error})"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+    use crate::tools::stage::Stage;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use tokio::time::Instant;
+
+    /// A guard that hears nothing takes the time of the command once, not once to be told and once to end.
+    #[tokio::test(start_paused = true)]
+    async fn one_time_holds_for_telling_and_for_ending() {
+        let mut stage = Stage::new();
+        stage.write("deaf", "#!/bin/sh\nexec sleep 1000\n");
+        stage.scene.program = stage.scene.workspace.join("deaf");
+        fs::set_permissions(&stage.scene.program, fs::Permissions::from_mode(0o700)).unwrap();
+        // Long, because until the killed guard is really gone the clock of this test runs on.
+        let limit = Span::seconds(10_000_000);
+        let hook = Hook::new(vec!["/bin/sh".to_string()], stage.scene.clone(), limit);
+        let begun = Instant::now();
+        let said = hook.tell(&"x".repeat(1 << 20)).await.unwrap_err();
+        let took = begun.elapsed();
+        assert!(wait(limit) <= took && took < wait(limit) * 3 / 2, "{took:?}: {said}");
+    }
+}

@@ -219,4 +219,66 @@ mod tests {
         let found = bindings(&stage.scene, "./big");
         assert!(found[0].contains(&format!(" {} ", limits::SCRIPTS_HASHED_BYTES + 1)), "{found:?}");
     }
+
+    #[test]
+    fn whatever_runs_a_file_is_an_interpreter() {
+        let stage = Stage::new();
+        stage.write("x.any", "1");
+        for program in [
+            "julia",
+            "Rscript",
+            "java",
+            "tsx",
+            "tclsh8.6",
+            "osascript",
+            "python3.13t",
+            "/usr/bin/lua5.4",
+            "PYTHON",
+            "node.exe",
+            "awk",
+            "sed -f",
+            "source",
+            ".",
+            "eval",
+            "busybox.static sh",
+        ] {
+            check(&stage, &format!("{program} x.any"), &["x.any"]);
+        }
+        check(&stage, "cargo x.any", &[]);
+    }
+
+    #[test]
+    fn no_number_of_words_hides_a_program() {
+        let stage = Stage::new();
+        stage.write("zz.py", "1");
+        stage.write("sub/zzz.py", "1");
+        let long: Vec<String> = (0..5_000).map(|number| format!("a{number}")).collect();
+        let long = long.join(" ");
+        check(&stage, &format!("echo {long}; python zz.py"), &["zz.py"]);
+        check(&stage, &format!("echo {long}; cd sub; python zzz.py"), &["sub/zzz.py"]);
+        check(&stage, &format!("echo {long}; make"), &[]);
+        for number in 0..300 {
+            stage.write(&format!("a{number}"), "");
+        }
+        let found = bindings(&stage.scene, &format!("cat {long}; python zz.py"));
+        let before = found.clone();
+        stage.write("zz.py", "2");
+        let after = bindings(&stage.scene, &format!("cat {long}; python zz.py"));
+        assert_ne!(before, after);
+    }
+
+    /// Many folders and many words: what is looked up is bounded, and takes no time that anybody would notice.
+    #[test]
+    fn folders_and_words_are_not_multiplied() {
+        let stage = Stage::new();
+        let mut line = "python".to_string();
+        for number in 0..600 {
+            stage.write(&format!("d{number}/x{number}"), "");
+            line.push_str(&format!(" d{number} x{number}"));
+        }
+        let begun = std::time::Instant::now();
+        let found = bindings(&stage.scene, &line);
+        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+        assert!(!found.is_empty() && found.len() <= limits::SCRIPTS_BOUND + 1, "{}", found.len());
+    }
 }
