@@ -12,7 +12,8 @@ use nix::unistd::AccessFlags;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Child;
 use tokio::process::Command;
-use tokio::time::timeout;
+use tokio::time::Instant;
+use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::time::Span;
@@ -40,14 +41,15 @@ impl Hook {
     /// Starts the command, writes the line to its input, and waits until nothing of it is left. Errors, in a sentence,
     /// when it can't be started, takes too long, or ends with another status than 0. Dropping the future ends it.
     pub async fn tell(&self, line: &str) -> Result<(), String> {
+        let until = Instant::now() + wait(self.time_limit);
         let mut child = self.start(line)?;
         let mut leash = child.stdin.take();
         if let Some(leash) = &mut leash {
             // A guard that does not hear it ends, and its status says so.
-            let _ = timeout(wait(self.time_limit), leash.write_all(line.as_bytes())).await;
+            let _ = timeout_at(until, leash.write_all(line.as_bytes())).await;
         }
         let cancel = CancellationToken::new();
-        match Running::new(child, leash, self.time_limit, &cancel).ended().await {
+        match Running::new(child, leash, until, &cancel).ended().await {
             Ending::Exited(0) => Ok(()),
             Ending::Exited(status) => Err(format!("it ended with exit status {status}")),
             Ending::TimedOut => Err(format!("it took longer than {} s and was ended", self.time_limit.0 / 1_000)),
@@ -84,7 +86,6 @@ mod tests {
     use crate::tools::stage::Stage;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
-    use tokio::time::Instant;
 
     /// A guard that hears nothing takes the time of the command once, not once to be told and once to end.
     #[tokio::test(start_paused = true)]
