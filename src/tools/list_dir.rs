@@ -140,7 +140,7 @@ fn list(scene: &Scene, place: &Place, depth: usize, cancel: &CancellationToken) 
     if unreadable > 0 {
         lines.push(format!("[{unreadable} entries can't be read]"));
     }
-    lines.extend(walk.told_left_out());
+    lines.extend(walk.told());
     Executed::ended(OutcomeKind::Done, lines.join("\n") + "\n")
 }
 

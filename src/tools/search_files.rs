@@ -267,7 +267,7 @@ fn search(scene: &Scene, place: &Place, query: &Query, cancel: &CancellationToke
             }
         }
     }
-    let left_out = walk.told_left_out().map(|line| line + "\n").unwrap_or_default();
+    let left_out = walk.told().map(|line| line + "\n").unwrap_or_default();
     Executed::ended(OutcomeKind::Done, found.text() + &left_out)
 }
 
@@ -450,7 +450,8 @@ mod tests {
             let pipe = stage.scene.workspace.join(folder).join(".gitignore");
             nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         }
-        check(&stage, r#"{"pattern":"needle"}"#, "b:1:needle\nsub/a:1:needle\n").await;
+        let none = "[no .gitignore is obeyed: one here or above is no plain file or too large]\n";
+        check(&stage, r#"{"pattern":"needle"}"#, &format!("b:1:needle\nsub/a:1:needle\n{none}")).await;
         std::fs::remove_file(stage.scene.workspace.join(".gitignore")).unwrap();
         let told = "[1 folder left out, where .gitignore is no plain file or too large]\n";
         check(&stage, r#"{"pattern":"needle"}"#, &format!("b:1:needle\n{told}")).await;
@@ -493,7 +494,8 @@ mod tests {
         let told = "[1 folder left out, where .gitignore is no plain file or too large]\n";
         check(&stage, r#"{"pattern":"needle"}"#, &format!("b/guess:1:needle\n{told}")).await;
         symlink(stage.root().join("outside/netrc"), stage.scene.workspace.join(".gitignore")).unwrap();
-        check(&stage, r#"{"pattern":"needle","path":"b"}"#, "b/guess:1:needle\n").await;
+        let none = "[no .gitignore is obeyed: one here or above is no plain file or too large]\n";
+        check(&stage, r#"{"pattern":"needle","path":"b"}"#, &format!("b/guess:1:needle\n{none}")).await;
     }
 
     #[test]

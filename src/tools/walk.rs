@@ -61,7 +61,7 @@ pub(crate) enum What {
     File(u64),
     /// A link, with what it says where that can be read.
     Link(Option<OsString>),
-    /// A pipe, a socket, a device.
+    /// A pipe, a socket, a device, or what may not be looked at.
     Other,
 }
 
@@ -119,8 +119,11 @@ impl Walk {
         walk
     }
 
-    /// That folders were left out for their ignore files, where some were.
-    pub(crate) fn told_left_out(&self) -> Option<String> {
+    /// What ignore files that are not obeyed did to the walk, where there were some.
+    pub(crate) fn told(&self) -> Option<String> {
+        if self.ignored == Ignored::LeftOut && !self.obeys {
+            return Some("[no .gitignore is obeyed: one here or above is no plain file or too large]".to_string());
+        }
         let folders = counted(self.left_out, "folder");
         (self.left_out > 0).then(|| format!("[{folders} left out, where .gitignore is no plain file or too large]"))
     }
@@ -195,7 +198,8 @@ impl Walk {
             let what = match fstatat(&opened, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
                 Ok(stat) => what(&opened, &name, &stat),
                 // Gone meanwhile.
-                Err(_) => continue,
+                Err(Errno::ENOENT) => continue,
+                Err(_) => What::Other,
             };
             let entry = Entry { path: folder.path.join(&name), what, depth: folder.depth + 1, rules: rules.clone() };
             if self.is_given(&entry, &name) {
@@ -250,5 +254,42 @@ fn what(folder: &OwnedFd, name: &OsStr, stat: &FileStat) -> What {
         SFlag::S_IFREG => What::File(u64::try_from(stat.st_size).unwrap_or(0)),
         SFlag::S_IFLNK => What::Link(readlinkat(folder, name).ok()),
         _ => What::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+    use crate::tools::stage::Stage;
+
+    fn check(stage: &Stage, root: &str, ignored: Ignored, levels: usize, wanted: &str) {
+        let root = stage.scene.workspace.join(root).canonicalize().unwrap();
+        let walk = Walk::new(&stage.scene, &root, What::Folder, ignored, levels);
+        let names: Vec<String> = walk
+            .skip(1)
+            .map(|entry| entry.unwrap().path.strip_prefix(&root).unwrap().display().to_string())
+            .filter(|name| !name.contains(".git"))
+            .collect();
+        assert_eq!(names.join(" "), wanted, "{}", root.display());
+    }
+
+    /// The nearest file that says something of a name is right, and none beyond the top of a repository counts.
+    #[test]
+    fn what_is_ignored_is_told_as_git_tells_it() {
+        let stage = Stage::new();
+        stage.write(".gitignore", "\u{feff}*.log\n/only\nbuild/\n[broken\n");
+        stage.write("a/.gitignore", "!keep.log\n# only\n");
+        for name in ["only", "x.log", "build/y", "a/keep.log", "a/x.log", "a/only", "a/b/keep.log", "a/b/build"] {
+            stage.write(name, "");
+        }
+        stage.write("own/.git/HEAD", "");
+        stage.write("own/x.log", "");
+        let left_out = "a a/b a/b/build a/b/keep.log a/keep.log a/only own own/x.log";
+        check(&stage, ".", Ignored::LeftOut, usize::MAX, left_out);
+        check(&stage, "a", Ignored::LeftOut, usize::MAX, "b b/build b/keep.log keep.log only");
+        check(&stage, "own", Ignored::LeftOut, usize::MAX, "x.log");
+        check(&stage, ".", Ignored::Listed, 1, "a build only own x.log");
+        check(&stage, "a", Ignored::Listed, 2, "b b/build b/keep.log keep.log only x.log");
     }
 }
