@@ -47,7 +47,7 @@ pub fn redactor(state: &Path, settings: &Settings, more: Option<&str>) -> Result
         .collect();
     let values = std::env::vars_os().filter_map(|(name, value)| {
         let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
-        let is_secret = configured.contains(&name) || (is_telling(&name) && !Path::new(&value).exists());
+        let is_secret = configured.contains(&name) || (is_telling(&name) && !is_place(&value));
         is_secret.then(|| (name, SecretString::from(value)))
     });
     Ok(Arc::new(Redactor::new(key::of(state)?.into(), values)))
@@ -93,6 +93,13 @@ pub fn shut() -> Result<(), String> {
     nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 0, 0).map_err(failed)
 }
 
+/// Whether a value is no secret because it says where something is. A relative one never is: whoever can make a folder
+/// here could call it like a secret.
+fn is_place(value: &str) -> bool {
+    let path = Path::new(value);
+    path.is_absolute() && path.exists()
+}
+
 fn is_telling(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let is_place = name.rsplit('_').next().is_some_and(|last| PLACES.contains(&last));
@@ -106,6 +113,14 @@ fn is_telling(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Tests run in the folder of the project, where there is a `src`.
+    #[test]
+    fn a_folder_here_that_is_called_like_a_secret_does_not_make_it_known() {
+        assert!(Path::new("src").exists());
+        assert!(!is_place("src") && !is_place("./src") && !is_place(".") && !is_place(""));
+        assert!(is_place("/") && is_place(env!("CARGO_MANIFEST_DIR")) && !is_place("/no/such/place"));
+    }
 
     #[test]
     fn names_tell() {

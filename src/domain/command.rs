@@ -460,7 +460,8 @@ impl fmt::Display for Refusal {
             Refusal::WrongCode(call, None) => write!(
                 out,
                 "this is not the code of {call}, which waits for you; it is mistyped, or that of another call or run, or \
-                 of what {call} was before; nothing was decided; `tiller show RUN` names the code"
+                 of the other side of its box, or of what {call} was before; nothing was decided; `tiller show RUN` names \
+                 the code"
             ),
             Refusal::BadEdit(why) => write!(out, "the changed arguments do not fit: {why}; nothing was decided"),
             Refusal::Empty => write!(out, "the text is empty; nothing was sent"),

@@ -477,10 +477,13 @@ pub const PRINTS: usize = 64;
 /// Typed lines that wait to be read.
 pub const TYPED_LINES: usize = 16;
 
-/// Programs of the workspace that a decision about one shell line is bound to.
+/// Programs of the workspace that a decision about one shell line is bound to one by one; those beyond as one.
 pub const SCRIPTS_BOUND: usize = 32;
-/// Words of a shell line that are looked at for them.
-pub const SCRIPT_WORDS: usize = 256;
+/// Files that are looked at for them, and folders that the line may go into: each takes some fifty questions to the
+/// system.
+pub const SCRIPTS_LOOKED_AT: usize = 4_096;
+/// Names that are looked for in the folders that a line names, each in each: every one is a question to the system.
+pub const SCRIPT_NAMES_IN_FOLDERS: usize = 128 * 1024;
 /// Questions about calls that a person can mean to answer, each by itself, ...
 pub const ASKS: usize = 30;
 /// ... in this time. After more the run is parked.

@@ -22,6 +22,7 @@ pub mod event;
 pub mod fold;
 pub mod guide;
 pub mod id;
+pub mod interpreters;
 pub mod leave;
 pub mod limits;
 pub mod line;

@@ -11,6 +11,7 @@ use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::status::Warning;
+use crate::domain::text::counted;
 use crate::domain::tool::OutcomeKind;
 
 /// What is told of a record.
@@ -35,10 +36,7 @@ pub fn of(record: &Record, run: &Run) -> Option<Notice> {
         }
         Event::StatusChanged { status, .. } => of_status(status),
         Event::PreflightFailed { lacks } => calling("status_changed", lacks.join("; ")),
-        Event::Recovered { findings } => told(
-            "recovered",
-            format!("the process that ran it had died; {} things were under way then", findings.len()),
-        ),
+        Event::Recovered { findings } => told("recovered", was_recovered(findings.len())),
         Event::ApprovalRequested { call, why, .. } => {
             calling("approval_requested", format!("{} waits for a decision: {why}", named(run, *call)))
         }
@@ -111,6 +109,11 @@ pub fn of(record: &Record, run: &Run) -> Option<Notice> {
     }
 }
 
+fn was_recovered(findings: usize) -> String {
+    let were = if findings == 1 { "was" } else { "were" };
+    format!("the process that ran it had died; {} {were} under way then", counted(findings, "thing"))
+}
+
 fn of_status(status: &Status) -> Option<Notice> {
     let (event, calls) = match status {
         Status::Completed(_) | Status::Failed(_) | Status::Cancelled => ("run_ended", true),
@@ -146,5 +149,17 @@ fn named(run: &Run, call: CallId) -> String {
     match run.calls.get(&call) {
         Some(known) => format!("{call} ({} {})", known.tool, known.title()),
         None => format!("{call}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thing_is_one_thing() {
+        let said = [0, 1, 2].map(was_recovered);
+        let ends = ["0 things were under way then", "1 thing was under way then", "2 things were under way then"];
+        assert!(said.iter().zip(ends).all(|(said, end)| said.ends_with(end)), "{said:?}");
     }
 }

@@ -1,6 +1,8 @@
 //! Programs that run others, or whatever a repository says: a rule that leaves their words open would allow anything.
 //! A notice and no wall: what is not named here is no safer for it.
 
+use crate::domain::interpreters::INTERPRETERS;
+
 /// In which way a program runs others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -45,16 +47,6 @@ impl Kind {
     }
 }
 
-/// Shells, interpreters, editors with commands, and words of the shell that take a line.
-const INTERPRETERS: &str = "sh bash dash zsh ksh mksh fish csh tcsh ash busybox rbash pwsh powershell python pypy ipython perl ruby irb \
-    node nodejs deno bun php lua luajit tclsh wish expect awk gawk mawk nawk sed gsed ed ex vi vim nvim view emacs \
-    guile scheme racket sbcl clisp ghci runghc runhaskell ocaml elixir iex erl escript julia r rscript octave \
-    groovy scala kotlin jshell java swift osascript source . eval exec builtin command trap jq bc dc m4 gdb lldb \
-    sqlite psql mysql ts-node tsx nu xonsh yash posh elvish osh ysh toybox hush rc jython graalpy micropython \
-    pythonw raku rakudo jruby mruby truffleruby qjs d8 jsc hhvm luau texlua janet hy fennel gosh csi petite gsi \
-    clojure clj bb ecl ccl ghc kotlinc scala-cli amm gjs cjs wasmtime wasmer original-awk goawk kak mariadb duckdb \
-    mongosh bpftrace stap gnuplot maxima gp gforth swipl crystal nim rdmd coffee electron cmd cscript wscript \
-    alias nano tex pdftex latex pdflatex xelatex lualatex gs ghostscript dart";
 /// Programs that run the command they are given.
 const WRAPPERS: &str = "env xargs sudo doas su runuser pkexec nohup time timeout watch nice ionice chrt taskset setsid stdbuf unbuffer \
     script strace ltrace perf valgrind chroot unshare nsenter setpriv setarch linux bwrap firejail flock parallel \

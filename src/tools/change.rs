@@ -105,6 +105,11 @@ pub(crate) fn prepare(
     let shown_change = Shown::of(place, before.as_ref().map(|before| before.bytes.as_slice()), &after);
     let plan = Plan::new(scene, place, before, Some(after.into_bytes()), done)?;
     let facts = facts(scene, place, &plan, shown_change);
+    // How long it is follows from what the file holds. Elsewhere the toolbox says it.
+    if facts.preview.len() > limits::PREVIEW_MAX_BYTES && !place.inside() {
+        let why = "the change is too long for a person to read; make it in smaller steps";
+        return Err(place::impossible(&place.shown, why));
+    }
     let work = move |_: &_| make(&plan);
     Ok(Prepared { facts, action: FileWork::action(OnCancel::Wait, work) })
 }
@@ -436,6 +441,5 @@ fn errno(error: std::io::Error) -> Errno {
 }
 
 fn sync_folder(folder: &OwnedFd) -> Result<(), Errno> {
-    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-    openat(folder, ".", flags, Mode::empty()).and_then(nix::unistd::fsync)
+    place::to_list(folder).and_then(nix::unistd::fsync)
 }

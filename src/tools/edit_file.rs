@@ -6,15 +6,10 @@ use serde_json::json;
 use crate::domain::limits;
 use crate::domain::text::head;
 use crate::domain::tool::EffectClass;
-use crate::domain::tool::Facts;
 use crate::domain::tool::Noise;
-use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolSpec;
-use crate::tools::Executed;
-use crate::tools::FileWork;
-use crate::tools::OnCancel;
 use crate::tools::Prepared;
 use crate::tools::Scene;
 use crate::tools::Tool;
@@ -23,6 +18,7 @@ use crate::tools::change;
 use crate::tools::place;
 use crate::tools::place::Place;
 use crate::tools::read_file::text_of;
+use crate::tools::withheld;
 
 /// Lines that are compared when the nearest one is looked for.
 const HINT_LINES: usize = 20_000;
@@ -77,24 +73,25 @@ impl Tool for EditFile {
             return Err(arguments::problem(ProblemKind::InvalidArguments, text));
         }
         let place = Place::find(scene, &asked.path)?;
-        let Some(before) = change::current(&place)? else {
-            return Err(place::not_there(&place.shown, "no such file; use write_file to make it"));
-        };
-        let Some(text) = text_of(&before.bytes) else {
-            return Err(place::impossible(&place.shown, "is a binary file"));
-        };
-        let matches = text.matches(&asked.old_text).count();
-        if matches == 0 || (matches > 1 && !asked.replace_all) {
-            return mismatch(&place, &asked, text, matches);
-        }
-        let after = replaced(&place, text, &asked, matches)?;
-        let done = format!(
-            "Edited {}: replaced {matches} of {matches}; it has {} lines now.",
-            place.shown,
-            after.lines().count()
-        );
-        change::prepare(scene, &place, Some(before), after, done)
+        withheld::until_allowed(&place, edit(scene, &place, &asked))
     }
+}
+
+fn edit(scene: &Scene, place: &Place, asked: &Arguments) -> Result<Prepared, Problem> {
+    let Some(before) = change::current(place)? else {
+        return Err(place::not_there(&place.shown, "no such file; use write_file to make it"));
+    };
+    let Some(text) = text_of(&before.bytes) else {
+        return Err(place::impossible(&place.shown, "is a binary file"));
+    };
+    let matches = text.matches(&asked.old_text).count();
+    if matches == 0 || (matches > 1 && !asked.replace_all) {
+        return Err(mismatch(place, asked, text, matches));
+    }
+    let after = replaced(place, text, asked, matches)?;
+    let done =
+        format!("Edited {}: replaced {matches} of {matches}; it has {} lines now.", place.shown, after.lines().count());
+    change::prepare(scene, place, Some(before), after, done)
 }
 
 fn replaced(place: &Place, text: &str, asked: &Arguments, matches: usize) -> Result<String, Problem> {
@@ -108,31 +105,13 @@ fn replaced(place: &Place, text: &str, asked: &Arguments, matches: usize) -> Res
     Ok(text.replace(&asked.old_text, &asked.new_text))
 }
 
-/// What is said when the text is not there just once. Where reading the file needs a question, so does the answer:
-/// the sentence tells of the content, and comes only after the call was allowed.
-fn mismatch(place: &Place, asked: &Arguments, text: &str, matches: usize) -> Result<Prepared, Problem> {
+/// What is said when the text is not there just once.
+fn mismatch(place: &Place, asked: &Arguments, text: &str, matches: usize) -> Problem {
     let why = match matches {
         0 => format!("old_text is not in the file{}", hint(text, &asked.old_text)),
         count => format!("old_text is in the file {count} times; make it longer to be unique, or set replace_all"),
     };
-    let problem = place::impossible(&place.shown, &why);
-    if place.inside() {
-        return Err(problem);
-    }
-    let facts = Facts {
-        title: format!("{} (can't be applied)", place.shown),
-        reach: place.reach("reads, to say why the edit can't be applied;"),
-        inside: false,
-        grave: place.grave(),
-        preview: format!(
-            "file {}\nold_text is not there exactly once; allowed, the model is told how it is\n",
-            place.text()
-        ),
-        binding: vec![place.binding()],
-        ..Facts::default()
-    };
-    let work = move |_: &_| Executed::ended(OutcomeKind::Failed, problem.text);
-    Ok(Prepared { facts, action: FileWork::action(OnCancel::Leave, work) })
+    place::impossible(&place.shown, &why)
 }
 
 /// What may have gone wrong with a text that is not in the file.
@@ -177,7 +156,8 @@ fn without_number(line: &str) -> &str {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-    use super::*;
+    use crate::domain::tool::OutcomeKind;
+    use crate::tools::Executed;
     use crate::tools::stage::Stage;
     use std::os::unix::fs::symlink;
 
@@ -269,5 +249,31 @@ mod tests {
                 assert_eq!(outcome.kind, OutcomeKind::Failed);
             }
         }
+    }
+
+    /// Whatever depends on the content waits for the question, however it would be told: as a size, as too much to show.
+    #[tokio::test]
+    async fn a_guess_at_a_file_that_needs_a_question_is_answered_after_it_only() {
+        let mut stage = Stage::new();
+        stage.write(".env", "KEY=a\nb\nc\n");
+        stage.write("../outside/key", "KEY=a\nb\nc\n");
+        stage.write("latin.pem", b"caf\xe9");
+        stage.scene.pre_images = None;
+        let long = "x".repeat(1_000_000);
+        let lines = "\n".repeat(400_000);
+        for path in [".env", "../outside/key"] {
+            for guess in ["KEY=a", "KEY=b", "\n"] {
+                for arguments in [edit_all(path, guess, &long), edit_all(path, guess, &lines)] {
+                    let facts = stage.call("edit_file", &arguments).await.facts.unwrap();
+                    assert!(facts.problem.is_none() && !facts.inside, "{path} {guess:?}: {:?}", facts.problem);
+                }
+            }
+        }
+        let facts = stage.call("edit_file", &edit("latin.pem", "a", "b")).await.facts.unwrap();
+        assert!(facts.problem.is_none() && !facts.inside, "{:?}", facts.problem);
+        let said = stage.run("edit_file", &edit_all(".env", "\n", &long)).await;
+        assert!(said.starts_with("Failed: .env: it would have 3000007 bytes"), "{said:.200}");
+        let said = stage.run("edit_file", &edit_all(".env", "\n", &"\n".repeat(349_523))).await;
+        assert!(said.starts_with("Failed: .env: the change is too long for a person to read"), "{said:.200}");
     }
 }

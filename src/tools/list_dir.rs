@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use ignore::DirEntry;
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -26,9 +25,11 @@ use crate::tools::names;
 use crate::tools::place;
 use crate::tools::place::Kind;
 use crate::tools::place::Place;
-use crate::tools::search_files::Ignored;
-use crate::tools::search_files::told_left_out;
-use crate::tools::search_files::walk;
+use crate::tools::walk::Entry;
+use crate::tools::walk::Ignored;
+use crate::tools::walk::Walk;
+use crate::tools::walk::What;
+use crate::tools::withheld;
 
 /// The tool.
 pub(crate) struct ListDir;
@@ -76,41 +77,48 @@ impl Tool for ListDir {
             return Err(arguments::problem(ProblemKind::InvalidArguments, text));
         }
         let place = Place::find(scene, asked.path.as_deref().unwrap_or("."))?;
-        match place.kind()? {
-            Kind::Folder => {}
-            Kind::File(_) => return Err(place::impossible(&place.shown, "is a file; use read_file")),
-            Kind::Missing => return Err(place::not_there(&place.shown, "no such folder")),
-        }
-        let levels = if depth > 1 { format!(" {depth} levels") } else { String::new() };
-        let facts = Facts {
-            title: format!("{}{levels}", place.shown),
-            reach: place.reach("lists"),
-            inside: place.inside(),
-            grave: place.grave(),
-            preview: format!("list {}{levels}", place.text()),
-            binding: vec![place.binding()],
-            ..Facts::default()
-        };
-        let scene = scene.clone();
-        let work = move |cancel: &CancellationToken| list(&scene, &place, depth, cancel);
-        Ok(Prepared { facts, action: FileWork::action(OnCancel::Leave, work) })
+        withheld::until_allowed(&place, prepared(scene, &place, depth))
     }
 }
 
-fn list(scene: &Scene, place: &Place, depth: usize, cancel: &CancellationToken) -> Executed {
-    if let Err(error) = place::open_folder(&place.path) {
-        return Executed::Drifted(format!("{} is no longer the folder it was: {}.", place.shown, error.desc()));
+fn prepared(scene: &Scene, place: &Place, depth: usize) -> Result<Prepared, Problem> {
+    match place.kind()? {
+        Kind::Folder => {}
+        Kind::File(_) => return Err(place::impossible(&place.shown, "is a file; use read_file")),
+        Kind::Missing => return Err(place::not_there(&place.shown, "no such folder")),
     }
-    if let Err(error) = std::fs::read_dir(&place.path) {
-        let text = format!("{} can't be listed: {}.", place.shown, place::reason(&error));
-        return Executed::failed(text, place::code(&error));
+    let levels = if depth > 1 { format!(" {depth} levels") } else { String::new() };
+    let facts = Facts {
+        title: format!("{}{levels}", place.shown),
+        reach: place.reach("lists"),
+        inside: place.inside(),
+        grave: place.grave(),
+        preview: format!("list {}{levels}", place.text()),
+        binding: vec![place.binding()],
+        ..Facts::default()
+    };
+    let (scene, place) = (scene.clone(), place.clone());
+    let work = move |cancel: &CancellationToken| list(&scene, &place, depth, cancel);
+    Ok(Prepared { facts, action: FileWork::action(OnCancel::Leave, work) })
+}
+
+fn list(scene: &Scene, place: &Place, depth: usize, cancel: &CancellationToken) -> Executed {
+    let folder = match place::open_folder(&place.path) {
+        Ok(folder) => folder,
+        Err(error) => {
+            return Executed::Drifted(format!("{} is no longer the folder it was: {}.", place.shown, error.desc()));
+        }
+    };
+    if let Err(error) = place::to_list(&folder) {
+        let text = format!("{} can't be listed: {}.", place.shown, error.desc().to_lowercase());
+        return Executed::failed(text, place::class(error));
     }
     let ignored = if depth > 1 { Ignored::LeftOut } else { Ignored::Listed };
     let mut lines = Vec::new();
     let mut unreadable = 0_u64;
     let mut more = false;
-    let (mut walk, left_out) = walk(scene, &place.path, ignored);
-    for entry in walk.max_depth(Some(depth)).build().skip(1) {
+    let mut walk = Walk::new(scene, &place.path, What::Folder, ignored, depth);
+    for entry in walk.by_ref().skip(1) {
         if cancel.is_cancelled() {
             return Executed::ended(OutcomeKind::Cancelled, "Cancelled while it looked. Nothing was changed.");
         }
@@ -132,27 +140,18 @@ fn list(scene: &Scene, place: &Place, depth: usize, cancel: &CancellationToken) 
     if unreadable > 0 {
         lines.push(format!("[{unreadable} entries can't be read]"));
     }
-    lines.extend(told_left_out(&left_out));
+    lines.extend(walk.told());
     Executed::ended(OutcomeKind::Done, lines.join("\n") + "\n")
 }
 
-fn line(root: &Path, entry: &DirEntry) -> String {
-    let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
-    let name = names::shown(path.as_os_str());
-    let Some(kind) = entry.file_type() else { return name };
-    if kind.is_dir() {
-        return format!("{name}/");
-    }
-    if kind.is_symlink() {
-        let target = std::fs::read_link(entry.path());
-        return match target {
-            Ok(target) => format!("{name} -> {}", names::shown(target.as_os_str())),
-            Err(_) => format!("{name} -> ?"),
-        };
-    }
-    match entry.metadata() {
-        Ok(found) if found.is_file() => format!("{name} ({} bytes)", found.len()),
-        Ok(_) | Err(_) => format!("{name} (not a regular file)"),
+fn line(root: &Path, entry: &Entry) -> String {
+    let name = names::shown(entry.path.strip_prefix(root).unwrap_or(&entry.path).as_os_str());
+    match &entry.what {
+        What::Folder => format!("{name}/"),
+        What::File(size) => format!("{name} ({size} bytes)"),
+        What::Link(Some(target)) => format!("{name} -> {}", names::shown(target)),
+        What::Link(None) => format!("{name} -> ?"),
+        What::Other => format!("{name} (not a regular file)"),
     }
 }
 

@@ -32,7 +32,9 @@ mod shell;
 mod stage;
 mod touches;
 mod tracked;
+mod walk;
 pub mod web_fetch;
+mod withheld;
 mod write_file;
 
 use std::collections::BTreeMap;

@@ -210,6 +210,11 @@ pub(crate) fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
     Ok(folder)
 }
 
+/// An opened folder once more, so that its names can be listed.
+pub(crate) fn to_list(folder: &OwnedFd) -> Result<OwnedFd, Errno> {
+    openat(folder, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())
+}
+
 /// How folders are opened on the way: as places to go on from, which needs no right to list them where the system
 /// can do that.
 pub(crate) fn folder_flags() -> OFlag {
@@ -281,8 +286,13 @@ fn resolve(path: &Path) -> Result<PathBuf, Problem> {
     }
 }
 
+/// The folder of the system in which a path lies, if it does.
+pub(crate) fn of_system(path: &Path) -> Option<&'static str> {
+    SYSTEM.into_iter().find(|folder| path.starts_with(folder))
+}
+
 fn refuse_system(path: &Path) -> Result<(), Problem> {
-    match SYSTEM.iter().find(|folder| path.starts_with(folder)) {
+    match of_system(path) {
         None => Ok(()),
         Some(folder) => {
             let text = format!("{folder} belongs to the system and is refused to every tool. Nothing was done.");

@@ -158,7 +158,7 @@ pub(crate) async fn run(
     let leash = child.stdin.take();
     let Some(mut pipe) = child.stdout.take() else { return Ending::NotStarted("it has no output".to_string()) };
     let deadline = Instant::now() + wait(line.time_limit);
-    let mut running = Running::new(child, leash, line.time_limit, cancel);
+    let mut running = Running::new(child, leash, Instant::now() + wait(line.time_limit), cancel);
     let mut buffer = [0; READ_BYTES];
     let mut gone: Option<(Ending, Instant)> = None;
     let mut open = true;
@@ -194,10 +194,10 @@ impl<'call> Running<'call> {
     pub(crate) fn new(
         child: Child,
         leash: Option<ChildStdin>,
-        time_limit: Span,
+        until: Instant,
         cancel: &'call CancellationToken,
     ) -> Running<'call> {
-        Running { child, leash, ending: None, patience: Instant::now() + wait(time_limit), cancel }
+        Running { child, leash, ending: None, patience: until, cancel }
     }
 
     /// Waits until the guard has left, telling it to when the time is up or the call is cancelled.

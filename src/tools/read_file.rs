@@ -24,6 +24,7 @@ use crate::tools::arguments;
 use crate::tools::place;
 use crate::tools::place::Kind;
 use crate::tools::place::Place;
+use crate::tools::withheld;
 
 /// Room in a result for the sentence on what is left out, in bytes.
 const CLOSING_BYTES: usize = 400;
@@ -78,32 +79,37 @@ impl Tool for ReadFile {
     fn prepare(&self, scene: &Scene, arguments: &str) -> Result<Prepared, Problem> {
         let asked: Arguments = arguments::read(arguments)?;
         let place = Place::find(scene, &asked.path)?;
-        match place.kind()? {
-            Kind::File(size) if size > limits::FILE_MAX_BYTES => return Err(too_large(&place.shown, size)),
-            Kind::File(_) => {}
-            Kind::Missing => return Err(place::not_there(&place.shown, "no such file")),
-            Kind::Folder => return Err(place::impossible(&place.shown, "is a folder; use list_dir")),
-        }
-        let range = Range { start: asked.start_line.unwrap_or(1).max(1), count: asked.line_count.unwrap_or(u64::MAX) };
-        let lines = match (asked.start_line, asked.line_count) {
-            (None, None) => String::new(),
-            (Some(start), None) => format!(" from line {start}"),
-            (None | Some(_), Some(count)) => {
-                format!(" lines {}–{}", range.start, range.start.saturating_add(count.saturating_sub(1)))
-            }
-        };
-        let facts = Facts {
-            title: format!("{}{lines}", place.shown),
-            reach: place.reach("reads"),
-            inside: place.inside(),
-            grave: place.grave(),
-            preview: format!("read {}{lines}", place.text()),
-            binding: vec![place.binding()],
-            ..Facts::default()
-        };
-        let work = move |_: &_| read(&place.path, &place.shown, range);
-        Ok(Prepared { facts, action: FileWork::action(OnCancel::Leave, work) })
+        withheld::until_allowed(&place, prepared(&place, &asked))
     }
+}
+
+fn prepared(place: &Place, asked: &Arguments) -> Result<Prepared, Problem> {
+    match place.kind()? {
+        Kind::File(size) if size > limits::FILE_MAX_BYTES => return Err(too_large(&place.shown, size)),
+        Kind::File(_) => {}
+        Kind::Missing => return Err(place::not_there(&place.shown, "no such file")),
+        Kind::Folder => return Err(place::impossible(&place.shown, "is a folder; use list_dir")),
+    }
+    let range = Range { start: asked.start_line.unwrap_or(1).max(1), count: asked.line_count.unwrap_or(u64::MAX) };
+    let lines = match (asked.start_line, asked.line_count) {
+        (None, None) => String::new(),
+        (Some(start), None) => format!(" from line {start}"),
+        (None | Some(_), Some(count)) => {
+            format!(" lines {}–{}", range.start, range.start.saturating_add(count.saturating_sub(1)))
+        }
+    };
+    let facts = Facts {
+        title: format!("{}{lines}", place.shown),
+        reach: place.reach("reads"),
+        inside: place.inside(),
+        grave: place.grave(),
+        preview: format!("read {}{lines}", place.text()),
+        binding: vec![place.binding()],
+        ..Facts::default()
+    };
+    let place = place.clone();
+    let work = move |_: &_| read(&place.path, &place.shown, range);
+    Ok(Prepared { facts, action: FileWork::action(OnCancel::Leave, work) })
 }
 
 /// A sentence about a file that is larger than a tool reads.
@@ -309,5 +315,25 @@ mod tests {
         // Even when the swap falls between the last look and the opening, no link is followed.
         let executed = read(&path, "a", Range { start: 1, count: 1 });
         assert!(matches!(executed, Executed::Drifted(_)), "{executed:?}");
+    }
+
+    #[tokio::test]
+    async fn what_lies_outside_is_told_after_it_was_allowed_only() {
+        let stage = Stage::new();
+        stage.write("../outside/dir/x", "x");
+        std::fs::File::create(stage.root().join("outside/large")).unwrap().set_len(100 << 20).unwrap();
+        for (tool, path, wanted) in [
+            ("read_file", "../outside/dir", "Failed: ROOT/outside/dir: is a folder; use list_dir. Nothing was done."),
+            ("read_file", "../outside/large", "Failed: ROOT/outside/large: has 104857600 bytes, and at most"),
+            ("list_dir", "../outside/large", "Failed: ROOT/outside/large: is a file; use read_file."),
+        ] {
+            let arguments = format!(r#"{{"path":"{path}"}}"#);
+            let facts = stage.call(tool, &arguments).await.facts.unwrap();
+            assert!(facts.problem.is_none() && !facts.inside, "{path}: {:?}", facts.problem);
+            let said = stage.run(tool, &arguments).await;
+            assert!(said.starts_with(wanted), "{path}: {said}");
+        }
+        let none = stage.run("read_file", r#"{"path":"../outside/none"}"#).await;
+        assert_eq!(none, "Impossible: ROOT/outside/none: no such file. Nothing was done.");
     }
 }

@@ -2,6 +2,7 @@
 //! one can't be exchanged between the decision and the start. What they include in turn is not covered.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -14,18 +15,14 @@ use nix::sys::stat::Mode;
 use sha2::Digest;
 use sha2::Sha256;
 
+use crate::domain::interpreters::INTERPRETERS;
 use crate::domain::limits;
 use crate::domain::text::hex;
+use crate::domain::text::sha256_hex;
 use crate::tools::Scene;
 use crate::tools::place;
 use crate::tools::place::Kind;
 use crate::tools::place::Place;
-
-/// Starts of the names of programs that run the file they are given.
-const INTERPRETERS: [&str; 19] = [
-    "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "perl", "node", "ruby", "php", "lua", "deno", "bun",
-    "source", ".", "awk", "gawk", "mawk",
-];
 
 /// What runs a file of the workspace without being told its name.
 const RUNNERS: [(&str, &[&str]); 5] = [
@@ -36,32 +33,42 @@ const RUNNERS: [(&str, &[&str]); 5] = [
     ("pnpm", &["package.json"]),
 ];
 
-/// One line of a binding for each program of the workspace that the shell line names. It rather binds a file too many
-/// than one too few: then a change is asked about that did not matter.
+/// One line of a binding for each of the first programs of the workspace that the shell line names, and one for all
+/// others together. It rather binds a file too many than one too few: then a change is asked about that did not matter.
 pub(crate) fn bindings(scene: &Scene, line: &str) -> Vec<String> {
+    let words = words(line);
+    let interpreters: BTreeSet<&str> = INTERPRETERS.split_whitespace().collect();
+    let interpreted = words.iter().any(|word| is_interpreter(&interpreters, word));
+    let run_unnamed = RUNNERS.iter().filter(|(runner, _)| words.iter().any(|word| word == runner));
+    let unnamed = run_unnamed.flat_map(|(_, files)| files.iter().map(|file| (*file, true)));
+    let names: Vec<(&str, bool)> = words.iter().map(|word| (word.as_str(), interpreted)).chain(unnamed).collect();
     let mut found = BTreeMap::new();
     let mut budget = limits::SCRIPTS_HASHED_BYTES;
-    let words = words(line);
-    let interpreted = words.iter().any(|word| is_interpreter(word));
-    let run_unnamed = RUNNERS.iter().filter(|(runner, _)| words.iter().any(|word| word == runner));
-    let unnamed: Vec<String> = run_unnamed.flat_map(|(_, files)| files.iter().map(ToString::to_string)).collect();
-    // A line may go into a folder first, so a name counts there, too.
-    let folders: Vec<String> =
-        words.iter().filter(|word| is_folder(scene, word)).map(|word| format!("{word}/")).collect();
-    for folder in std::iter::once("").chain(folders.iter().map(String::as_str)) {
-        for (word, is_run) in
-            words.iter().map(|word| (word, interpreted)).chain(unnamed.iter().map(|word| (word, true)))
-        {
-            if found.len() >= limits::SCRIPTS_BOUND {
-                break;
-            }
-            let name = if word.starts_with('/') { word.clone() } else { format!("{folder}{word}") };
-            if let Some(path) = program(scene, &name, is_run) {
-                found.entry(path.clone()).or_insert_with(|| describe(&path, &mut budget));
-            }
+    let folders = folders(scene, &words);
+    // What exists is cheap to tell, so only that counts, and no number of other words hides it.
+    let there = named(&names, &folders).filter(|(name, _)| scene.workspace.join(name).exists());
+    for (name, is_run) in there.take(limits::SCRIPTS_LOOKED_AT) {
+        if let Some(path) = program(scene, &name, is_run) {
+            found.entry(path.clone()).or_insert_with(|| describe(&path, &mut budget));
         }
     }
-    found.into_iter().map(|(path, what)| format!("script {}={what}", path.display())).collect()
+    let mut lines: Vec<String> =
+        found.into_iter().map(|(path, what)| format!("script {}={what}", path.display())).collect();
+    let others = lines.split_off(lines.len().min(limits::SCRIPTS_BOUND));
+    if !others.is_empty() {
+        lines.push(format!("{} more scripts={}", others.len(), sha256_hex(others.join("\n").as_bytes())));
+    }
+    lines
+}
+
+/// Where the names may be meant: here, and in each folder, since a line may go into one first.
+fn named<'names>(names: &'names [(&str, bool)], folders: &'names [&str]) -> impl Iterator<Item = (String, bool)> {
+    let here = names.iter().map(|(name, is_run)| (name.to_string(), *is_run));
+    let relative = |folder: &'names str| {
+        let names = names.iter().filter(|(name, _)| !name.starts_with('/'));
+        names.map(move |(name, is_run)| (format!("{folder}/{name}"), *is_run))
+    };
+    here.chain(folders.iter().flat_map(move |folder| relative(folder)).take(limits::SCRIPT_NAMES_IN_FOLDERS))
 }
 
 /// Whatever in a line could be a word: as a shell splits it, and every run of the characters that names are made of,
@@ -73,19 +80,31 @@ fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = split.into_iter().chain(runs).collect();
     words.sort_unstable();
     words.dedup();
-    words.truncate(limits::SCRIPT_WORDS);
     words
 }
 
-fn is_folder(scene: &Scene, word: &str) -> bool {
-    let place = Place::find(scene, word).ok().filter(|place| place.within);
-    place.is_some_and(|place| matches!(place.kind(), Ok(Kind::Folder)))
+/// The words that are folders of the workspace.
+fn folders<'words>(scene: &Scene, words: &'words [String]) -> Vec<&'words str> {
+    let there = words.iter().map(String::as_str).filter(|word| scene.workspace.join(word).is_dir());
+    let is_within = |word: &&str| Place::find(scene, word).is_ok_and(|place| place.within);
+    there.take(limits::SCRIPTS_LOOKED_AT).filter(is_within).collect()
 }
 
-fn is_interpreter(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or(word);
-    let bare = name.trim_end_matches(|sign: char| sign.is_ascii_digit() || sign == '.');
-    INTERPRETERS.contains(&name) || INTERPRETERS.contains(&bare)
+/// Whether a word is called like an interpreter, of whatever version, build and machine: `python3.12`,
+/// `busybox.static`, `x86_64-linux-gnu-perl`.
+fn is_interpreter(known: &BTreeSet<&str>, word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word).to_ascii_lowercase();
+    if name.starts_with('-') {
+        return false;
+    }
+    let first = name.split('.').next().unwrap_or(&name);
+    let parts = [Some(name.as_str()), Some(first), first.split('-').next(), first.rsplit('-').next()];
+    parts.into_iter().flatten().any(|part| known.contains(part) || known.contains(unversioned(part)))
+}
+
+fn unversioned(name: &str) -> &str {
+    let digits = name.find(|sign: char| sign.is_ascii_digit()).unwrap_or(name.len());
+    name.get(..digits).unwrap_or(name).trim_end_matches(['-', '_'])
 }
 
 /// The real path of a word, if it is a file in the workspace that would be run.
@@ -143,7 +162,6 @@ fn describe(path: &Path, budget: &mut u64) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
-    use crate::domain::text::sha256_hex;
     use crate::tools::stage::Stage;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
@@ -218,5 +236,67 @@ mod tests {
         File::options().write(true).open(&path).unwrap().set_len(limits::SCRIPTS_HASHED_BYTES + 1).unwrap();
         let found = bindings(&stage.scene, "./big");
         assert!(found[0].contains(&format!(" {} ", limits::SCRIPTS_HASHED_BYTES + 1)), "{found:?}");
+    }
+
+    #[test]
+    fn whatever_runs_a_file_is_an_interpreter() {
+        let stage = Stage::new();
+        stage.write("x.any", "1");
+        for program in [
+            "julia",
+            "Rscript",
+            "java",
+            "tsx",
+            "tclsh8.6",
+            "osascript",
+            "python3.13t",
+            "/usr/bin/lua5.4",
+            "PYTHON",
+            "node.exe",
+            "awk",
+            "sed -f",
+            "source",
+            ".",
+            "eval",
+            "busybox.static sh",
+        ] {
+            check(&stage, &format!("{program} x.any"), &["x.any"]);
+        }
+        check(&stage, "cargo x.any", &[]);
+    }
+
+    #[test]
+    fn no_number_of_words_hides_a_program() {
+        let stage = Stage::new();
+        stage.write("zz.py", "1");
+        stage.write("sub/zzz.py", "1");
+        let long: Vec<String> = (0..5_000).map(|number| format!("a{number}")).collect();
+        let long = long.join(" ");
+        check(&stage, &format!("echo {long}; python zz.py"), &["zz.py"]);
+        check(&stage, &format!("echo {long}; cd sub; python zzz.py"), &["sub/zzz.py"]);
+        check(&stage, &format!("echo {long}; make"), &[]);
+        for number in 0..300 {
+            stage.write(&format!("a{number}"), "");
+        }
+        let found = bindings(&stage.scene, &format!("cat {long}; python zz.py"));
+        let before = found.clone();
+        stage.write("zz.py", "2");
+        let after = bindings(&stage.scene, &format!("cat {long}; python zz.py"));
+        assert_ne!(before, after);
+    }
+
+    /// Many folders and many words: what is looked up is bounded, and takes no time that anybody would notice.
+    #[test]
+    fn folders_and_words_are_not_multiplied() {
+        let stage = Stage::new();
+        let mut line = "python".to_string();
+        for number in 0..600 {
+            stage.write(&format!("d{number}/x{number}"), "");
+            line.push_str(&format!(" d{number} x{number}"));
+        }
+        let begun = std::time::Instant::now();
+        let found = bindings(&stage.scene, &line);
+        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+        assert!(!found.is_empty() && found.len() <= limits::SCRIPTS_BOUND + 1, "{}", found.len());
     }
 }

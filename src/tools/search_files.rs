@@ -2,9 +2,6 @@
 //! only, keeps away from sensitive names, and its time grows with the size of what it looks at, never faster.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
 
 use grep_regex::RegexMatcher;
 use grep_regex::RegexMatcherBuilder;
@@ -13,7 +10,6 @@ use grep_searcher::SearcherBuilder;
 use grep_searcher::Sink;
 use grep_searcher::SinkContext;
 use grep_searcher::SinkMatch;
-use ignore::WalkBuilder;
 use ignore::overrides::Override;
 use ignore::overrides::OverrideBuilder;
 use nix::errno::Errno;
@@ -43,6 +39,9 @@ use crate::tools::names;
 use crate::tools::place;
 use crate::tools::place::Kind;
 use crate::tools::place::Place;
+use crate::tools::walk::Ignored;
+use crate::tools::walk::Walk;
+use crate::tools::walk::What;
 
 /// Room in a result for what is said at its end, in bytes.
 const CLOSING_BYTES: usize = 600;
@@ -63,15 +62,6 @@ struct Arguments {
     ignore_case: bool,
     #[serde(default)]
     context_lines: usize,
-}
-
-/// What is done with names that `.gitignore` lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ignored {
-    /// They are listed like others.
-    Listed,
-    /// They are left out, and the inside of `.git` too.
-    LeftOut,
 }
 
 /// What is looked for.
@@ -141,44 +131,6 @@ impl Tool for SearchFiles {
         let work = move |cancel: &CancellationToken| search(&scene, &place, &query, cancel);
         Ok(Prepared { facts, action: FileWork::action(OnCancel::Leave, work) })
     }
-}
-
-/// A walk that follows no link and leaves out what belongs to tiller. Files that say what is ignored are obeyed only
-/// where they are regular and small: a pipe of that name would hold the walk for ever. A folder with another one is left
-/// out, and counted.
-pub(crate) fn walk(scene: &Scene, root: &Path, ignored: Ignored) -> (WalkBuilder, Arc<AtomicU64>) {
-    let left_out = Arc::new(AtomicU64::new(0));
-    let count = left_out.clone();
-    let mut walk = WalkBuilder::new(root);
-    let room = AtomicU64::new(limits::IGNORE_FILES_MAX_BYTES);
-    let obey = ignored == Ignored::LeftOut && root.ancestors().all(|folder| has_sound_ignore_file(folder, &room));
-    walk.standard_filters(false).follow_links(false).sort_by_file_name(|one, other| one.cmp(other));
-    walk.git_ignore(obey).parents(obey).require_git(false);
-    let off_limits = place::OffLimits::of(scene);
-    walk.filter_entry(move |entry| {
-        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        let in_git = is_folder && ignored == Ignored::LeftOut && entry.depth() > 0 && entry.file_name() == ".git";
-        // What lies above was looked at before; a file may be off limits by itself.
-        let is_obeyed = !is_folder || !obey || has_sound_ignore_file(entry.path(), &room);
-        count.fetch_add(u64::from(!is_obeyed), Ordering::Relaxed);
-        is_obeyed && !in_git && !off_limits.are_at(entry.path())
-    });
-    (walk, left_out)
-}
-
-/// That folders were left out, where some were.
-pub(crate) fn told_left_out(left_out: &AtomicU64) -> Option<String> {
-    let count = left_out.load(Ordering::Relaxed);
-    (count > 0).then(|| format!("[{count} folders left out: their .gitignore is no file, or too large]"))
-}
-
-/// Whether the file is one that can be obeyed, or not there. `room` is what all of a walk may still have.
-fn has_sound_ignore_file(folder: &Path, room: &AtomicU64) -> bool {
-    let Ok(found) = std::fs::metadata(folder.join(".gitignore")) else { return true };
-    let take = |left: u64| left.checked_sub(found.len());
-    found.is_file()
-        && found.len() <= limits::IGNORE_FILE_MAX_BYTES
-        && room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
 }
 
 fn query(asked: &Arguments, root: &Path) -> Result<Query, Problem> {
@@ -269,8 +221,15 @@ impl Found {
 
 fn search(scene: &Scene, place: &Place, query: &Query, cancel: &CancellationToken) -> Executed {
     let mut found = Found::default();
-    let (walk, left_out) = walk(scene, &place.path, Ignored::LeftOut);
-    for entry in walk.build() {
+    let what = match place.kind() {
+        Ok(Kind::Folder) => What::Folder,
+        Ok(Kind::File(size)) => What::File(size),
+        Ok(Kind::Missing) | Err(_) => {
+            return Executed::Drifted(format!("{} is no longer what it was. It was not searched.", place.shown));
+        }
+    };
+    let mut walk = Walk::new(scene, &place.path, what, Ignored::LeftOut, usize::MAX);
+    for entry in walk.by_ref() {
         if cancel.is_cancelled() {
             return Executed::ended(OutcomeKind::Cancelled, "Cancelled while it looked. Nothing was changed.");
         }
@@ -278,10 +237,11 @@ fn search(scene: &Scene, place: &Place, query: &Query, cancel: &CancellationToke
             found.unreadable += 1;
             continue;
         };
-        if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+        let path = entry.path.as_path();
+        if !matches!(entry.what, What::File(_)) {
             continue;
         }
-        if query.glob.as_ref().is_some_and(|glob| glob.matched(entry.path(), false).is_ignore()) {
+        if query.glob.as_ref().is_some_and(|glob| glob.matched(path, false).is_ignore()) {
             continue;
         }
         if found.files >= limits::SEARCH_FILES_MAX {
@@ -291,23 +251,23 @@ fn search(scene: &Scene, place: &Place, query: &Query, cancel: &CancellationToke
             break;
         }
         found.files += 1;
-        let below = entry.path().strip_prefix(&scene.workspace).unwrap_or(entry.path());
+        let below = path.strip_prefix(&scene.workspace).unwrap_or(path);
         // A sensitive place that was named and allowed is searched; what lies below one that was not is passed over.
         let counted = match place.sensitive {
-            Some(_) => entry.path().strip_prefix(&place.path).unwrap_or(below),
+            Some(_) => path.strip_prefix(&place.path).unwrap_or(below),
             None => below,
         };
         match &query.pattern {
             Some(_) if names::sensitive(counted).is_some() => {
                 found.sensitive += 1;
             }
-            Some(pattern) => look_into(entry.path(), below, pattern, query.context, &mut found),
+            Some(pattern) => look_into(path, below, pattern, query.context, &mut found),
             None => {
                 let _ = found.count() && found.add(names::shown(below.as_os_str()));
             }
         }
     }
-    let left_out = told_left_out(&left_out).map(|line| line + "\n").unwrap_or_default();
+    let left_out = walk.told().map(|line| line + "\n").unwrap_or_default();
     Executed::ended(OutcomeKind::Done, found.text() + &left_out)
 }
 
@@ -490,9 +450,10 @@ mod tests {
             let pipe = stage.scene.workspace.join(folder).join(".gitignore");
             nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         }
-        check(&stage, r#"{"pattern":"needle"}"#, "b:1:needle\nsub/a:1:needle\n").await;
+        let none = "[no .gitignore is obeyed: one here or above is no plain file or too large]\n";
+        check(&stage, r#"{"pattern":"needle"}"#, &format!("b:1:needle\nsub/a:1:needle\n{none}")).await;
         std::fs::remove_file(stage.scene.workspace.join(".gitignore")).unwrap();
-        let told = "[1 folders left out: their .gitignore is no file, or too large]\n";
+        let told = "[1 folder left out, where .gitignore is no plain file or too large]\n";
         check(&stage, r#"{"pattern":"needle"}"#, &format!("b:1:needle\n{told}")).await;
     }
 
@@ -509,7 +470,7 @@ mod tests {
         }
         let said = stage.run("search_files", r#"{"pattern":"needle"}"#).await;
         assert_eq!(said.matches(":1:needle").count() as u64, files, "{said}");
-        assert!(said.ends_with("[2 folders left out: their .gitignore is no file, or too large]\n"), "{said}");
+        assert!(said.ends_with("[2 folders left out, where .gitignore is no plain file or too large]\n"), "{said}");
     }
 
     #[tokio::test]
@@ -521,5 +482,52 @@ mod tests {
         cancel.cancel();
         let executed = search(&stage.scene, &place, &query(&asked, &place.path).unwrap(), &cancel);
         assert!(matches!(executed, Executed::Ended(outcome) if outcome.kind == OutcomeKind::Cancelled));
+    }
+
+    #[tokio::test]
+    async fn a_link_called_gitignore_tells_nothing_of_where_it_leads() {
+        let stage = Stage::new();
+        stage.write("../outside/netrc", "guess\n");
+        stage.write("sub/guess", "needle");
+        stage.write("b/guess", "needle");
+        symlink(stage.root().join("outside/netrc"), stage.scene.workspace.join("sub/.gitignore")).unwrap();
+        let told = "[1 folder left out, where .gitignore is no plain file or too large]\n";
+        check(&stage, r#"{"pattern":"needle"}"#, &format!("b/guess:1:needle\n{told}")).await;
+        symlink(stage.root().join("outside/netrc"), stage.scene.workspace.join(".gitignore")).unwrap();
+        let none = "[no .gitignore is obeyed: one here or above is no plain file or too large]\n";
+        check(&stage, r#"{"pattern":"needle","path":"b"}"#, &format!("b/guess:1:needle\n{none}")).await;
+    }
+
+    #[test]
+    fn what_is_no_folder_of_files_is_not_walked_into() {
+        let stage = Stage::new();
+        let walk = Walk::new(&stage.scene, Path::new("/"), What::Folder, Ignored::Listed, 2);
+        let found: Vec<_> = walk.flatten().map(|entry| entry.path).collect();
+        assert!(found.iter().any(|path| path == Path::new("/dev")), "{}", found.len());
+        let inside = |path: &Path| ["/proc", "/sys", "/dev"].iter().any(|root| path.starts_with(root));
+        let wrong: Vec<_> = found.iter().filter(|path| inside(path) && path.components().count() > 2).collect();
+        assert!(wrong.is_empty(), "{:?}", wrong.first());
+    }
+
+    /// Each folder is looked into after it was named, so one that was exchanged meanwhile must lead nowhere.
+    #[test]
+    fn a_folder_that_becomes_a_link_meanwhile_is_not_followed() {
+        let stage = Stage::new();
+        stage.write("../outside/secret-name", "");
+        stage.write("a", "");
+        stage.write("sub/x", "");
+        let swap = |path: &Path| {
+            std::fs::rename(path, stage.root().join("aside")).unwrap();
+            symlink(stage.root().join("outside"), path).unwrap();
+        };
+        let walk = Walk::new(&stage.scene, &stage.scene.workspace, What::Folder, Ignored::LeftOut, usize::MAX);
+        let mut found = Vec::new();
+        for entry in walk.flatten() {
+            if entry.path.ends_with("a") {
+                swap(&stage.scene.workspace.join("sub"));
+            }
+            found.push(entry.path.display().to_string());
+        }
+        assert!(!found.iter().any(|path| path.contains("secret-name")), "{found:?}");
     }
 }

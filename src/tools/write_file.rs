@@ -14,6 +14,7 @@ use crate::tools::Tool;
 use crate::tools::arguments;
 use crate::tools::change;
 use crate::tools::place::Place;
+use crate::tools::withheld;
 
 /// The tool.
 pub(crate) struct WriteFile;
@@ -51,11 +52,15 @@ impl Tool for WriteFile {
     fn prepare(&self, scene: &Scene, arguments: &str) -> Result<Prepared, Problem> {
         let Arguments { path, content } = arguments::read(arguments)?;
         let place = Place::find(scene, &path)?;
-        let before = change::current(&place)?;
-        let verb = if before.is_some() { "Replaced the content of" } else { "Made" };
-        let done = format!("{verb} {}: {} lines, {} bytes.", place.shown, content.lines().count(), content.len());
-        change::prepare(scene, &place, before, content, done)
+        withheld::until_allowed(&place, write(scene, &place, content))
     }
+}
+
+fn write(scene: &Scene, place: &Place, content: String) -> Result<Prepared, Problem> {
+    let before = change::current(place)?;
+    let verb = if before.is_some() { "Replaced the content of" } else { "Made" };
+    let done = format!("{verb} {}: {} lines, {} bytes.", place.shown, content.lines().count(), content.len());
+    change::prepare(scene, place, before, content, done)
 }
 
 #[cfg(test)]
@@ -302,5 +307,31 @@ mod tests {
         let facts = facts(&stage, "many", &lines(77_777)).await;
         assert!(facts.problem.is_none(), "{:?}", facts.problem);
         assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+    }
+
+    /// That the content is right, that it is protected, that it is none: nothing of it is told unasked.
+    #[tokio::test]
+    async fn nothing_is_told_of_a_file_that_needs_a_question_before_it_is_allowed() {
+        let stage = Stage::new();
+        stage.write(".env", "KEY=1\n");
+        stage.write("../outside/same", "KEY=1\n");
+        stage.write("../outside/locked", "KEY=2\n");
+        stage.write("../outside/dir/x", "");
+        fs::File::create(stage.root().join("outside/large")).unwrap().set_len(100 << 20).unwrap();
+        fs::set_permissions(stage.root().join("outside/locked"), fs::Permissions::from_mode(0o444)).unwrap();
+        for (path, wanted) in [
+            (".env", "Failed: .env: it has exactly this content already"),
+            ("../outside/same", "Failed: ROOT/outside/same: it has exactly this content already"),
+            ("../outside/locked", "Failed: ROOT/outside/locked: is write-protected"),
+            ("../outside/dir", "Failed: ROOT/outside/dir: is a folder"),
+            ("../outside/large", "Failed: ROOT/outside/large: has 104857600 bytes"),
+        ] {
+            let facts = facts(&stage, path, "KEY=1\n").await;
+            assert!(facts.problem.is_none() && !facts.inside && facts.write.is_none(), "{path}: {:?}", facts.problem);
+            let said = stage.run("write_file", &write(path, "KEY=1\n")).await;
+            assert!(said.starts_with(wanted), "{path}: {said}");
+        }
+        let said = stage.run("write_file", &write("../state/x", "")).await;
+        assert!(said.starts_with("Refused: "), "{said}");
     }
 }

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use reqwest::Url;
 
 use crate::domain::limits;
+use crate::domain::lookalike;
 use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
 use crate::tools::web_fetch::address;
@@ -218,21 +219,8 @@ fn decoded(part: &str, is_query: bool) -> String {
     }
 }
 
-/// Scripts whose letters are taken for others or are common in names, each with the ranges of its letters.
-const SCRIPTS: &[(&str, &[(u32, u32)])] = &[
-    ("Latin", &[(0x41, 0x5a), (0x61, 0x7a), (0xc0, 0x2af), (0x1e00, 0x1eff), (0x2c60, 0x2c7f), (0xa720, 0xa7ff)]),
-    ("Greek", &[(0x370, 0x3ff), (0x1f00, 0x1fff)]),
-    ("Cyrillic", &[(0x400, 0x52f), (0x1c80, 0x1c8f), (0xa640, 0xa69f)]),
-    ("Armenian", &[(0x530, 0x58f)]),
-    ("Hebrew", &[(0x590, 0x5ff)]),
-    ("Arabic", &[(0x600, 0x6ff), (0x750, 0x77f), (0x8a0, 0x8ff)]),
-    ("Devanagari", &[(0x900, 0x97f)]),
-    ("Thai", &[(0xe00, 0xe7f)]),
-    ("Georgian", &[(0x10a0, 0x10ff), (0x1c90, 0x1cbf), (0x2d00, 0x2d2f)]),
-    ("Cherokee", &[(0x13a0, 0x13ff), (0xab70, 0xabbf)]),
-    ("Korean", &[(0x1100, 0x11ff), (0x3130, 0x318f), (0xac00, 0xd7af)]),
-    ("Chinese or Japanese", &[(0x3040, 0x30ff), (0x3400, 0x4dbf), (0x4e00, 0x9fff)]),
-];
+/// Scripts that are written together in Japanese.
+const JAPANESE: [&str; 3] = ["Han", "Hiragana", "Katakana"];
 
 /// In which scripts a name is written, and whether a part of it mixes them.
 fn scripts(name: &str) -> String {
@@ -242,7 +230,8 @@ fn scripts(name: &str) -> String {
         found.dedup();
         found
     };
-    if let Some(mixed) = name.split('.').map(of).find(|found| found.len() > 1) {
+    let is_mixed = |found: &Vec<&str>| found.len() > 1 && !found.iter().all(|script| JAPANESE.contains(script));
+    if let Some(mixed) = name.split('.').map(of).find(is_mixed) {
         return format!("it mixes letters: {}", mixed.join(" and "));
     }
     let foreign: Vec<&str> = of(name).into_iter().filter(|script| *script != "Latin").collect();
@@ -250,8 +239,7 @@ fn scripts(name: &str) -> String {
 }
 
 fn script(letter: char) -> Option<&'static str> {
-    let is_in = |ranges: &[(u32, u32)]| ranges.iter().any(|(from, to)| (*from..=*to).contains(&u32::from(letter)));
-    let known = SCRIPTS.iter().find(|(_, ranges)| is_in(ranges)).map(|(name, _)| *name);
+    let known = if letter.is_ascii() { Some("Latin") } else { lookalike::script(letter) };
     letter.is_alphabetic().then(|| known.unwrap_or("others"))
 }
 
@@ -293,7 +281,9 @@ mod tests {
         check("http://docs.rs/", "docs.rs:80 | sends a request to docs.rs, port 80, unencrypted");
         check("https://docs.rs/a@b", "docs.rs | ");
         check("https://docs.rs/?a=@", "docs.rs | ");
-        check("https://ドメイン.example/", "(in letters: ドメイン.example; Chinese or Japanese)");
+        check("https://ドメイン.example/", "(in letters: ドメイン.example; Katakana)");
+        check("https://日本のドメイン.example/", "(in letters: 日本のドメイン.example; Han and Hiragana and Katakana)");
+        check("https://\u{261}oogle.example/", "; it mixes letters: Latin and phonetic)");
         check("https://bücher.example/", "xn--bcher-kva.example (in letters: bücher.example; Latin, beyond a to z)");
         check("https://еxample.invalid/", "xn--xample-2of.invalid (in letters: еxample.invalid; it mixes letters: ");
         check("https://xn--xample-2of.invalid/", "(in letters: еxample.invalid; it mixes letters: Cyrillic and Latin)");
