@@ -231,6 +231,8 @@ pub enum Order {
     },
     /// Say whether the claim is right, with words for the model.
     Confirm {
+        /// The digest of the claim and the question, as it was shown.
+        digest: String,
         /// Whether it is.
         confirmed: bool,
         /// The words, possibly empty.

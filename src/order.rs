@@ -162,7 +162,7 @@ fn command(run: &Run, order: Order, now: Timestamp) -> anyhow::Result<Command> {
         Order::Trust(trust) => Ok(Command::SetTrust(trust)),
         Order::Answer(text) => fitting(orders::answer(run, text)),
         Order::Resolve { call, resolution } => fitting(orders::resolve(run, call, resolution)),
-        Order::Confirm { confirmed, text } => Ok(Command::Confirm { confirmed, text }),
+        Order::Confirm { digest, confirmed, text } => fitting(orders::confirm(run, &digest, confirmed, text)),
         Order::Accept => Ok(Command::Accept),
         Order::Close => Ok(Command::Close),
         Order::Say { text, policy } => Ok(Command::Interject { text, policy }),
