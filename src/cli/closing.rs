@@ -20,6 +20,17 @@ pub enum Grant {
     Replans,
 }
 
+/// A word on a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnClaim {
+    /// The digest of the claim and the question, as it was shown.
+    pub digest: String,
+    /// Whether the claim is right.
+    pub confirmed: bool,
+    /// Words for the model, possibly empty.
+    pub text: String,
+}
+
 #[derive(Args)]
 pub(crate) struct ConfirmWords {
     /// The beginning of the run's name
@@ -44,7 +55,8 @@ enum YesNo {
 
 impl ConfirmWords {
     pub(crate) fn ask(self) -> Ask {
-        let order = Order::Confirm { digest: self.digest, confirmed: self.word == YesNo::Yes, text: self.text };
+        let order =
+            Order::Confirm(OnClaim { digest: self.digest, confirmed: self.word == YesNo::Yes, text: self.text });
         Ask::Order { run: self.run, order }
     }
 }
