@@ -18,6 +18,7 @@ use clap::error::ErrorKind;
 use crate::cli::archive::Archive;
 use crate::cli::closing::ConfirmWords;
 use crate::cli::closing::Grant;
+use crate::cli::closing::OnClaim;
 use crate::cli::deciding::ApproveWords;
 use crate::cli::deciding::DecisionWords;
 use crate::cli::deciding::EditText;
@@ -230,12 +231,7 @@ pub enum Order {
         resolution: Resolution,
     },
     /// Say whether the claim is right, with words for the model.
-    Confirm {
-        /// Whether it is.
-        confirmed: bool,
-        /// The words, possibly empty.
-        text: String,
-    },
+    Confirm(OnClaim),
     /// Take the work as it is.
     Accept,
     /// Close the run as failed.

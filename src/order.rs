@@ -6,6 +6,7 @@ use std::io::Read;
 use std::io::Write;
 
 use crate::cli::Order;
+use crate::cli::closing::OnClaim;
 use crate::cli::deciding::EditText;
 use crate::domain::approval::Decision;
 use crate::domain::approval::Resolution;
@@ -100,7 +101,7 @@ pub fn recorded(run: &Run, order: &Order) -> String {
         | Order::AllowAll(_)
         | Order::Answer(_)
         | Order::Resolve { .. }
-        | Order::Confirm { .. }
+        | Order::Confirm(_)
         | Order::Accept
         | Order::Close
         | Order::Withdraw(_)
@@ -162,7 +163,7 @@ fn command(run: &Run, order: Order, now: Timestamp) -> anyhow::Result<Command> {
         Order::Trust(trust) => Ok(Command::SetTrust(trust)),
         Order::Answer(text) => fitting(orders::answer(run, text)),
         Order::Resolve { call, resolution } => fitting(orders::resolve(run, call, resolution)),
-        Order::Confirm { confirmed, text } => Ok(Command::Confirm { confirmed, text }),
+        Order::Confirm(OnClaim { digest, confirmed, text }) => fitting(orders::confirm(run, &digest, confirmed, text)),
         Order::Accept => Ok(Command::Accept),
         Order::Close => Ok(Command::Close),
         Order::Say { text, policy } => Ok(Command::Interject { text, policy }),

@@ -12,6 +12,7 @@ mod screens {
     mod pty;
     mod put_away;
     mod reading;
+    mod shown;
     mod sizes;
     mod states;
     mod steady;

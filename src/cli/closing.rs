@@ -8,7 +8,7 @@ use crate::cli::Order;
 
 /// What is said of `confirm` below its words.
 pub(crate) const CONFIRM_HELP: &str =
-    "Example: tiller confirm k7f no \"the second page is missing\" && tiller resume k7f";
+    "Example: tiller confirm k7f 5d41402a no \"the second page is missing\" && tiller resume k7f";
 
 /// What a resume grants to a stalled run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,11 +20,24 @@ pub enum Grant {
     Replans,
 }
 
+/// A word on a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnClaim {
+    /// The digest of the claim and the question, as it was shown.
+    pub digest: String,
+    /// Whether the claim is right.
+    pub confirmed: bool,
+    /// Words for the model, possibly empty.
+    pub text: String,
+}
+
 #[derive(Args)]
 pub(crate) struct ConfirmWords {
     /// The beginning of the run's name
     #[arg(value_parser = crate::cli::values::run_prefix)]
     run: String,
+    /// The digest of the claim and the question, as `tiller show` has it
+    digest: String,
     /// Your word
     word: YesNo,
     /// Why, for the model
@@ -42,7 +55,8 @@ enum YesNo {
 
 impl ConfirmWords {
     pub(crate) fn ask(self) -> Ask {
-        let order = Order::Confirm { confirmed: self.word == YesNo::Yes, text: self.text };
+        let order =
+            Order::Confirm(OnClaim { digest: self.digest, confirmed: self.word == YesNo::Yes, text: self.text });
         Ask::Order { run: self.run, order }
     }
 }

@@ -83,6 +83,8 @@ pub enum Command {
     GrantReplans,
     /// Say whether the claim is right, where a check asks.
     Confirm {
+        /// The claim and the question, as they were shown (`Run::claim_digest`).
+        claim: Digest,
         /// Whether it is.
         confirmed: bool,
         /// Words for the model, possibly empty.
@@ -336,6 +338,8 @@ pub enum Refusal {
     NotStalled(Status),
     /// No check asks for the operator's word.
     NothingToConfirm,
+    /// The claim, or what is asked about it, is not what the operator saw.
+    ClaimChanged,
     /// What it was parked for still holds.
     ReasonNotCleared {
         /// What that is.
@@ -440,6 +444,12 @@ impl fmt::Display for Refusal {
                 )
             }
             Refusal::NothingToConfirm => write!(out, "no check asks for your word; nothing was recorded"),
+            Refusal::ClaimChanged => {
+                write!(
+                    out,
+                    "what is asked about the claim is not what you saw any more; nothing was recorded; look again"
+                )
+            }
             Refusal::NoSuchCall(call) => write!(out, "call {call} does not wait for this"),
             Refusal::AlreadyDecided(call) => {
                 write!(out, "call {call} was decided already, or has ended; nothing changed")

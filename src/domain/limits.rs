@@ -424,8 +424,6 @@ pub const KEY_GUARD_AFTER_DECISION: Span = Span(800);
 /// How long a letter that decides waits for others to follow: letters that are pasted or sent by a program come closer
 /// together, keys of a person hardly ever; and a person does not feel it.
 pub const KEY_ALONE: Span = Span(40);
-/// A key pressed this recently means the operator is typing.
-pub const TYPING: Span = Span(750);
 /// Live text that a screen keeps, in bytes; the whole text comes with its record.
 pub const LIVE_TEXT_MAX_BYTES: usize = 64 * 1024;
 /// Deltas alone cause at most this many frames a second.

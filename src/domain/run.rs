@@ -46,10 +46,12 @@ use crate::domain::status::Phase;
 use crate::domain::status::Status;
 use crate::domain::status::Verdict;
 use crate::domain::status::Warning;
+use crate::domain::terms::Check;
 use crate::domain::terms::Terms;
 use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
 use crate::domain::tool::CallState;
+use crate::domain::tool::Digest;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::ToolCall;
 use crate::domain::trust::Trust;
@@ -428,6 +430,17 @@ impl Run {
             )
             | None => None,
         }
+    }
+
+    /// What the operator's word on the claim is bound to: the question that waits, and the claim with the model call that
+    /// made it, which no other claim of the run shares.
+    pub fn claim_digest(&self) -> Option<Digest> {
+        let index = self.confirming()?;
+        let claim = self.iteration.claim.as_ref()?;
+        let call = self.iteration.model_call.map(|id| id.call.to_string()).unwrap_or_default();
+        let question = self.terms.checks.get(index).map(Check::question).unwrap_or_default();
+        let parts = [call.as_str(), &index.to_string(), question, &claim.summary];
+        Some(Digest::of_parts("tiller-claim-v1", parts.into_iter()))
     }
 
     /// Whether the operator must grant new replans before a stalled run can go on.

@@ -508,11 +508,16 @@ impl Digest {
     /// The digest of a call and what it would touch. Each part is preceded by its length, so that no two
     /// different calls share an encoding.
     pub fn of(call: &ToolCall, facts: &Facts) -> Digest {
-        let mut encoding = b"tiller-call-v1".to_vec();
         let id = call.id.to_string();
         let parts =
             [id.as_str(), call.tool.as_str(), call.arguments.as_str(), facts.reach.as_str(), facts.preview.as_str()];
-        for part in parts.into_iter().chain(facts.binding.iter().map(String::as_str)) {
+        Digest::of_parts("tiller-call-v1", parts.into_iter().chain(facts.binding.iter().map(String::as_str)))
+    }
+
+    /// The digest of parts of this kind, in this order.
+    pub(crate) fn of_parts<'a>(kind: &str, parts: impl Iterator<Item = &'a str>) -> Digest {
+        let mut encoding = kind.as_bytes().to_vec();
+        for part in parts {
             encoding.extend_from_slice(&(part.len() as u64).to_be_bytes());
             encoding.extend_from_slice(part.as_bytes());
         }

@@ -10,6 +10,7 @@ use crate::domain::pricing;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
+use crate::domain::tool::Digest;
 use crate::headless::prompt::Meaning;
 use crate::headless::prompt::Prompt;
 use crate::headless::prompt::said;
@@ -31,10 +32,10 @@ pub enum Asking {
 }
 
 /// What a run waits for besides calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum About {
-    /// Whether the claim is right, as the check of this number asks.
-    Claim(usize),
+    /// Whether the claim is right, as the check of this number asks, and what an answer is bound to.
+    Claim(usize, Digest),
     /// What the model costs.
     Price,
     /// Whether it gets new replans.
@@ -48,14 +49,15 @@ impl Asking {
             return Some((Asking::Call(Box::new(prompt)), text));
         }
         let about = About::of(run)?;
-        Some((Asking::Run { about, asked_at: now }, format!("{}{}", about.head(run), about.line())))
+        let text = format!("{}{}", about.head(run), about.line());
+        Some((Asking::Run { about, asked_at: now }, text))
     }
 
     /// Whether this is what the run still waits for first, unchanged.
     pub fn holds(&self, run: &Run) -> bool {
         match self {
             Asking::Call(prompt) => prompt.holds(run),
-            Asking::Run { about, .. } => run.waiting().is_empty() && About::of(run) == Some(*about),
+            Asking::Run { about, .. } => run.waiting().is_empty() && About::of(run).as_ref() == Some(about),
         }
     }
 
@@ -85,18 +87,18 @@ impl Asking {
 impl About {
     fn of(run: &Run) -> Option<About> {
         let Status::Parked(reason) = &run.status else { return None };
-        match run.confirming() {
-            Some(index) => Some(About::Claim(index)),
+        match run.confirming().zip(run.claim_digest()) {
+            Some((index, claim)) => Some(About::Claim(index, claim)),
             None if *reason == ParkReason::PriceUnknown => Some(About::Price),
             None => run.needs_grant().then_some(About::Replans),
         }
     }
 
     /// What is asked about.
-    fn head(self, run: &Run) -> String {
+    fn head(&self, run: &Run) -> String {
         match self {
-            About::Claim(index) => {
-                let question = run.terms.checks.get(index).map(|check| title(check.question())).unwrap_or_default();
+            About::Claim(index, _) => {
+                let question = run.terms.checks.get(*index).map(|check| title(check.question())).unwrap_or_default();
                 let claim = run.iteration.claim.as_ref().map(|claim| block(&claim.summary)).unwrap_or_default();
                 format!("[confirm] the run says that it is finished\n{claim}  asked of you: {question}\n")
             }
@@ -109,9 +111,9 @@ impl About {
     }
 
     /// The question itself, with what can be typed.
-    fn line(self) -> &'static str {
+    fn line(&self) -> &'static str {
         match self {
-            About::Claim(_) => "is it so? [y yes / y WORDS yes, and / n no / n WORDS no, because]\n",
+            About::Claim(..) => "is it so? [y yes / y WORDS yes, and / n no / n WORDS no, because]\n",
             About::Price => {
                 "dollars per million tokens of input and of output, such as 0.25 2.00; or unpriced, to go on without \
                  counting money:\n"
@@ -122,30 +124,30 @@ impl About {
         }
     }
 
-    fn read(self, line: &str) -> Meaning {
+    fn read(&self, line: &str) -> Meaning {
         let (word, words) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (self, word, words.trim()) {
-            (About::Claim(_), "y", text) => confirm(true, text),
-            (About::Claim(_), "n", text) => confirm(false, text),
+            (About::Claim(_, claim), "y", text) => confirm(claim, true, text),
+            (About::Claim(_, claim), "n", text) => confirm(claim, false, text),
             (About::Price, ..) => match pricing::parse(line) {
                 Ok(price) => Meaning::Both(Command::Price { price }, Command::Resume),
                 Err(expected) => self.again(&format!("{expected}; nothing was decided")),
             },
             (About::Replans, "y", "") => Meaning::Command(Command::GrantReplans),
-            (About::Claim(_) | About::Replans, "", _) | (About::Claim(_) | About::Replans, _, "") => {
+            (About::Claim(..) | About::Replans, "", _) | (About::Claim(..) | About::Replans, _, "") => {
                 self.again("that is none of these; nothing was decided")
             }
-            (About::Claim(_) | About::Replans, ..) => Meaning::Command(said(line)),
+            (About::Claim(..) | About::Replans, ..) => Meaning::Command(said(line)),
         }
     }
 
-    fn again(self, why: &str) -> Meaning {
+    fn again(&self, why: &str) -> Meaning {
         Meaning::Reply(format!("{why}\n{}", self.line()))
     }
 }
 
-fn confirm(confirmed: bool, text: &str) -> Meaning {
-    Meaning::Command(Command::Confirm { confirmed, text: text.to_string() })
+fn confirm(claim: &Digest, confirmed: bool, text: &str) -> Meaning {
+    Meaning::Command(Command::Confirm { claim: claim.clone(), confirmed, text: text.to_string() })
 }
 
 #[cfg(test)]
@@ -193,7 +195,11 @@ mod tests {
         let late = now + Duration::from_secs(1);
         for (line, expected) in cases {
             let meaning = match asking.clone().read(line, late, late) {
-                Meaning::Command(Command::Confirm { confirmed, text }) => format!("confirm {confirmed} {text:?}"),
+                Meaning::Command(Command::Confirm { claim, confirmed, text })
+                    if Some(&claim) == desk.run.claim_digest().as_ref() =>
+                {
+                    format!("confirm {confirmed} {text:?}")
+                }
                 Meaning::Command(Command::Interject { text, .. }) => format!("say {text}"),
                 Meaning::Command(Command::GrantReplans) => "grant".to_string(),
                 Meaning::Both(Command::Price { price }, Command::Resume) => {
@@ -257,6 +263,9 @@ mod tests {
     fn a_question_holds_for_what_it_was_asked_about() {
         let (asking, _) = Asking::of(&claimed().run, Instant::now()).unwrap();
         assert!(!asking.holds(&stalled().run) && !asking.holds(&priceless().run));
+        let mut other = claimed();
+        other.run.iteration.claim.as_mut().unwrap().summary = "made another".to_string();
+        assert!(!asking.holds(&other.run), "another claim");
         let mut desk = stalled();
         desk.run.progress.replans = 0;
         assert_eq!(Asking::of(&desk.run, Instant::now()), None, "a plain resume is enough");

@@ -70,6 +70,20 @@ pub fn answer(run: &Run, text: String) -> Result<Command, String> {
     }
 }
 
+/// A word on the claim, if what is asked has this digest still. Errors with a sentence.
+pub fn confirm(run: &Run, digest: &str, confirmed: bool, text: String) -> Result<Command, String> {
+    match run.claim_digest() {
+        Some(claim) if claim.is_written(digest) => Ok(Command::Confirm { claim, confirmed, text }),
+        Some(_) => Err(format!(
+            "what is asked about the claim is not what {} stands for; nothing was recorded; `tiller show {}` shows what it is \
+             now",
+            title(digest),
+            run.id.short()
+        )),
+        None => Err(Refusal::NothingToConfirm.to_string()),
+    }
+}
+
 fn waiting(run: &Run, call: CallId, wanted: Waits) -> Result<&ToolCall, String> {
     let found = run.waiting().into_iter().find(|(one, waits)| one.id == call && *waits == wanted);
     found.map(|(one, _)| one).ok_or_else(|| {
@@ -158,9 +172,10 @@ pub fn further(run: &Run) -> Vec<String> {
     };
     let mut lines: Vec<String> =
         run.waiting().into_iter().flat_map(|(call, waits)| deciding(run, call, waits)).collect();
-    if let Some(index) = run.confirming() {
+    if let Some((index, claim)) = run.confirming().zip(run.claim_digest()) {
         let question = run.terms.checks.get(index).map(|check| title(check.question())).unwrap_or_default();
-        lines.push(format!("tiller confirm {id} yes|no [\"why\"]   # {question}"));
+        let digest = claim.short();
+        lines.push(format!("tiller confirm {id} {digest} yes|no [\"why\"]   # {question}"));
     }
     lines.extend(all_at_once(run));
     match reason {

@@ -146,7 +146,7 @@ fn obey(run: &Run, command: &Command, code: Option<&str>, client: &ClientId) -> 
         Command::Pause(pause) => Ok(request(run, Control::Pause(*pause), client)),
         Command::Resume => resume(run, Some(client)),
         Command::GrantReplans => word::grant(run, client),
-        Command::Confirm { confirmed, text } => word::confirm(run, *confirmed, text, client),
+        Command::Confirm { claim, confirmed, text } => word::confirm(run, claim, (*confirmed, text), client),
         Command::Accept => word::end(run, Status::Completed(Finish::AcceptedByOperator), client),
         Command::Close => word::end(run, Status::Failed(Failure::ClosedByOperator), client),
         Command::Retry => Err(Refusal::NotEnded(run.status.clone())),

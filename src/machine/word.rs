@@ -7,6 +7,7 @@ use crate::domain::id::ClientId;
 use crate::domain::run::Run;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
+use crate::domain::tool::Digest;
 use crate::machine::advance;
 use crate::machine::events::status;
 use crate::machine::respond::Empty;
@@ -20,9 +21,17 @@ pub(crate) fn grant(run: &Run, client: &ClientId) -> Result<Vec<Event>, Refusal>
     Err(Refusal::NotStalled(run.status.clone()))
 }
 
-/// The operator's word on the claim, where a check asks for it.
-pub(crate) fn confirm(run: &Run, confirmed: bool, text: &str, client: &ClientId) -> Result<Vec<Event>, Refusal> {
+/// The operator's word on the claim, where a check asks for it, as they saw it.
+pub(crate) fn confirm(
+    run: &Run,
+    claim: &Digest,
+    (confirmed, text): (bool, &str),
+    client: &ClientId,
+) -> Result<Vec<Event>, Refusal> {
     let index = run.confirming().ok_or(Refusal::NothingToConfirm)?;
+    if run.claim_digest().as_ref() != Some(claim) {
+        return Err(Refusal::ClaimChanged);
+    }
     let text = said(text, Empty::Fits)?;
     let mut group = vec![Event::ConfirmationGiven { index, confirmed, text, by: client.clone() }];
     if run.status == Status::Parked(ParkReason::Confirm) && run.is_driven() {

@@ -123,6 +123,7 @@ impl App {
         }
         match (action, self.in_vain(action)) {
             (Action::Decide(choice), None) => self.decide(choice, key),
+            (Action::ConfirmClaim, None) => self.confirm_claim(key),
             (action, _) if key.kind == KeyEventKind::Repeat && !may_repeat(action) => Vec::new(),
             (action, None) => self.carry_out(action),
             (action, Some(why)) => {
@@ -207,12 +208,14 @@ impl App {
         keymap::find(&self.places(), key).is_some_and(|action| self.in_vain(action).is_none())
     }
 
-    /// Whether this is the key that decided, held down still after the keys went back to the composer by themselves.
+    /// Whether this is the key that decided, held down still after the keys went back to the composer by themselves, or
+    /// after the next question about a claim came.
     fn is_held_down(&mut self, key: &KeyEvent) -> bool {
         let held = self.decided_by.filter(|(code, until_ms)| *code == key.code && self.now.ms < *until_ms);
         let until_ms = self.now.ms.saturating_add(limits::KEY_GUARD_AFTER_DECISION.0);
         self.decided_by = held.map(|(code, _)| (code, until_ms));
-        held.is_some() && self.is_in_composer()
+        let confirms = || keymap::find(&self.places(), key) == Some(Action::ConfirmClaim);
+        held.is_some() && (self.is_in_composer() || confirms())
     }
 
     /// Why the key that decided writes nothing when it is pressed once more, right after the keys went back to the composer
@@ -234,7 +237,6 @@ impl App {
             Action::CancelNow => self.cancel(Cancel::Now),
             Action::AcceptWork => self.end_run(Command::Accept),
             Action::CloseFailed => self.end_run(Command::Close),
-            Action::ConfirmClaim => self.confirm_claim(),
             other => {
                 self.guard.disturb(self.now.ms);
                 self.act(other)
@@ -280,9 +282,7 @@ impl App {
             Action::AskBack => self.ask_step(StepKind::Back),
             Action::AskFork => self.ask_step(StepKind::Fork),
             Action::GrantReplans => return self.submit(Command::GrantReplans, None),
-            Action::RefuseClaim => {
-                self.open(Popup::Words { asks: Asks::WrongClaim, line: Composer::default() });
-            }
+            Action::RefuseClaim => self.refuse_claim(),
             Action::AskCancel => self.open(Popup::Cancel),
             Action::AskRaise => self.ask_raise(),
             Action::AskPlan => {

@@ -258,13 +258,9 @@ impl Choice {
             | Choice::AllowRule
             | Choice::AllowUnboxed
             | Choice::AllowList
+            | Choice::Edit
             | Choice::RunAgain => true,
-            Choice::Edit
-            | Choice::Deny
-            | Choice::DenyWithWords
-            | Choice::Happened
-            | Choice::NotHappened
-            | Choice::Skip => false,
+            Choice::Deny | Choice::DenyWithWords | Choice::Happened | Choice::NotHappened | Choice::Skip => false,
         }
     }
 }

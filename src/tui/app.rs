@@ -21,6 +21,7 @@ use crate::domain::run::Run;
 use crate::domain::run::Waits;
 use crate::domain::sandbox::Level;
 use crate::domain::time::Timestamp;
+use crate::domain::tool::Digest;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
 use crate::policy::notice;
@@ -152,6 +153,8 @@ pub enum Out {
 pub struct Seen {
     /// The item that keys would decide about, if it was visible, focused and not covered.
     pub item: Option<Shown>,
+    /// The question about the claim that was asked then, if nothing covered it (`Run::claim_digest`).
+    pub claim: Option<Digest>,
     /// Where the waiting call was scrolled to.
     pub body: Option<View>,
     /// Where the activity was scrolled to.
@@ -468,6 +471,7 @@ impl App {
     fn records(&mut self, records: &[Record]) -> Vec<Out> {
         let mut is_back = false;
         let mut waited = !self.waiting.is_empty();
+        let claim = self.run.claim_digest();
         for record in records {
             if record.seq <= self.run.seq {
                 continue;
@@ -493,6 +497,7 @@ impl App {
             self.live.settle(record);
             self.chronicle.take(record, &self.run, talk);
         }
+        self.make_room_for_claim(claim.as_ref());
         let head = self.run.seq;
         self.sent.retain(|sent| sent.seq.is_none_or(|seq| seq > head));
         self.refresh_waiting();
@@ -517,8 +522,8 @@ impl App {
         if !is_here {
             self.selected = self.waiting.first().map(|item| item.call);
             self.body_scroll = Scroll::START;
-            self.popups.retain(|popup| !matches!(popup, Popup::Whole { call: Some(_), .. }));
         }
+        self.close_changed();
     }
 
     fn accepted(&mut self, ticket: Ticket, seq: Seq) -> Vec<Out> {
@@ -552,6 +557,9 @@ impl App {
     }
 
     fn drawn(&mut self, seen: Seen) {
+        if seen.claim != self.seen.claim {
+            self.guard.disturb(self.now.ms);
+        }
         self.guard.drawn(seen.item.clone(), self.now.ms);
         if let Some(view) = &seen.body {
             self.body_scroll = view.scroll;

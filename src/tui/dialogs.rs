@@ -108,7 +108,7 @@ impl App {
             Asks::Deny(call, digest) => {
                 Command::Decide { call: *call, digest: digest.clone(), decision: Decision::Deny(text) }
             }
-            Asks::WrongClaim => Command::Confirm { confirmed: false, text },
+            Asks::WrongClaim(claim) => Command::Confirm { claim: claim.clone(), confirmed: false, text },
             Asks::Happened(call) => Command::Resolve { call: *call, resolution: Resolution::Happened(text) },
         };
         Ok(Requested::Command(command, None))

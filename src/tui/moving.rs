@@ -7,6 +7,7 @@ use crate::tui::app::App;
 use crate::tui::app::Focus;
 use crate::tui::app::View;
 use crate::tui::keymap;
+use crate::tui::notice::Lasts;
 use crate::tui::popup::Popup;
 use crate::tui::scroll::Anchor;
 use crate::tui::scroll::Scroll;
@@ -142,7 +143,24 @@ impl App {
         let Some(call) = self.run.calls.get(&item.call) else { return };
         let title = format!("{} {}", item.tool, item.title);
         let body = Arc::new(whole(call, item.waits));
-        self.open(Popup::Whole { title, call: Some(item.call), body, scroll: Scroll::START });
+        let call = Some((item.call, item.digest.clone()));
+        self.open(Popup::Whole { title, call, body, scroll: Scroll::START });
+    }
+
+    /// Closes the whole of a call that waits no more, or as another one: keys there would decide about what is not shown.
+    pub(crate) fn close_changed(&mut self) {
+        let waiting = &self.waiting;
+        let mut gone = None;
+        self.popups.retain(|popup| {
+            let Popup::Whole { call: Some((call, digest)), .. } = popup else { return true };
+            let is_same = waiting.iter().any(|item| item.call == *call && item.digest == *digest);
+            gone = if is_same { gone } else { Some(*call) };
+            is_same
+        });
+        if let Some(call) = gone.filter(|gone| self.waiting.iter().any(|item| item.call == *gone)) {
+            self.body_scroll = Scroll::START;
+            self.explain(format!("{call} became another call; look at it again"), Lasts::UntilKeyOrCall(call));
+        }
     }
 }
 

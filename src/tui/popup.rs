@@ -30,8 +30,8 @@ pub enum Popup {
     Whole {
         /// What it is, sanitised.
         title: String,
-        /// The call, where it is one that waits.
-        call: Option<CallId>,
+        /// The call, where it is one that waits, and its digest as it was then.
+        call: Option<(CallId, Option<Digest>)>,
         /// Its lines.
         body: Arc<Body>,
         /// How far it is scrolled.
@@ -71,7 +71,7 @@ pub enum Asks {
     /// What came of a call.
     Happened(CallId),
     /// What is wrong with a claim.
-    WrongClaim,
+    WrongClaim(Digest),
     /// What the model costs.
     Price,
     /// A change of the plan.
@@ -86,7 +86,7 @@ impl Asks {
     /// Where its keys are.
     pub fn place(&self) -> Place {
         match self {
-            Asks::Deny(..) | Asks::Happened(_) | Asks::WrongClaim => Place::Words,
+            Asks::Deny(..) | Asks::Happened(_) | Asks::WrongClaim(_) => Place::Words,
             Asks::Edit(..) => Place::Edit,
             Asks::Code(..)
             | Asks::Rule(..)

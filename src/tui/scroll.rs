@@ -53,10 +53,6 @@ pub struct Laid {
     pub row: usize,
     /// The block of the last of them.
     pub last: usize,
-    /// Whether the last row of all is visible.
-    pub is_at_end: bool,
-    /// Whether the first row of all is visible.
-    pub is_at_start: bool,
     /// Whether new rows are followed.
     pub is_following: bool,
 }
@@ -169,22 +165,18 @@ impl<F: FnMut(usize) -> Vec<Line<'static>>> Blocks<F> {
     fn show(&mut self, top: (usize, usize), height: usize, is_following: bool) -> Laid {
         let mut lines: Vec<Line<'static>> = Vec::with_capacity(height);
         let (first, row) = top;
-        let mut is_at_end = true;
         let mut last = first;
         for block in first..self.count {
             last = block;
             let skipped = if block == first { row } else { 0 };
             let rows = self.lines(block);
             let room = height - lines.len();
-            is_at_end = rows.len().saturating_sub(skipped) <= room;
             lines.extend(rows.iter().skip(skipped).take(room).cloned());
-            if !is_at_end || (lines.len() == height && block + 1 < self.count) {
-                is_at_end = is_at_end && (block + 1..self.count).all(|later| self.lines(later).is_empty());
+            if lines.len() == height {
                 break;
             }
         }
-        let is_at_start = row == 0 && (0..first).all(|block| self.lines(block).is_empty());
-        Laid { lines, first, row, last, is_at_end, is_at_start, is_following }
+        Laid { lines, first, row, last, is_following }
     }
 }
 
@@ -201,36 +193,34 @@ mod tests {
 
     fn text(laid: &Laid) -> String {
         let rows: Vec<String> = laid.lines.iter().map(ToString::to_string).collect();
-        let mark = |is_set: bool, text: &'static str| if is_set { text } else { "" };
-        let (start, end) = (mark(laid.is_at_start, "^"), mark(laid.is_at_end, "$"));
-        format!("{start}{}{end}{}", rows.join(" "), mark(laid.is_following, "~"))
+        format!("{}{}", rows.join(" "), if laid.is_following { "~" } else { "" })
     }
 
     #[test]
     fn only_what_is_visible_is_shown() {
         let blocks = &[2, 3, 0, 1];
-        check(blocks, Scroll::START, 2, "^0.0 0.1");
-        check(blocks, Scroll::END, 2, "1.2 3.0$~");
-        check(blocks, Scroll::END, 9, "^0.0 0.1 1.0 1.1 1.2 3.0$~");
+        check(blocks, Scroll::START, 2, "0.0 0.1");
+        check(blocks, Scroll::END, 2, "1.2 3.0~");
+        check(blocks, Scroll::END, 9, "0.0 0.1 1.0 1.1 1.2 3.0~");
         check(blocks, Scroll::START.moved(3), 2, "1.1 1.2");
-        check(blocks, Scroll::START.moved(99), 2, "1.2 3.0$~");
+        check(blocks, Scroll::START.moved(99), 2, "1.2 3.0~");
         check(blocks, Scroll::END.moved(-1), 2, "1.1 1.2");
-        check(blocks, Scroll::END.moved(-99), 2, "^0.0 0.1");
-        check(blocks, Scroll { anchor: Anchor::At { block: 9, row: 9 }, nudge: 0 }, 2, "1.2 3.0$");
-        check(blocks, Scroll::START, 6, "^0.0 0.1 1.0 1.1 1.2 3.0$");
-        check(&[], Scroll::END, 3, "^$~");
-        check(blocks, Scroll::START, 0, "^");
-        check(&[1, 0], Scroll::START, 1, "^0.0$");
+        check(blocks, Scroll::END.moved(-99), 2, "0.0 0.1");
+        check(blocks, Scroll { anchor: Anchor::At { block: 9, row: 9 }, nudge: 0 }, 2, "1.2 3.0");
+        check(blocks, Scroll::START, 6, "0.0 0.1 1.0 1.1 1.2 3.0");
+        check(&[], Scroll::END, 3, "~");
+        check(blocks, Scroll::START, 0, "");
+        check(&[1, 0], Scroll::START, 1, "0.0");
     }
 
     #[test]
     fn following_moves_by_halves() {
         let rows = |length: usize| move |_: usize| (0..length).map(|row| Line::raw(row.to_string())).collect();
-        assert_eq!(text(&follow(1, None, 4, rows(6))), "2 3 4 5$~");
-        assert_eq!(text(&follow(1, Some((0, 2)), 4, rows(6))), "2 3 4 5$~");
-        assert_eq!(text(&follow(1, Some((0, 2)), 4, rows(7))), "5 6$~");
-        assert_eq!(text(&follow(1, Some((0, 5)), 4, rows(8))), "5 6 7$~");
-        assert_eq!(text(&follow(1, Some((0, 5)), 4, rows(6))), "2 3 4 5$~");
+        assert_eq!(text(&follow(1, None, 4, rows(6))), "2 3 4 5~");
+        assert_eq!(text(&follow(1, Some((0, 2)), 4, rows(6))), "2 3 4 5~");
+        assert_eq!(text(&follow(1, Some((0, 2)), 4, rows(7))), "5 6~");
+        assert_eq!(text(&follow(1, Some((0, 5)), 4, rows(8))), "5 6 7~");
+        assert_eq!(text(&follow(1, Some((0, 5)), 4, rows(6))), "2 3 4 5~");
     }
 
     #[test]
@@ -240,7 +230,7 @@ mod tests {
             asked += 1;
             vec![Line::raw("x"); 5]
         });
-        assert_eq!((laid.lines.len(), laid.is_at_start), (40, false));
+        assert_eq!(laid.lines.len(), 40);
         assert!(asked < 20, "{asked}");
     }
 }

@@ -5,6 +5,7 @@ use crate::domain::approval::Decision;
 use crate::domain::command::Cancel;
 use crate::domain::command::Command;
 use crate::domain::command::Pause;
+use crate::domain::command::Refusal;
 use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
 use crate::domain::status::Status;
@@ -28,6 +29,8 @@ enum Means {
     Command(Command),
     /// Something that only a run that has not ended takes.
     ALiveRun,
+    /// A word on the claim that waits for one.
+    WordOnClaim,
     /// A step out of the run as it stands.
     Step(StepKind),
     /// Words that were queued are taken back.
@@ -59,6 +62,7 @@ impl App {
             }
             _ if self.run.is_ended() => Some(self.ended()),
             Means::ALiveRun => None,
+            Means::WordOnClaim => self.run.confirming().is_none().then(|| Refusal::NothingToConfirm.to_string()),
             Means::Withdrawal => self.last_queued().is_none().then(|| "nothing of yours waits to be told".to_string()),
             Means::Command(command) => {
                 let now = Now { at: self.now.at, ..Now::default() };
@@ -80,7 +84,6 @@ impl App {
     }
 
     fn means(&self, action: Action) -> Means {
-        let confirm = |confirmed| Means::Command(Command::Confirm { confirmed, text: String::new() });
         match action {
             Action::Pause => Means::Command(Command::Pause(Pause::AfterTool)),
             Action::PauseLater => Means::Command(Command::Pause(Pause::AfterIteration)),
@@ -91,8 +94,7 @@ impl App {
                 }
             },
             Action::GrantReplans => Means::Command(Command::GrantReplans),
-            Action::ConfirmClaim => confirm(true),
-            Action::RefuseClaim => confirm(false),
+            Action::ConfirmClaim | Action::RefuseClaim => Means::WordOnClaim,
             Action::AcceptWork => Means::Command(Command::Accept),
             Action::CloseFailed => Means::Command(Command::Close),
             Action::AskCancel | Action::CancelGently => Means::Command(Command::Cancel(Cancel::Graceful)),

@@ -104,6 +104,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App) -> Seen {
         popups::draw(frame, Rect { height: area.height.saturating_sub(1), ..area }, app, &mut seen);
     }
     footer::draw_banner_over(frame, banner, app);
+    seen.claim = app.run.claim_digest().filter(|_| app.popups.is_empty());
     seen
 }
 

@@ -72,6 +72,8 @@ pub struct Body {
     pub decisive: usize,
     /// How rows are broken.
     pub form: Form,
+    /// The largest number of a line; every row of a frame asks for it.
+    largest: usize,
 }
 
 /// How the lines of a body are broken into rows.
@@ -102,7 +104,7 @@ pub struct BodyLine {
 impl Body {
     /// The digits that the largest line number needs.
     pub fn digits(&self) -> usize {
-        self.lines.iter().filter_map(|line| line.number).max().unwrap_or(1).to_string().len()
+        self.largest.max(1).to_string().len()
     }
 
     /// How many numbered lines there are among those decided about.
@@ -165,6 +167,7 @@ impl Body {
 
     fn pieces(&mut self, number: usize, line: &str, role: Role) {
         let mut rest = line;
+        self.largest = self.largest.max(number);
         let mut number = Some(number);
         loop {
             let end = rest.char_indices().nth(PIECE_CHARS).map_or(rest.len(), |(place, _)| place);

@@ -357,7 +357,8 @@ fn command(stage: &Stage, word: &str, rest: &str) -> Command {
         ("grant", _) => Command::GrantReplans,
         ("confirm", _) => {
             let (word, text) = rest.split_once(' ').unwrap_or((rest, ""));
-            Command::Confirm { confirmed: word == "yes", text: text.to_string() }
+            let claim = stage.run.claim_digest().filter(|_| word != "stale").unwrap_or(Digest("stale".to_string()));
+            Command::Confirm { claim, confirmed: word != "no", text: text.to_string() }
         }
         ("accept", _) => Command::Accept,
         ("close", _) => Command::Close,

@@ -131,10 +131,18 @@ fn a_claim_is_confirmed_or_not_with_a_word_for_the_model() {
     let model = stage.model(&format!("{plan}{claim}{}", claim.replace("\"claim\"", "\"again\"")));
     stage.ask(&["run", "do it", "--plain", "--model", &model]).check(10, &["tiller confirm ", "# is it good?"]);
     let id = stage.ids()[0].clone();
-    stage.ask(&["confirm", &id, "no", "the second page is missing"]).check(0, &["recorded"]);
-    stage.ask(&["confirm", &id, "yes"]).check(3, &["no check asks for your word; nothing was recorded"]);
+    let asked = || {
+        let shown = stage.ask(&["show", &id]).to_string();
+        let line = shown.split_once("tiller confirm ").unwrap().1;
+        line.split_whitespace().nth(1).unwrap().to_string()
+    };
+    let first = asked();
+    stage.ask(&["confirm", &id, &first, "no", "the second page is missing"]).check(0, &["recorded"]);
+    stage.ask(&["confirm", &id, &first, "yes"]).check(3, &["no check asks for your word; nothing was recorded"]);
     stage.ask(&["resume", &id, "--plain"]).check(10, &["the second page is missing", "# is it good?"]);
-    stage.ask(&["confirm", &id, "yes"]).check(0, &["recorded"]);
+    let stale = format!("what is asked about the claim is not what {first} stands for; nothing was recorded");
+    stage.ask(&["confirm", &id, &first, "yes"]).check(3, &[&stale]);
+    stage.ask(&["confirm", &id, &asked(), "yes"]).check(0, &["recorded"]);
     stage.ask(&["resume", &id, "--plain"]).check(0, &["[completed] verified"]);
     let given = records(&stage, &id, "confirmation_given");
     let words: Vec<_> = given.iter().map(|one| (one["confirmed"].as_bool(), one["text"].as_str())).collect();

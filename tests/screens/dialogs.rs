@@ -329,6 +329,11 @@ fn dialogs_fit_on_small_screens() {
     for size in [(80, 24), (60, 20), (60, 15)] {
         for (story, pane, keys, last) in opened {
             let mut show = at_rest(story(), size, pane);
+            if pane == '3' {
+                // A call is changed after its end was seen.
+                show.letters("G");
+                rest(&mut show);
+            }
             show.letters(keys);
             let frame = show.frame();
             assert!(boxed(&frame).contains(last) || flat(&frame).contains(last), "{keys} {size:?}:\n{frame}");

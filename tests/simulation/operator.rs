@@ -84,8 +84,8 @@ impl Operator {
                 Waits::Answer => Command::Answer { call: id, text: "this one".to_string() },
             };
         }
-        if run.confirming().is_some() {
-            return Command::Confirm { confirmed: chance.percent(80), text: "so I see it".to_string() };
+        if let Some(claim) = run.claim_digest() {
+            return Command::Confirm { claim, confirmed: chance.percent(80), text: "so I see it".to_string() };
         }
         match &run.status {
             Status::Parked(_) if chance.percent(2) => Command::Accept,

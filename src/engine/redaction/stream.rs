@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
+use crate::domain::id::ModelCallId;
 use crate::domain::limits;
 use crate::domain::model::Delta;
 use crate::domain::model::DeltaSource;
@@ -14,27 +15,18 @@ use crate::engine::redaction::patterns;
 
 /// Passes on scraps, clean, until nobody can send any more.
 pub async fn pass_on(redactor: Arc<Redactor>, mut from: broadcast::Receiver<Delta>, to: broadcast::Sender<Delta>) {
-    let mut streams: Vec<(DeltaSource, Held)> = Vec::new();
+    let mut streams = Streams::default();
     loop {
         match from.recv().await {
             Ok(Delta { source, text }) => {
-                let place = streams.iter().position(|(one, _)| *one == source).unwrap_or_else(|| {
-                    if streams.len() >= limits::STREAMS {
-                        streams.remove(0);
-                    }
-                    streams.push((source, Held::default()));
-                    streams.len() - 1
-                });
-                let Some((_, held)) = streams.get_mut(place) else { continue };
-                let text = held.feed(&redactor, &text);
+                let text = streams.held(source).feed(&redactor, &text);
                 if !text.is_empty() {
                     // Nobody may be looking.
                     let _ = to.send(Delta { source, text });
                 }
             }
-            // Scraps were lost; what was held belongs to them.
             Err(RecvError::Lagged(count)) => {
-                streams.clear();
+                streams.lose();
                 let _ = to.send(Delta { source: DeltaSource::Lost(count), text: String::new() });
             }
             Err(RecvError::Closed) => return,
@@ -42,10 +34,45 @@ pub async fn pass_on(redactor: Arc<Redactor>, mut from: broadcast::Receiver<Delt
     }
 }
 
+/// Texts that are streamed side by side, the one that was fed last at the end.
+#[derive(Default)]
+struct Streams {
+    held: Vec<(DeltaSource, Held)>,
+    /// Scraps were lost, maybe the first ones of a text that was not heard of yet.
+    is_doubtful: bool,
+    /// The model call that was heard of first since then.
+    heard: Option<ModelCallId>,
+}
+
+impl Streams {
+    /// What is held of a text.
+    fn held(&mut self, source: DeltaSource) -> &mut Held {
+        if let DeltaSource::Text(call) | DeltaSource::Reasoning(call) | DeltaSource::Arguments(call) = source {
+            // A call that came after another one was heard has begun since the loss.
+            self.is_doubtful &= *self.heard.get_or_insert(call) == call;
+        }
+        let known = self.held.iter().position(|(one, _)| *one == source).map(|place| self.held.remove(place).1);
+        if known.is_none() && self.held.len() >= limits::STREAMS {
+            self.held.remove(0);
+        }
+        let held = known.unwrap_or(Held { within_line: self.is_doubtful, ..Held::default() });
+        &mut self.held.push_mut((source, held)).1
+    }
+
+    /// Scraps were lost, nobody knows of which texts.
+    fn lose(&mut self) {
+        self.held.iter_mut().for_each(|(_, held)| held.lose());
+        self.is_doubtful = true;
+        self.heard = None;
+    }
+}
+
 /// The end of a text that may still become a secret.
 #[derive(Default)]
 pub struct Held {
     text: String,
+    /// Scraps were lost: the rest of their line may be the rest of a secret, and is dropped.
+    within_line: bool,
     /// A private key was too long to be held; its rest is dropped.
     within_key: bool,
 }
@@ -53,6 +80,12 @@ pub struct Held {
 impl Held {
     /// Takes a scrap and gives what is clear by now, clean.
     pub fn feed(&mut self, redactor: &Redactor, scrap: &str) -> String {
+        let scrap = match scrap.split_once('\n').filter(|_| self.within_line) {
+            Some((_, rest)) => rest,
+            None if self.within_line => return String::new(),
+            None => scrap,
+        };
+        self.within_line = false;
         self.text.push_str(scrap);
         if self.within_key {
             let Some(end) = self.text.find("-----END ") else {
@@ -72,6 +105,14 @@ impl Held {
             return format!("{}{}", redactor.cleaned(&out), redactor.cleaned(&held));
         }
         redactor.cleaned(&out).into_owned()
+    }
+
+    /// Scraps after those that were fed are lost. What was held is dropped with them; of a private key that was begun, all
+    /// to its end.
+    fn lose(&mut self) {
+        self.within_key |= patterns::open_private_key(&self.text).is_some();
+        self.within_line = !self.within_key;
+        self.text.clear();
     }
 
     /// How much of the text can't become part of a secret any more, in bytes.
@@ -94,7 +135,10 @@ fn last_word(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
+    use crate::domain::id::CallId;
 
     const KEY: &str = "-----BEGIN X-----\nMHcCAQEEIKe1/+4Rr0gOdVZ0OVpqWmT2\nb25lIG1vcmUgbGluZQ+9xY\n-----END X-----";
 
@@ -136,5 +180,79 @@ mod tests {
         check("> MHcCAQEEIKe1/+4Rr0gOdVZ0OVpqWmT2\n> b25lIG1vcmUgbGluZQ+9xY\n", "> [redacted:SIGNING:");
         check("TUhjQ0FRRUVJS2UxLys0UnIwZ09kVlowT1ZwcVdtVDI= x\n", "[redacted:SIGNING:");
         check(" 7\tTUhjQ0FRRUVJS2UxLys0UnIwZ09kV\n 8\tlowT1ZwcVdtVDI= x\n", " 7\t[redacted:SIGNING:");
+    }
+
+    /// What comes out of these scraps of a command's output. So many of them are sent at once that those before the last
+    /// `ROOM` of each list are lost.
+    async fn pass(parts: &[&[&str]]) -> String {
+        let known = [("PASSPHRASE".to_string(), "correct horse battery".to_string().into())];
+        let redactor = Arc::new(Redactor::new("k".to_string().into(), known));
+        let (raw, from) = broadcast::channel(ROOM);
+        let (to, mut shown) = broadcast::channel(64);
+        let passing = tokio::spawn(pass_on(redactor, from, to));
+        for part in parts {
+            for text in *part {
+                let _ = raw.send(Delta { source: DeltaSource::Tool(CallId(1)), text: text.to_string() });
+            }
+            while !raw.is_empty() {
+                tokio::task::yield_now().await;
+            }
+        }
+        drop(raw);
+        passing.await.unwrap();
+        let mut out = String::new();
+        while let Ok(delta) = shown.recv().await {
+            out.push_str(if delta.source == DeltaSource::Tool(CallId(1)) { &delta.text } else { "<lost>" });
+        }
+        out
+    }
+
+    const ROOM: usize = 2;
+
+    #[tokio::test]
+    async fn after_a_loss_nothing_is_shown_before_the_next_line() {
+        let out = pass(&[&["one\nso corr"], &["ect ", "ho", "rse ", "battery\n", "two\n"]]).await;
+        assert_eq!(out, "one\nso <lost>two\n");
+        let out = pass(&[&["one\n"], &["x ", "correct ", "horse ", "battery ", "three\n"], &["four\n"]]).await;
+        assert_eq!(out, "one\n<lost>four\n");
+        let first = pass(&[&["so ", "correct ", "horse ", "battery three\n", "four\n"]]).await;
+        assert_eq!(first, "<lost>four\n", "also of what was never heard before");
+    }
+
+    #[tokio::test]
+    async fn a_key_of_which_scraps_were_lost_is_not_shown_to_its_end() {
+        let lost = ["MIIa\n", "MIIb\n", "MIIc\n", "MIId\n"];
+        let ends: &[&str] = &["MIIe\n-----END PRIVATE KEY----- and\n"];
+        let held = pass(&[&["a -----BEGIN PRIVATE KEY-----\nMII0\n"], &lost, ends]).await;
+        assert!(!held.contains("MII") && held.ends_with(" and\n"), "{held}");
+        let begun = format!("a -----BEGIN PRIVATE KEY-----\n{}", "MII0\n".repeat(limits::HELD_MAX_BYTES));
+        let long = pass(&[&[&begun], &lost, ends]).await;
+        assert!(!long.contains("MII") && long.ends_with(" and\n"), "{long}");
+    }
+
+    #[test]
+    fn after_a_loss_a_text_is_whole_again_once_another_model_call_was_heard() {
+        let mut streams = Streams::default();
+        let is_doubtful = |streams: &mut Streams, source| streams.held(source).within_line;
+        assert!(!is_doubtful(&mut streams, DeltaSource::Text(ModelCallId(1))));
+        streams.lose();
+        assert!(is_doubtful(&mut streams, DeltaSource::Text(ModelCallId(1))), "the rest of its line");
+        assert!(is_doubtful(&mut streams, DeltaSource::Tool(CallId(1))), "it may have begun before");
+        streams.lose();
+        assert!(is_doubtful(&mut streams, DeltaSource::Arguments(ModelCallId(2))));
+        assert!(!is_doubtful(&mut streams, DeltaSource::Text(ModelCallId(3))), "it began after what was heard");
+        assert!(!is_doubtful(&mut streams, DeltaSource::Tool(CallId(2))));
+    }
+
+    #[test]
+    fn the_text_that_was_silent_longest_is_forgotten_first() {
+        let redactor = Redactor::new("k".to_string().into(), Vec::new());
+        let mut streams = Streams::default();
+        let first = DeltaSource::Tool(CallId(0));
+        for n in 1..100 {
+            streams.held(first).feed(&redactor, "x");
+            streams.held(DeltaSource::Tool(CallId(n)));
+        }
+        assert_eq!((streams.held(first).text.len(), streams.held.len()), (99, limits::STREAMS));
     }
 }

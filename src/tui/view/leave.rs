@@ -78,7 +78,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
         | Asks::Happened(_)
         | Asks::Plan
         | Asks::Price
-        | Asks::WrongClaim
+        | Asks::WrongClaim(_)
         | Asks::Iteration(_)
         | Asks::Sure(_) => (
             format!("Trust: {} now", app.run.trust),

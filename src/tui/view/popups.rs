@@ -138,7 +138,7 @@ fn help_lines(row: &Binding, (column, width): (usize, usize), palette: Palette) 
 
 fn draw_whole(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     let Some(Popup::Whole { title, call, body, scroll }) = app.popups.last() else { return };
-    let item = app.item().filter(|item| Some(item.call) == *call);
+    let item = app.item().filter(|item| Some((item.call, item.digest.clone())) == *call);
     let bytes = item.map_or(String::new(), |item| format!(" · {}", counted(item.extent.1, "byte")));
     let name = format!("{title} · {}{bytes}", counted(body.numbered(), "line"));
     let inner = frame_box(frame, area, (area.width, area.height), &name, app.palette);
@@ -169,7 +169,7 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
         Asks::Plan => return draw_plan_words(frame, area, app, line),
         Asks::Iteration(kind) => return lineage::draw_iteration(frame, area, app, *kind, line),
         Asks::Sure(doubt) => return lineage::draw_sure(frame, area, app, doubt, line),
-        Asks::WrongClaim => (
+        Asks::WrongClaim(_) => (
             "The claim is wrong".to_string(),
             "The model is told that you say no, and these words:",
             "what is missing…",
