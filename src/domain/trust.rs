@@ -54,8 +54,8 @@ impl Trust {
             Trust::Plan => "it reads inside the workspace; what would change anything is denied",
             Trust::Ask => "it reads inside the workspace; you are asked about everything else",
             Trust::AutoEdit => {
-                "it also changes files of the workspace; you are asked about commands, sensitive names, files that \
-                 other programs run by themselves, and places outside the workspace"
+                "it also changes files of the workspace, those of builds too; you are asked about commands, sensitive \
+                 names, files that other programs run by themselves (hooks, CI), and places outside the workspace"
             }
             Trust::FullTrust => {
                 "you are asked only about sensitive names, files that other programs run by themselves, places outside \

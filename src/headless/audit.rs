@@ -41,7 +41,7 @@ pub enum Payloads {
     Hashed,
 }
 
-/// Longest beginning of a shell line that is told, in characters.
+/// Longest beginning of a shell line, a path or an address that is told, in characters.
 const WORDS_CHARS: usize = 80;
 /// Records whose lines tell it: what was decided about, and what was started.
 const TELLING: [&str; 2] = ["approval_decided", "tool_call_started"];
@@ -206,13 +206,14 @@ pub fn json(lines: &[Line]) -> String {
     lines.iter().filter_map(|line| Some(serde_json::to_string(line).ok()? + "\n")).collect()
 }
 
-/// The beginning of the shell line in these arguments, with what was left out of it: enough to know what ran. Only the
-/// tool for such lines has an argument of that name. The journal has it without secrets.
+/// The beginning of the shell line, the path or the address in these arguments, with what was left out of it: enough to
+/// know what ran or was changed. The journal has it without secrets.
 fn words(arguments: &str) -> Option<String> {
     let arguments: Value = serde_json::from_str(arguments).ok()?;
-    let line = arguments.get("command")?.as_str()?.trim_end_matches('\n');
-    let shown: String = line.lines().next().unwrap_or_default().chars().take(WORDS_CHARS).collect();
-    let rest = line.len() - shown.len();
+    let told = ["command", "path", "url"].iter().find_map(|name| arguments.get(name)?.as_str());
+    let told = told?.trim_end_matches('\n');
+    let shown: String = told.lines().next().unwrap_or_default().chars().take(WORDS_CHARS).collect();
+    let rest = told.len() - shown.len();
     Some(if rest == 0 { shown } else { format!("{shown} … {}", counted(rest, "more byte")) })
 }
 

@@ -28,6 +28,7 @@ use crate::headless::text::exact_block;
 use crate::headless::text::title;
 use crate::policy::grave;
 use crate::policy::offering;
+use crate::policy::permission;
 
 /// Something that a person was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub struct Prompt {
     digest: Option<Digest>,
     /// Why it is grave, where it is, and what is typed to let it run.
     grave: Option<(String, String)>,
+    /// Whether leave for it can hold until the run ends.
+    may_last: bool,
     /// The whole call, as it is decided about.
     whole: String,
     /// The standing rules that can be made of it: of its exact words, and with the last one open.
@@ -79,8 +82,10 @@ impl Prompt {
         });
         text += &offered(run, &rules);
         let grave = grave::of(call).zip(grave::code(run, call));
-        text += &question_line(waits, grave.as_ref());
-        Some((Prompt { call: call.id, waits, digest, grave, whole, rules, unseen, asked_at: now }, text))
+        let may_last = permission::asked_each_time(run, call).is_none();
+        let prompt = Prompt { call: call.id, waits, digest, grave, may_last, whole, rules, unseen, asked_at: now };
+        text += &prompt.question_line();
+        Some((prompt, text))
     }
 
     /// Whether this is what the run still waits for first, unchanged.
@@ -199,7 +204,23 @@ impl Prompt {
     }
 
     fn question_line(&self) -> String {
-        question_line(self.waits, self.grave.as_ref())
+        match (self.waits, &self.grave) {
+            (Waits::Decision, Some((why, code))) => format!(
+                "allow this grave call ({why})? type y and its code [y {code} once / n no / d WORDS no, because / v view]\n"
+            ),
+            (Waits::Outcome, Some((why, code))) => format!(
+                "what became of this grave call ({why})? [h happened / n did not / r {code} run it again / s skip / v \
+                 view]\n"
+            ),
+            (Waits::Decision, None) => {
+                let lasting = if self.may_last { " / a for the run" } else { "" };
+                format!("allow this call? [y once{lasting} / n no / d WORDS no, because / v view]\n")
+            }
+            (Waits::Outcome, None) => {
+                "what became of it? [h happened / n did not / r run it again / s skip / v view]\n".to_string()
+            }
+            (Waits::Answer, _) => "your answer, in one line:\n".to_string(),
+        }
     }
 
     fn show(&mut self, now: Instant) -> Meaning {
@@ -278,24 +299,6 @@ fn offered(run: &Run, rules: &[Result<RuleDraft, String>; 2]) -> String {
     let rows: String = rows.filter_map(|(key, draft)| draft.as_ref().ok().map(|draft| rule(key, draft))).collect();
     let open = if rules.iter().skip(1).any(Result::is_ok) { format!("; {}", offering::OPEN) } else { String::new() };
     if rows.is_empty() { rows } else { format!("{rows}     {}{open}\n", offering::REACH) }
-}
-
-fn question_line(waits: Waits, grave: Option<&(String, String)>) -> String {
-    match (waits, grave) {
-        (Waits::Decision, Some((why, code))) => format!(
-            "allow this grave call ({why})? type y and its code [y {code} once / n no / d WORDS no, because / v view]\n"
-        ),
-        (Waits::Outcome, Some((why, code))) => format!(
-            "what became of this grave call ({why})? [h happened / n did not / r {code} run it again / s skip / v view]\n"
-        ),
-        (Waits::Decision, None) => {
-            "allow this call? [y once / a for the run / n no / d WORDS no, because / v view]\n".to_string()
-        }
-        (Waits::Outcome, None) => {
-            "what became of it? [h happened / n did not / r run it again / s skip / v view]\n".to_string()
-        }
-        (Waits::Answer, _) => "your answer, in one line:\n".to_string(),
-    }
 }
 
 #[cfg(test)]

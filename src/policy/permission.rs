@@ -309,6 +309,12 @@ pub fn is_grant(rule: &str) -> bool {
     matches!(rule, GRANTED | GRANTED_TOOL)
 }
 
+/// Whether a call that waits goes with leave for the tool of another one.
+pub fn goes_with_tool(run: &Run, call: &ToolCall, other: &ToolCall) -> bool {
+    let is_other = other.id != call.id && other.tool == call.tool;
+    is_other && matches!(other.state, CallState::Awaiting { .. }) && widest(run, other).0 == Scope::Tool
+}
+
 /// The widest decision that is offered about a call, and why none is wider.
 pub fn widest(run: &Run, call: &ToolCall) -> (Scope, &'static str) {
     let Some(facts) = &call.facts else { return (Scope::Once, "it is not known yet what the call would touch") };

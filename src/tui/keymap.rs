@@ -230,7 +230,7 @@ pub const TABLE: &[Binding] = &[
         &[key(KeyCode::F(5))],
         Action::SendAndResume,
         "send, resume",
-        "send, and resume the run if it is parked",
+        "send, and resume the run if it is parked; with nothing written: resume it with what was queued",
     ),
     row(
         Place::Composer,
@@ -359,7 +359,7 @@ pub const TABLE: &[Binding] = &[
         &[letter('t')],
         Action::Decide(Choice::AllowTool),
         "tool",
-        "allow this call and every later one of its tool until the run ends, but what is always asked about",
+        "allow this call and every other one of its tool, waiting or later, until the run ends, but what is always asked about",
     ),
     row(
         Place::Decision,

@@ -12,6 +12,7 @@ use crate::domain::tool::Digest;
 use crate::domain::trust::Trust;
 use crate::policy::editing;
 use crate::policy::offering;
+use crate::policy::permission;
 use crate::tui::action::Choice;
 use crate::tui::app::App;
 use crate::tui::app::Out;
@@ -57,6 +58,12 @@ impl App {
     pub(crate) fn is_of_list(&self, item: &Item) -> bool {
         let is_open = item.waits == Waits::Decision && !self.is_sent(item.call);
         is_open && item.grave.is_none() && self.guard.was_read(item.call, item.digest.as_ref())
+    }
+
+    /// How many calls that wait go with leave for the tool of this one.
+    pub(crate) fn of_its_tool(&self, call: CallId) -> usize {
+        let Some(call) = self.run.calls.get(&call) else { return 0 };
+        self.run.ordered_calls().filter(|other| permission::goes_with_tool(&self.run, call, other)).count()
     }
 
     /// Whether this way of letting a call run is typed, not pressed.

@@ -89,6 +89,10 @@ impl App {
 
     pub(crate) fn send(&mut self, how: Sending) -> Vec<Out> {
         if self.composer.text().trim().is_empty() {
+            // What was queued before is told with the next step.
+            if how == Sending::AndResume && self.is_parked() && !self.run.interjections.is_empty() {
+                return self.resume();
+            }
             let what = if self.question().is_some() { "the answer" } else { "what the agent is to be told" };
             let key = keymap::key_of(Action::Send);
             let text = format!("nothing is written yet, so nothing was sent: type {what}, then {key}");

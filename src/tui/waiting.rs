@@ -8,6 +8,7 @@ use crate::domain::limits;
 use crate::domain::lookalike;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
+use crate::domain::text::counted;
 use crate::domain::time::Timestamp;
 use crate::domain::tool::CallState;
 use crate::domain::tool::Digest;
@@ -356,10 +357,12 @@ pub fn whole(call: &ToolCall, waits: Waits) -> Body {
     }
     if let Some(by) = &call.allowed {
         let who = match by {
+            By::Operator(client) if client.0 == "operator" => "the operator".to_string(),
             By::Operator(client) => format!("the operator, through {}", title(&client.0, 40)),
             By::Rule(rule) => format!("rule {}", title(rule, 80)),
         };
-        whole.heading(format!("allowed by {who}; started {} times", call.attempts));
+        let times = counted(usize::try_from(call.attempts).unwrap_or(usize::MAX), "time");
+        whole.heading(format!("allowed by {who}; started {times}"));
     }
     whole
 }

@@ -566,6 +566,23 @@ fn one_key_queues_words_and_resumes_a_parked_run() {
 }
 
 #[test]
+fn a_parked_run_goes_on_with_what_was_queued() {
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.next(|story| story.park(ParkReason::Paused));
+    show.press(KeyCode::F(5));
+    assert_eq!(commands(&show), [], "nothing was written");
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    show.next(|story| story.park(ParkReason::Paused));
+    show.next(|story| {
+        let (text, policy, by) = ("do b".to_string(), Policy::Next, ClientId("screen".to_string()));
+        story.event(Event::InterjectionQueued { id: InterjectionId(1), text, policy, by });
+    });
+    assert!(show.frame().contains("F5 resumes, and the agent is told what you wrote"), "{}", show.frame());
+    show.press(KeyCode::F(5));
+    assert_eq!(commands(&show), [Command::Resume]);
+}
+
+#[test]
 fn leave_for_the_tool_counts_like_leave_for_the_call() {
     let (story, call) = with_diff();
     let mut show = focused(story);

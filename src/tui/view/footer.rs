@@ -142,7 +142,10 @@ fn standing(app: &App) -> (String, Role) {
         (0, Status::Parked(_)) => {
             let key = keymap::key_of(Action::Resume);
             let send = keymap::key_of(Action::SendAndResume);
+            let is_said = !app.run.interjections.is_empty();
             let text = match app.focus == Focus::Composer {
+                true if is_said => format!("{send} resumes, and the agent is told what you wrote"),
+                false if is_said => format!("{key} resumes, and the agent is told what you wrote"),
                 true => format!("in a pane (Tab): {key} resumes; here: write, and {send} sends it and resumes"),
                 false => format!("{key} resumes; in the composer: write, and {send} sends it and resumes"),
             };
@@ -258,7 +261,8 @@ fn hidden(app: &App, screen: Rect) -> Vec<Action> {
     if app.composer.is_empty() {
         hidden.push(Action::TurnPolicy);
     }
-    if app.composer.is_empty() || app.in_vain(Action::Resume).is_some() {
+    let is_nothing = app.composer.is_empty() && app.run.interjections.is_empty();
+    if is_nothing || app.in_vain(Action::Resume).is_some() {
         hidden.push(Action::SendAndResume);
     }
     if !app.run.needs_grant() {

@@ -431,6 +431,11 @@ fn label(app: &App, item: &Item, row: &Binding, width: usize) -> String {
         Action::Decide(Choice::AllowOnce) if is_grave && width + 2 < usize::from(NARROW) => "code".to_string(),
         Action::Decide(Choice::AllowOnce) if is_grave => "code…".to_string(),
         Action::Decide(Choice::RunAgain) if is_grave => "rerun, code…".to_string(),
+        // What waits already goes with it.
+        Action::Decide(Choice::AllowTool) => match app.of_its_tool(item.call) {
+            0 => row.label.to_string(),
+            others => format!("{} +{others}", row.label),
+        },
         Action::Decide(Choice::AllowList) => {
             format!("{} seen", app.waiting.iter().filter(|item| app.is_of_list(item)).count())
         }
