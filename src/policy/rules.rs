@@ -189,10 +189,23 @@ fn network_without_line(draft: &RuleDraft) -> Option<String> {
     draft.network.then(|| "network is about commands only".to_string())
 }
 
-/// Why a rule that allows is too open, if it is: it would allow whatever somebody has such a program run (R6). Nothing
-/// else decides it: it is asked when such a rule is offered, when one is made in any way, and when one is read, which is
-/// then passed over with a notice.
-pub fn too_open(draft: &RuleDraft) -> Option<String> {
+/// Why a rule that allows is none that can count, if it is so: it is too open, or there is no program to run. Nothing else
+/// decides it: it is asked when such a rule is offered, when one is made in any way, and when one is read, which is then
+/// passed over with a notice.
+pub fn void(draft: &RuleDraft) -> Option<String> {
+    no_program(draft).or_else(|| too_open(draft))
+}
+
+/// Why a rule that allows could never be obeyed, if so: what one allows is run without a shell.
+fn no_program(draft: &RuleDraft) -> Option<String> {
+    let What::Argv(tokens) = &draft.what else { return None };
+    let (Some(Token::Word(name)), RuleEffect::Allow) = (tokens.first(), draft.effect) else { return None };
+    let is_word = runners::is_of_shell(name);
+    is_word.then(|| format!("{name} is a word of the shell and no program: what a rule allows is run without a shell"))
+}
+
+/// Why a rule that allows is too open, if it is: it would allow whatever somebody has such a program run (R6).
+fn too_open(draft: &RuleDraft) -> Option<String> {
     let What::Argv(tokens) = &draft.what else { return None };
     let (Some(Token::Word(program)), RuleEffect::Allow) = (tokens.first(), draft.effect) else { return None };
     let kind = runners::kind(program)?;
@@ -363,7 +376,7 @@ impl<'a> Asked<'a> {
         let mut why = None;
         for rule in allows {
             let What::Argv(tokens) = &rule.draft.what else { continue };
-            if too_open(&rule.draft).is_some() || !covers(RuleEffect::Allow, tokens, argv) {
+            if void(&rule.draft).is_some() || !covers(RuleEffect::Allow, tokens, argv) {
                 continue;
             }
             let fault = if !self.is_boxed && rule.draft.profile != Profile::None {

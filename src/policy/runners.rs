@@ -118,6 +118,12 @@ const RUNNING: [&str; 20] = [
     "pipx",
     "corepack",
 ];
+/// Words of the shell that are no programs, so that only a shell can run them. `cd` is none of them: a plain line may begin
+/// with it.
+const OF_SHELL: &str = ". : alias bg bind break builtin caller command compgen complete compopt continue declare dirs disown \
+    enable eval exec exit export fc fg getopts hash history jobs let local logout mapfile popd pushd read readarray readonly \
+    return set shift shopt source suspend times trap type typeset ulimit umask unalias unset wait if then else elif fi \
+    for while until do done case esac select function coproc { } ! [[ ((";
 /// Programs that remove, move or replace what they are given, or take rights: one word more is another loss.
 const RUINOUS: &str = "rm rmdir unlink mv cp ln install shred srm dd truncate tee chmod chown chgrp chattr setfacl git hg svn jj rsync rename \
     mkfs wipefs mkswap parted fdisk mount umount kill pkill killall find fd fdfind sed perl tar unzip crontab systemctl \
@@ -139,6 +145,11 @@ pub fn kind(program: &str) -> Option<Kind> {
 pub fn ruins(program: &str) -> bool {
     let name = program.rsplit('/').next().unwrap_or(program).to_ascii_lowercase();
     names(&name).into_iter().any(|name| name.starts_with("mkfs.") || has(RUINOUS, name))
+}
+
+/// Whether only a shell can run what this word says.
+pub fn is_of_shell(word: &str) -> bool {
+    has(OF_SHELL, word)
 }
 
 fn has(names: &str, name: &str) -> bool {
