@@ -125,12 +125,13 @@ impl<'a> Words<'a> {
     /// As `open`, for programs that show a folder down to its last file.
     fn holds(&self, word: &str) -> Option<String> {
         let found = self.touches.iter().filter(|touch| touch.word == word);
-        let secret = found.filter_map(|touch| match &touch.named {
+        let mut secret = found.filter_map(|touch| match &touch.named {
             Named::Folder { secret } => secret.as_ref(),
-            _ => None,
+            Named::Missing | Named::File | Named::Repository | Named::Tracked(_) => None,
+            Named::Outside | Named::Sensitive(_) | Named::Refused => None,
         });
         let shown = if word == "." { "the folder where it runs" } else { word };
-        secret.map(|why| format!("{shown} is read as a whole, and {why}")).next()
+        secret.next().map(|why| format!("{shown} is read as a whole, and {why}"))
     }
 
     /// As `fault`, of a word that the rule says. What leads outside only by a link was not written so.

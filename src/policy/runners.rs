@@ -1,7 +1,7 @@
 //! Programs that run others, or whatever a repository says: a rule that leaves their words open would allow anything.
 //! A notice and no wall: what is not named here is no safer for it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use crate::domain::interpreters::INTERPRETERS;
@@ -188,7 +188,7 @@ pub fn git_command(words: &[String]) -> Option<&[String]> {
 }
 
 /// All programs of the lists. A name that is in several is of the first.
-static LISTED: LazyLock<HashMap<&'static str, Kind>> = LazyLock::new(|| {
+static LISTED: LazyLock<BTreeMap<&'static str, Kind>> = LazyLock::new(|| {
     let lists = [
         (HELPERS, Kind::Helper),
         (BUILD_TOOLS, Kind::BuildTool),
