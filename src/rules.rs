@@ -31,7 +31,6 @@ use crate::domain::sandbox::Level;
 use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
 use crate::domain::time::Now;
-use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::ToolCall;
@@ -135,11 +134,12 @@ fn add(ground: &Ground, new: NewRule) -> anyhow::Result<()> {
     let draft = RuleDraft { effect: new.effect, what: new.what, workspace, network: new.network, profile: new.profile };
     let (book, now) = (ground.rulebook(), ground.clock.now());
     let rule = Rule { expires_at: new.lasts.map(|span| now.plus(span)), ..book.made(draft, now, new.note) };
-    let is_new =
+    let before =
         book.add(&rule).map_err(|why| anyhow::Error::from(Obstacle::Refused(format!("{why}; no rule was made"))))?;
-    let (id, told) = (&rule.id, sentence(&rule.draft.to_string()));
-    output::put(&match is_new {
-        true => {
+    let told = sentence(&rule.draft.to_string());
+    output::put(&match before {
+        None => {
+            let id = &rule.id;
             let still = asked_still(&rule.draft).map(|why| format!("{why}\n")).unwrap_or_default();
             let against = rule.draft.effect != RuleEffect::Allow;
             let only = rules::only(&rule.draft).filter(|_| against);
@@ -148,7 +148,7 @@ fn add(ground: &Ground, new: NewRule) -> anyhow::Result<()> {
                 "rule {id}: {told}\n{still}{only}`tiller rules remove {id}` takes it away; it counts from the next call on\n"
             )
         }
-        false => format!("rule {id} was there already: {told}\n"),
+        Some(before) => format!("rule {} was there already: {told}\n", before.id),
     });
     Ok(())
 }
@@ -177,8 +177,12 @@ fn remove(ground: &Ground, id: &str) -> anyhow::Result<()> {
     let book = rules.now().map_err(unread)?;
     let all: Vec<&Rule> = book.rules.iter().chain(book.passed_over.iter().map(|(rule, _)| rule)).collect();
     let begins = id.trim().to_ascii_lowercase();
-    let fits = |rule: &&Rule| !begins.is_empty() && rule.id.starts_with(&begins);
-    let found: Vec<&Rule> = all.iter().copied().filter(fits).collect();
+    let fits = |rule: &&Rule| !begins.is_empty() && rule.id.to_ascii_lowercase().starts_with(&begins);
+    // The beginning of other ids may be a whole one.
+    let found: Vec<&Rule> = match all.iter().find(|rule| rule.id == id.trim()) {
+        Some(whole) => vec![whole],
+        None => all.iter().copied().filter(fits).collect(),
+    };
     let gone = match found.as_slice() {
         [one] => rules.remove(&one.id).map_err(unread)?,
         [] => None,
@@ -327,21 +331,8 @@ fn words(facts: &Facts) -> String {
 }
 
 fn line_call(line: &str, run: &Run) -> ToolCall {
-    ToolCall {
-        id: CallId(1),
-        wire_id: String::new(),
-        tool: SHELL.to_string(),
-        arguments: json!({ "command": line }).to_string(),
-        effect: EffectClass::External,
-        state: CallState::Proposed,
-        facts: None,
-        allowed: None,
-        edited: None,
-        is_unboxed: false,
-        error: None,
-        attempts: 0,
-        since: run.at,
-    }
+    let arguments = json!({ "command": line }).to_string();
+    ToolCall::proposed(CallId(1), "", SHELL, &arguments, EffectClass::External, run.at)
 }
 
 /// A run that was just started here, as the gate looks at it.

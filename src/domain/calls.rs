@@ -38,7 +38,7 @@ impl Run {
     }
 
     pub(crate) fn decide(&mut self, call: CallId, decision: &Decision, by: &By) -> Result<(), String> {
-        let one = self.touch(call)?;
+        let one = self.call_mut(call)?;
         match decision {
             Decision::AllowOnce | Decision::AllowRun | Decision::AllowTool | Decision::AllowRule(_) => one.allow(by),
             Decision::AllowUnboxed => {
@@ -79,7 +79,7 @@ impl Run {
     }
 
     pub(crate) fn finish_call(&mut self, call: CallId, outcome: &ToolOutcome, record: &Record) -> Result<(), String> {
-        let one = self.touch(call)?;
+        let one = self.call_mut(call)?;
         if one.is_closed() {
             return Err(format!("{call} ended before"));
         }
@@ -102,7 +102,7 @@ impl Run {
             took: outcome.took,
         };
         self.progress.watched.extend(outcome.watched.iter().cloned());
-        let one = self.touch(call)?;
+        let one = self.call_mut(call)?;
         let broke = (outcome.class == Some(ErrorClass::Fault)).then(|| one.tool.clone());
         if let Some(tool) = broke {
             *self.progress.faults.entry(tool).or_default() += 1;
@@ -135,12 +135,12 @@ impl Run {
         Ok(())
     }
 
-    pub(crate) fn touch(&mut self, call: CallId) -> Result<&mut ToolCall, String> {
+    pub(crate) fn call_mut(&mut self, call: CallId) -> Result<&mut ToolCall, String> {
         self.calls.get_mut(&call).ok_or_else(|| format!("there is no call {call}"))
     }
 
     pub(crate) fn call_in(&mut self, call: CallId, record: &Record, stages: &[Stage]) -> Result<&mut ToolCall, String> {
-        let one = self.touch(call)?;
+        let one = self.call_mut(call)?;
         let stage = Stage::of(&one.state);
         if !stages.contains(&stage) {
             let fitting: Vec<&str> = stages.iter().map(|stage| stage.word()).collect();

@@ -256,7 +256,7 @@ impl Run {
             }
             Event::ToolCallPrepared { call, facts } => {
                 self.call_in(*call, record, &[Stage::Proposed])?.state = CallState::Prepared;
-                self.touch(*call)?.facts = Some(facts.as_ref().clone());
+                self.call_mut(*call)?.facts = Some(facts.as_ref().clone());
             }
             Event::ApprovalRequested { call, why, digest: _ } => {
                 self.call_in(*call, record, &[Stage::Prepared])?.state = CallState::Awaiting { why: why.clone() };
@@ -354,7 +354,7 @@ impl Run {
                     self.end_model_call(*call)?;
                 }
                 Finding::ToolCallLost(call) => {
-                    let one = self.touch(*call)?;
+                    let one = self.call_mut(*call)?;
                     if one.state != CallState::Running {
                         return Err(format!("{call} was lost but did not run"));
                     }

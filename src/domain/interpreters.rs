@@ -10,4 +10,5 @@ pub const INTERPRETERS: &str = "sh bash dash zsh ksh mksh fish csh tcsh ash busy
     pythonw raku rakudo jruby mruby truffleruby qjs d8 jsc hhvm luau texlua janet hy fennel gosh csi petite gsi \
     clojure clj bb ecl ccl ghc kotlinc scala-cli amm gjs cjs wasmtime wasmer original-awk goawk kak mariadb duckdb \
     mongosh bpftrace stap gnuplot maxima gp gforth swipl crystal nim rdmd coffee electron cmd cscript wscript \
-    alias nano tex pdftex latex pdflatex xelatex lualatex gs ghostscript dart";
+    alias nano tex pdftex latex pdflatex xelatex lualatex gs ghostscript dart tcc sash jrunscript ginsh \
+    byebug";

@@ -18,6 +18,7 @@ pub mod context;
 pub mod control;
 pub mod daily;
 pub mod deadline;
+pub mod deep;
 pub mod event;
 pub mod fold;
 pub mod guide;

@@ -20,6 +20,7 @@ use crate::domain::rule::RuleDraft;
 use crate::domain::rule::RuleHit;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
+use crate::domain::time::human;
 use crate::domain::tool::Facts;
 use crate::domain::tool::ToolCall;
 use crate::engine::clock::Clock;
@@ -92,9 +93,10 @@ impl Rulebook {
         Facts { rule, uncovered, ..facts }
     }
 
-    /// Keeps a rule. Gives whether it is new. Errors with why it can't be meant or kept. Blocks.
-    pub fn add(&self, rule: &Rule) -> Result<bool, String> {
-        if let Some(why) = rules::malformed(&rule.draft).or_else(|| rules::too_open(&rule.draft)) {
+    /// Keeps a rule. Gives the one that says the same and was there already; nothing where it is new. Errors with why it
+    /// can't be meant or kept. Blocks.
+    pub fn add(&self, rule: &Rule) -> Result<Option<Rule>, String> {
+        if let Some(why) = rules::malformed(&rule.draft).or_else(|| rules::void(&rule.draft)) {
             return Err(why);
         }
         // Never beside rules that nobody can read.
@@ -120,7 +122,7 @@ fn sorted(all: Vec<Rule>) -> Result<Book, String> {
         if let Some(why) = rules::malformed(&rule.draft) {
             return Err(format!("the rule {} can't be meant: {why}", rule.id));
         }
-        match rules::too_open(&rule.draft) {
+        match rules::void(&rule.draft) {
             Some(why) => book.passed_over.push((rule, why)),
             None => book.rules.push(rule),
         }
@@ -176,6 +178,6 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     match timeout(Duration::from_millis(limits::RULES_PATIENCE.0), spawn_blocking(work)).await {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(_)) => Err("reading the rules broke down; this is a bug of tiller".to_string()),
-        Err(_) => Err("the file system does not answer".to_string()),
+        Err(_) => Err(format!("the rules were not read and compared within {}", human(limits::RULES_PATIENCE))),
     }
 }

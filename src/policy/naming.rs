@@ -2,15 +2,16 @@
 //! and what other programs run are asked about each time (docs/SAFETY.md §6.1). A word that the rule says itself may
 //! lead outside where it is written so: the operator wrote that very place. It judges facts and looks nothing up.
 
+use std::path::Component;
+use std::path::Path;
+
+use crate::domain::deep;
 use crate::domain::line::Line;
 use crate::domain::line::Named;
 use crate::domain::line::Touch;
 use crate::domain::rule::Any;
 use crate::domain::rule::Token;
 use crate::domain::tool::Facts;
-
-/// Programs that show a folder down to its last file.
-const DEEP: [&str; 12] = ["ack", "ag", "cpio", "diff", "egrep", "fgrep", "grep", "rg", "rsync", "scp", "tar", "zip"];
 
 /// One command of a line, and what its words name.
 pub struct Words<'a> {
@@ -38,12 +39,44 @@ impl<'a> Words<'a> {
         if let Some(why) = self.git(tokens, argv) {
             return Some(why);
         }
+        // Each command has it; what comes behind the last word that was looked up has not.
+        if !self.is_known(".") {
+            return Some("what its words name was not looked up, there are too many".to_string());
+        }
+        let is_deep = argv.first().is_some_and(|name| deep::is_deep(name));
         let words = argv.iter().enumerate().skip(1);
-        let is_deep = argv.first().is_some_and(|name| DEEP.contains(&name.rsplit('/').next().unwrap_or_default()));
-        words.filter(|(_, word)| !word.is_empty()).find_map(|(place, word)| match is_open(place) {
+        let fault = words.filter(|(_, word)| !word.is_empty()).find_map(|(place, word)| match is_open(place) {
             true => self.open(word).or_else(|| if is_deep { self.holds(word) } else { None }),
             false => self.said(word),
+        });
+        let has_open = tokens.iter().any(|token| matches!(token, Token::Any { .. }));
+        fault.or_else(|| {
+            let is_here = has_open && deep::searches_here(argv) && !self.goes_elsewhere(argv, &is_open);
+            if is_here { self.holds(".") } else { None }
         })
+    }
+
+    /// Whether a word of a program that searches the folder where it runs names another place for sure: one that the rule
+    /// says, or the last one where no option is left open. Neither is the first that is no option: that is what is searched
+    /// for, and may be called like a file. Nor is it the only open one behind an option, which may have the other as a value.
+    fn goes_elsewhere(&self, argv: &[String], is_open: &dyn Fn(usize) -> bool) -> bool {
+        let is_there = |word: &String| {
+            let mut found = self.touches.iter().filter(|touch| touch.word == *word && *word != ".");
+            found.any(|touch| touch.named != Named::Missing)
+        };
+        let (options, operands): (Vec<_>, Vec<_>) =
+            argv.iter().enumerate().skip(1).partition(|(_, word)| word.starts_with('-'));
+        let places = operands.get(1..).unwrap_or_default();
+        let has_open_option = options.iter().any(|(place, _)| is_open(*place));
+        let is_first_sure = operands.first().is_some_and(|(place, _)| *place == 1 || is_open(*place));
+        let is_last_sure = is_first_sure && !has_open_option;
+        places.iter().any(|(place, word)| !is_open(*place) && is_there(word))
+            || (is_last_sure && places.last().is_some_and(|(_, word)| is_there(word)))
+    }
+
+    /// Whether a word was looked up.
+    fn is_known(&self, word: &str) -> bool {
+        self.touches.iter().any(|touch| touch.word == word)
     }
 
     /// Why a rule of git with an open word does not cover this: what git may show was looked up in the repository around the
@@ -75,7 +108,7 @@ impl<'a> Words<'a> {
 
     /// As `fault`, of a word that the rule leaves open. All that was found in it counts.
     fn open(&self, word: &str) -> Option<String> {
-        if !self.touches.iter().any(|touch| touch.word == word) {
+        if !self.is_known(word) {
             return Some(format!("{word} was not looked up"));
         }
         self.touches.iter().find_map(|touch| {
@@ -91,12 +124,21 @@ impl<'a> Words<'a> {
 
     /// As `open`, for programs that show a folder down to its last file.
     fn holds(&self, word: &str) -> Option<String> {
-        let is_such = |touch: &&&Touch| touch.word == word && matches!(touch.named, Named::Folder { secret: Some(_) });
-        self.touches.iter().find(is_such).map(|_| format!("{word} is a folder with a sensitive name in it"))
+        let found = self.touches.iter().filter(|touch| touch.word == word);
+        let mut secret = found.filter_map(|touch| match &touch.named {
+            Named::Folder { secret } => secret.as_ref(),
+            Named::Missing | Named::File | Named::Repository | Named::Tracked(_) => None,
+            Named::Outside | Named::Sensitive(_) | Named::Refused => None,
+        });
+        let shown = if word == "." { "the folder where it runs" } else { word };
+        secret.next().map(|why| format!("{shown} is read as a whole, and {why}"))
     }
 
     /// As `fault`, of a word that the rule says. What leads outside only by a link was not written so.
     fn said(&self, word: &str) -> Option<String> {
+        if !self.is_known(word) {
+            return Some(format!("{word} was not looked up"));
+        }
         let value = word.split_once('=').map(|(_, value)| value);
         self.touches.iter().find_map(|touch| {
             let is_it = touch.word == word || Some(touch.word.as_str()) == value;
@@ -105,12 +147,27 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// Whether a word is written as a place outside.
+    /// Whether a word is written as a place outside, and leads there with no link on the way back.
     fn is_meant(&self, word: &str) -> bool {
-        match word.strip_prefix('/') {
-            Some(_) => !word.starts_with(self.workspace),
-            None => word.starts_with("..") && !self.goes,
+        if self.goes && !word.starts_with('/') {
+            return false;
         }
+        let mut path = Path::new(self.workspace).to_path_buf();
+        let mut has_name = false;
+        for part in Path::new(word).components() {
+            match part {
+                // Behind a name that may be a link it leads nobody knows where.
+                Component::ParentDir if has_name => return false,
+                Component::ParentDir => _ = path.pop(),
+                Component::Normal(name) => {
+                    has_name = true;
+                    path.push(name);
+                }
+                Component::RootDir => path = Path::new("/").to_path_buf(),
+                Component::CurDir | Component::Prefix(_) => {}
+            }
+        }
+        !path.starts_with(self.workspace)
     }
 }
 

@@ -99,7 +99,7 @@ fn the_one<'a>(plain: &'a Plain, facts: &Facts) -> Option<&'a [String]> {
 
 /// Whether the rule that a draft becomes would let this very call happen, and may be offered for it. Errors with why not.
 pub fn fits(draft: &RuleDraft, call: &ToolCall, facts: &Facts, workspace: &str) -> Result<(), String> {
-    if let Some(why) = rules::malformed(draft).or_else(|| rules::too_open(draft)) {
+    if let Some(why) = rules::malformed(draft).or_else(|| rules::void(draft)) {
         return Err(why);
     }
     if let Some(why) = grave::grave(facts) {
@@ -147,12 +147,38 @@ pub fn met_before(run: &Run, what: &What) -> usize {
         Message::ToolResult { title, .. } => Some(title),
         Message::Assistant { .. } | Message::Operator { .. } | Message::Engine { .. } => None,
     });
-    let is_met = |title: &String| match what {
+    titles.filter(|title| is_titled(title, what)).count()
+}
+
+/// Whether a result with this title is of a call that a rule of this kind is about.
+fn is_titled(title: &str, what: &What) -> bool {
+    match what {
         What::Argv(tokens) => shlex::split(title).is_some_and(|argv| rules::covers(RuleEffect::Allow, tokens, &argv)),
         What::Path(path) => {
             title.strip_prefix(path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
         }
-        What::Host(_) => false,
-    };
-    titles.filter(|title| is_met(title)).count()
+        What::Host(host) => {
+            let address = title.strip_prefix("GET https://");
+            address.is_some_and(|rest| rest.split(['/', '?', '#']).next() == Some(host))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_counted_by_what_their_results_are_titled() {
+        let host = What::Host("docs.rs".to_string());
+        let check = |title: &str, expected: bool| assert_eq!(is_titled(title, &host), expected, "{title}");
+        check("GET https://docs.rs/", true);
+        check("GET https://docs.rs/a?b=c", true);
+        check("GET https://docs.rs?b", true);
+        check("GET https://docs.rs:444/", false);
+        check("GET http://docs.rs/", false);
+        check("GET https://docs.rs.example/", false);
+        check("docs.rs", false);
+        assert!(is_titled("docs/a +1", &What::Path("docs/a".to_string())));
+    }
 }

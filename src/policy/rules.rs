@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::domain::approval::By;
+use crate::domain::line::CD;
 use crate::domain::line::Line;
 use crate::domain::line::Plain;
 use crate::domain::rule::Any;
@@ -37,13 +38,12 @@ const QUERY_MAX_BYTES: u64 = 256;
 
 /// The argument of every file tool that names its file.
 const PATH: &str = "path";
-/// Options that a program to run stands behind, whatever the program that has them.
-const BEFORE_A_PROGRAM: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
-
 /// What a call asks for, as far as rules are about it.
 pub struct Asked<'a> {
     facts: &'a Facts,
     line: Option<&'a Line>,
+    /// Every command that is seen in it, with those that a command is given to run: the program, and its words.
+    runs: Vec<(&'a String, &'a [String])>,
     workspace: &'a str,
     /// Its file, below the workspace: where it leads, links followed.
     path: Option<String>,
@@ -189,10 +189,23 @@ fn network_without_line(draft: &RuleDraft) -> Option<String> {
     draft.network.then(|| "network is about commands only".to_string())
 }
 
-/// Why a rule that allows is too open, if it is: it would allow whatever somebody has such a program run (R6). Nothing
-/// else decides it: it is asked when such a rule is offered, when one is made in any way, and when one is read, which is
-/// then passed over with a notice.
-pub fn too_open(draft: &RuleDraft) -> Option<String> {
+/// Why a rule that allows is none that can count, if it is so: it is too open, or there is no program to run. Nothing else
+/// decides it: it is asked when such a rule is offered, when one is made in any way, and when one is read, which is then
+/// passed over with a notice.
+pub fn void(draft: &RuleDraft) -> Option<String> {
+    no_program(draft).or_else(|| too_open(draft))
+}
+
+/// Why a rule that allows could never be obeyed, if so: what one allows is run without a shell.
+fn no_program(draft: &RuleDraft) -> Option<String> {
+    let What::Argv(tokens) = &draft.what else { return None };
+    let (Some(Token::Word(name)), RuleEffect::Allow) = (tokens.first(), draft.effect) else { return None };
+    let is_word = runners::is_of_shell(name);
+    is_word.then(|| format!("{name} is a word of the shell and no program: what a rule allows is run without a shell"))
+}
+
+/// Why a rule that allows is too open, if it is: it would allow whatever somebody has such a program run (R6).
+fn too_open(draft: &RuleDraft) -> Option<String> {
     let What::Argv(tokens) = &draft.what else { return None };
     let (Some(Token::Word(program)), RuleEffect::Allow) = (tokens.first(), draft.effect) else { return None };
     let kind = runners::kind(program)?;
@@ -211,7 +224,11 @@ pub fn too_open(draft: &RuleDraft) -> Option<String> {
 
 /// Whether a command of these words is what the rule is about.
 pub fn covers(effect: RuleEffect, tokens: &[Token], argv: &[String]) -> bool {
-    let mut words = argv.iter();
+    argv.split_first().is_some_and(|(program, words)| covers_words(effect, tokens, program, words))
+}
+
+fn covers_words(effect: RuleEffect, tokens: &[Token], program: &String, words: &[String]) -> bool {
+    let mut words = std::iter::once(program).chain(words);
     for (place, token) in tokens.iter().enumerate() {
         let is_same = match (token, words.next()) {
             (Token::Any { any: Any::Rest }, _) => return true,
@@ -224,6 +241,19 @@ pub fn covers(effect: RuleEffect, tokens: &[Token], argv: &[String]) -> bool {
         }
     }
     words.next().is_none()
+}
+
+/// A command, and those that it is given to run. What git is to do is seen behind the options of git itself, too.
+fn runs(argv: &[String]) -> impl Iterator<Item = (&String, &[String])> {
+    runners::runs(argv).filter_map(|place| argv.get(place..)?.split_first()).flat_map(|(program, words)| {
+        let is_led = is_git(program) && words.first().is_some_and(|word| word.starts_with('-'));
+        let behind = runners::git_command(words).filter(|_| is_led).map(|words| (program, words));
+        std::iter::once((program, words)).chain(behind)
+    })
+}
+
+fn is_git(program: &str) -> bool {
+    program.rsplit('/').next() == Some("git")
 }
 
 /// Whether a word that a rule allows is no option, and no setting (`SHELL=./x`) of a program that may run what it says.
@@ -239,11 +269,6 @@ fn is_operand(tokens: &[Token], word: &str) -> bool {
 /// A rule against a program is also against it by its path.
 fn is_program(effect: RuleEffect, said: &str, word: &str) -> bool {
     effect != RuleEffect::Allow && !said.contains('/') && word.rsplit('/').next() == Some(said)
-}
-
-/// Whether words of a program can be one that it runs. What stands for a program can be any.
-fn may_run_arguments(program: &str) -> bool {
-    program.starts_with(['$', '…']) || runners::kind(program).is_some_and(|kind| kind.runs_arguments())
 }
 
 /// How exactly a rule says what it is about: words that are said, no open end, one workspace.
@@ -276,6 +301,7 @@ impl<'a> Asked<'a> {
             facts,
             workspace,
             line: facts.line.as_ref(),
+            runs: facts.line.iter().flat_map(|line| &line.commands).flat_map(|argv| runs(argv)).collect(),
             path: file(call, facts, workspace),
             written: written(call, workspace),
             host: facts.host.as_deref(),
@@ -289,17 +315,9 @@ impl<'a> Asked<'a> {
     /// part, and what a command that runs others is given to run.
     fn is_met(&self, rule: &Rule) -> bool {
         match &rule.draft.what {
-            What::Argv(tokens) => self.line.is_some_and(|line| {
-                let within = |argv: &[String]| covers(rule.draft.effect, tokens, argv);
-                line.commands.iter().any(|argv| {
-                    let runs_any = argv.first().is_some_and(|program| may_run_arguments(program));
-                    let is_run = |place: usize| {
-                        let before = place.checked_sub(1).and_then(|before| argv.get(before));
-                        runs_any || before.is_none_or(|word| BEFORE_A_PROGRAM.contains(&word.as_str()))
-                    };
-                    (0..argv.len()).any(|place| is_run(place) && argv.get(place..).is_some_and(within))
-                })
-            }),
+            What::Argv(tokens) => {
+                self.runs.iter().any(|(program, words)| covers_words(rule.draft.effect, tokens, program, words))
+            }
             // Also without https, or at another port.
             What::Host(host) => self.host.is_some_and(|asked| asked.split(':').next() == Some(host)),
             What::Path(glob) => [&self.path, &self.written].into_iter().flatten().any(|path| matches_path(glob, path)),
@@ -358,7 +376,7 @@ impl<'a> Asked<'a> {
         let mut why = None;
         for rule in allows {
             let What::Argv(tokens) = &rule.draft.what else { continue };
-            if too_open(&rule.draft).is_some() || !covers(RuleEffect::Allow, tokens, argv) {
+            if void(&rule.draft).is_some() || !covers(RuleEffect::Allow, tokens, argv) {
                 continue;
             }
             let fault = if !self.is_boxed && rule.draft.profile != Profile::None {
@@ -384,7 +402,7 @@ impl<'a> Asked<'a> {
     /// nothing.
     fn is_alone(&self, plain: &Plain, command: usize) -> bool {
         let goes = |one: usize| {
-            plain.segments.get(one).and_then(|one| one.argv.first()).is_some_and(|name| one == 0 && name == "cd")
+            plain.segments.get(one).and_then(|one| one.argv.first()).is_some_and(|name| one == 0 && name == CD)
         };
         let mut others = (0..plain.segments.len()).filter(|other| *other != command);
         goes(command) || others.all(|other| goes(other) || self.only_reads(plain, other))

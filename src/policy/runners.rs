@@ -1,7 +1,13 @@
 //! Programs that run others, or whatever a repository says: a rule that leaves their words open would allow anything.
 //! A notice and no wall: what is not named here is no safer for it.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use crate::domain::interpreters::INTERPRETERS;
+
+/// Options that a program to run stands behind, whatever the program that has them.
+const BEFORE_A_PROGRAM: [&str; 8] = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
 
 /// In which way a program runs others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,13 +65,14 @@ const WRAPPERS: &str = "env xargs sudo doas su runuser pkexec nohup time timeout
     autossh pssh foreman honcho overmind dotenv doppler aws-vault chamber nodemon pm2 bear scan-build coverage \
     proot apptainer singularity toolbox distrobox lxc-execute lxc-attach runc crun timelimit tini dumb-init rlwrap \
     gtimeout gnice genv gxargs gstdbuf nvm rbenv pyenv capsh ssh mosh \
-    socat docker docker-compose podman buildah nerdctl kubectl minikube vagrant";
+    socat docker docker-compose podman buildah nerdctl kubectl minikube vagrant \
+    logsave ksu aa-exec cross-env concurrently pexec npm-run-all";
 /// Programs that fetch others.
 const PACKAGE_MANAGERS: &str = "npm npx pnpm pnpx yarn bunx corepack pip pipx uv uvx poetry pdm hatch conda mamba gem bundle bundler composer \
     cpan cpanm luarocks apt apt-get aptitude dpkg dnf yum rpm zypper pacman yay apk emerge brew port snap flatpak \
     nix nix-shell nix-env nix-build guix cabal stack opam hex rustup nuget vcpkg conan ni nix-store \
     nix-instantiate rye pixi micromamba easy_install volta fnm sdk pkg xbps-install swupd paru microdnf alien choco \
-    scoop winget pod carthage mint ghcup raco pub";
+    scoop winget pod carthage mint ghcup raco pub pipenv";
 /// Programs that run what files say.
 const BUILD_TOOLS: &str = "make gmake bmake cmake ctest ninja meson bazel bazelisk buck gradle gradlew mvn mvnw ant sbt lein rake just \
     task tox nox invoke cargo rustc go dotnet msbuild xcodebuild mix rebar zig dune gulp grunt turbo nx lerna jest \
@@ -75,16 +82,48 @@ const BUILD_TOOLS: &str = "make gmake bmake cmake ctest ninja meson bazel bazeli
     gn node-gyp earthly dagger pulumi terragrunt tofu puppet chef skaffold tilt vite webpack rollup parcel esbuild \
     karma cypress playwright rspec phpunit latexmk cookiecutter libtool autoreconf cargo-make \
     kind serverless sam cdk tsc ninja-build eslint prettier rubocop pylint flake8 mypy rust-analyzer lefthook husky \
-    mkdocs sphinx-build flutter clang-tidy ld yosys";
+    mkdocs sphinx-build flutter clang-tidy ld yosys c89 c99 snakemake fab doit mage \
+    inv gotask";
 /// Programs with options or settings that run others.
 const HELPERS: &str = "git hg svn jj gh glab scp sftp rsync find fd fdfind rg tar bsdtar zip unzip 7z cpio less more most \
     man info sort split dd install ip tcpdump nmap nc ncat netcat curl wget openssl gpg code mail sendmail \
     systemctl journalctl tiller ag ack ugrep bfs lftp rclone restic borg ansible-vault sops pass gopass ssh-keygen \
     ssh-add gzip xz zstd vimdiff ctags fzf sk mutt lynx w3m elinks xdg-open sensible-editor sensible-pager \
     logrotate tshark iptables ip6tables tc mount bat delta patch emacsclient protoc pandoc cscope convert magick \
-    ffmpeg dmenu";
+    ffmpeg dmenu ug pcre2grep gtar star 7za 7zr 7zz sdiff diff3";
 /// Begins the name of every subcommand of cargo that is a program of its own.
 const OF_CARGO: &str = "cargo-";
+/// Begins the name of every program that runs others for another machine.
+const FOR_ANOTHER_MACHINE: &str = "qemu-";
+/// Words of a package manager behind which stands a program that it runs; and those that do nothing else.
+const RUNNING: [&str; 20] = [
+    "run",
+    "exec",
+    "x",
+    "dlx",
+    "runx",
+    "shell",
+    "develop",
+    "env",
+    "-c",
+    "--command",
+    "--run",
+    "--call",
+    "--",
+    "npx",
+    "pnpx",
+    "bunx",
+    "uvx",
+    "nix-shell",
+    "pipx",
+    "corepack",
+];
+/// Words of the shell that are no programs, so that only a shell can run them. `cd` is none of them: a plain line may begin
+/// with it.
+const OF_SHELL: &str = ". : alias bg bind break builtin caller command compgen complete compopt continue declare dirs disown \
+    enable eval exec exit export fc fg getopts hash history jobs let local logout mapfile popd pushd read readarray readonly \
+    return set shift shopt source suspend times trap type typeset ulimit umask unalias unset wait if then else elif fi \
+    for while until do done case esac select function coproc { } ! [[ ((";
 /// Programs that remove, move or replace what they are given, or take rights: one word more is another loss.
 const RUINOUS: &str = "rm rmdir unlink mv cp ln install shred srm dd truncate tee chmod chown chgrp chattr setfacl git hg svn jj rsync rename \
     mkfs wipefs mkswap parted fdisk mount umount kill pkill killall find fd fdfind sed perl tar unzip crontab systemctl \
@@ -108,23 +147,64 @@ pub fn ruins(program: &str) -> bool {
     names(&name).into_iter().any(|name| name.starts_with("mkfs.") || has(RUINOUS, name))
 }
 
+/// Whether only a shell can run what this word says.
+pub fn is_of_shell(word: &str) -> bool {
+    has(OF_SHELL, word)
+}
+
 fn has(names: &str, name: &str) -> bool {
     names.split_whitespace().any(|one| one == name)
 }
 
-fn listed(name: &str) -> Option<Kind> {
-    if name.starts_with(OF_CARGO) {
-        return Some(Kind::BuildTool);
+/// Whether the program at this place of a command is one that it runs, as far as that is seen: the first word is, any word of
+/// what runs the command it is given may be, and a package manager runs what stands behind some of its words.
+pub fn runs(argv: &[String]) -> impl Iterator<Item = usize> + '_ {
+    let program = argv.first().map_or("", String::as_str);
+    let kind = kind(program);
+    // What stands for a program can be any.
+    let is_any = program.starts_with(['$', '…']) || kind.is_some_and(Kind::runs_arguments);
+    let is_manager = kind == Some(Kind::PackageManager);
+    let mut is_behind = false;
+    let mut before = "";
+    argv.iter().enumerate().filter_map(move |(place, word)| {
+        let is_run = place == 0 || is_any || is_behind || BEFORE_A_PROGRAM.contains(&before);
+        before = word;
+        let name = if place == 0 { word.rsplit('/').next().unwrap_or(word) } else { word };
+        is_behind |= is_manager && RUNNING.contains(&name);
+        is_run.then_some(place)
+    })
+}
+
+/// The words of git from its command on: behind the options of git itself, some of which have a value in the next word.
+pub fn git_command(words: &[String]) -> Option<&[String]> {
+    let mut from = 0;
+    loop {
+        from += match words.get(from)?.as_str() {
+            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--config-env" | "--attr-source" => 2,
+            option if option.starts_with('-') => 1,
+            _ => return words.get(from..),
+        };
     }
+}
+
+/// All programs of the lists. A name that is in several is of the first.
+static LISTED: LazyLock<BTreeMap<&'static str, Kind>> = LazyLock::new(|| {
     let lists = [
-        (INTERPRETERS, Kind::Interpreter),
-        (WRAPPERS, Kind::Wrapper),
-        (PACKAGE_MANAGERS, Kind::PackageManager),
-        (BUILD_TOOLS, Kind::BuildTool),
         (HELPERS, Kind::Helper),
+        (BUILD_TOOLS, Kind::BuildTool),
+        (PACKAGE_MANAGERS, Kind::PackageManager),
+        (WRAPPERS, Kind::Wrapper),
+        (INTERPRETERS, Kind::Interpreter),
     ];
-    let found = lists.into_iter().find(|(names, _)| has(names, name));
-    found.map(|(_, kind)| kind)
+    lists.into_iter().flat_map(|(names, kind)| names.split_whitespace().map(move |name| (name, kind))).collect()
+});
+
+fn listed(name: &str) -> Option<Kind> {
+    match name {
+        _ if name.starts_with(OF_CARGO) => Some(Kind::BuildTool),
+        _ if name.starts_with(FOR_ANOTHER_MACHINE) => Some(Kind::Wrapper),
+        _ => LISTED.get(name).copied(),
+    }
 }
 
 /// What a program may be called, without all that tells it from others of its kind: its own name first.
@@ -176,16 +256,18 @@ mod tests {
         check(
             Some(Kind::Wrapper),
             "strace script flock parallel entr watchexec unshare chroot setpriv systemd-run linux32 i386 x86_64 coproc
-            env nice time ld-linux-x86-64.so.2 ld.so sudo.ws",
+            env nice time ld-linux-x86-64.so.2 ld.so sudo.ws logsave ksu aa-exec qemu-x86_64 cross-env concurrently",
         );
-        check(Some(Kind::PackageManager), "npx uvx pnpx npm.cmd pip3.11 nix-shell");
+        check(Some(Kind::PackageManager), "npx uvx pnpx npm.cmd pip3.11 nix-shell pipenv");
         check(
             Some(Kind::BuildTool),
             "clang++ clang-17 clang++-17 g++-12 gcc.real x86_64-linux-gnu-gcc x86_64-linux-gnu-gcc-12 arm-none-eabi-g++
             musl-gcc x86_64-w64-mingw32-gcc-posix go1.22 c++ cargo-clippy
             cargo-fmt /home/x/.cargo/bin/cargo-anything",
         );
-        check(Some(Kind::Helper), "7z git nc.openbsd gpg2");
+        check(Some(Kind::BuildTool), "c89 c99 snakemake fab doit mage");
+        check(Some(Kind::Interpreter), "tcc sash jrunscript");
+        check(Some(Kind::Helper), "7z 7za git nc.openbsd gpg2 ug pcre2grep gtar sdiff");
         check(Some(Kind::WorkspaceFile), "./bin/ls bin/x");
         let ruinous = |programs: &str| programs.split_whitespace().all(ruins);
         assert!(ruinous("rm /bin/mv rmdir shred dd truncate chmod chown git cp mkfs.ext4 GIT"));

@@ -53,7 +53,7 @@ fn own(program: &str, words: &[String]) -> Option<String> {
 
 /// What of git throws away what it does not keep.
 fn of_git(words: &[String]) -> Option<String> {
-    let (command, words) = git_command(words)?.split_first()?;
+    let (command, words) = runners::git_command(words)?.split_first()?;
     let has = |letter: char, long: &str| {
         // Git takes any beginning of a word that is not that of another.
         words.iter().take_while(|word| *word != "--").any(|word| match word.strip_prefix("--") {
@@ -82,18 +82,6 @@ fn of_git(words: &[String]) -> Option<String> {
         _ => return None,
     };
     Some(told.to_string())
-}
-
-/// The words of git from its command on: behind the options of git itself, some of which have a value in the next word.
-fn git_command(words: &[String]) -> Option<&[String]> {
-    let mut from = 0;
-    loop {
-        from += match words.get(from)?.as_str() {
-            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" => 2,
-            option if option.starts_with('-') => 1,
-            _ => return words.get(from..),
-        };
-    }
 }
 
 /// The words of a command that are no options.

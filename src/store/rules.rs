@@ -68,26 +68,34 @@ pub fn read(path: &Path) -> Result<Vec<Rule>, String> {
     parse(&text(path)?).map_err(|why| about(path, &why))
 }
 
-/// Adds a rule, durably. Gives whether it is new: one that says the same and never ends is left as it is. Errors, in a
-/// sentence, when it can't be written; then nothing changed.
-pub fn add(path: &Path, rule: &Rule) -> Result<bool, String> {
+/// Adds a rule, durably. One that says the same and never ends is left as it is, and given: whatever its id; nothing where
+/// the rule is new. Errors, in a sentence, when its id is that of another rule, or it can't be written; then nothing
+/// changed.
+pub fn add(path: &Path, rule: &Rule) -> Result<Option<Rule>, String> {
     locked(path, |text| {
         let before = parse(text)?;
-        let same = before.iter().find(|one| one.id == rule.id);
-        if same.is_some_and(|one| one.expires_at.is_none()) {
-            return Ok((None, false));
+        if let Some(other) = before.iter().find(|one| one.id == rule.id && one.draft != rule.draft) {
+            return Err(format!(
+                "the id {} is that of another rule ({}); give that one another in an editor",
+                rule.id, other.draft
+            ));
+        }
+        let same = before.iter().find(|one| one.draft == rule.draft);
+        if let Some(lasting) = same.filter(|one| one.expires_at.is_none()) {
+            return Ok((None, Some(lasting.clone())));
         }
         if before.len() >= limits::RULES {
             return Err(format!("there are {} rules, and more are not looked at; remove some", before.len()));
         }
-        let kept = if same.is_some() { without(text, &rule.id)? } else { text.to_string() };
+        let kept = same.map_or_else(|| Ok(text.to_string()), |same| without(text, &same.id))?;
         let lead = match kept.as_str() {
             "" => PREFACE.to_string(),
             some if some.ends_with('\n') => some.to_string(),
             some => format!("{some}\n"),
         };
-        let expected = before.iter().filter(|one| one.id != rule.id).chain([rule]).cloned().collect();
-        Ok((Some((format!("{lead}\n{}", written(rule)), expected)), true))
+        let expected =
+            before.iter().filter(|one| same.is_none_or(|same| one.id != same.id)).chain([rule]).cloned().collect();
+        Ok((Some((format!("{lead}\n{}", written(rule)), expected)), None))
     })
 }
 

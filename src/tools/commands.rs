@@ -54,6 +54,8 @@ const RUN_A_LINE: [&str; 45] = [
     "local",
     "readonly",
 ];
+/// The short name of `source`, only where a program stands: elsewhere it is a folder.
+const DOT: &str = ".";
 /// Programs that print their words, which another one may run.
 const PRINT: [&str; 2] = ["echo", "printf"];
 /// How deep lines for another shell are looked into.
@@ -76,7 +78,10 @@ pub(crate) fn with_inner(mut found: Vec<Vec<String>>) -> Vec<Vec<String>> {
     let (mut new, mut left, mut is_run) = (0, INNER * limits::COMMAND_MAX_BYTES, false);
     for _ in 0..DEPTH {
         // What is printed may go to a shell.
-        is_run |= found.iter().skip(new).flatten().any(|word| runs_a_line(word));
+        is_run |= found
+            .iter()
+            .skip(new)
+            .any(|argv| argv.iter().any(|word| runs_a_line(word)) || argv.first().is_some_and(|word| word == DOT));
         let lines: Vec<String> = found.iter().skip(new).flat_map(|argv| inner(argv, is_run)).collect();
         new = found.len();
         for line in lines {
@@ -128,14 +133,22 @@ fn runs_a_line(word: &str) -> bool {
 fn inner(argv: &[String], is_run: bool) -> Vec<String> {
     // What stands for a program may be a shell.
     let is_first =
-        |word: &String| word == "." || word.starts_with(['$', '…']) || (is_run && PRINT.contains(&base(word)));
+        |word: &String| word == DOT || word.starts_with(['$', '…']) || (is_run && PRINT.contains(&base(word)));
     let first = argv.first().filter(|word| is_first(word)).map(|_| 0);
     let Some(at) = argv.iter().position(|word| runs_a_line(word)).or(first) else { return Vec::new() };
     let words = argv.get(at + 1..).unwrap_or_default();
     let many = words.iter().filter(|word| word.contains([' ', '\t', '\n', ';', '|', '&']));
     // Also what a name is to stand for: `alias x='rm -rf y'`.
     let whole_and_value = many.flat_map(|word| [Some(word.as_str()), word.split_once('=').map(|(_, value)| value)]);
-    let mut lines: Vec<String> = whole_and_value.flatten().map(String::from).collect();
+    // The line may stand in the word of its option: `su -c'rm x'`, `env -iS'rm x'`.
+    let of_option = |word: &str| word.strip_prefix('-').filter(|word| !word.starts_with('-')).is_some();
+    let behind = words
+        .iter()
+        .filter(|word| of_option(word))
+        .filter_map(|word| word.split_once(['c', 'S', 'e']))
+        .map(|(_, line)| line);
+    let behind: Vec<&str> = behind.filter(|line| line.contains(' ')).collect();
+    let mut lines: Vec<String> = whole_and_value.flatten().chain(behind).map(String::from).collect();
     // Words that stand for themselves are a line, too: `eval rm -rf x`, `su -c id`.
     let rest: Vec<&str> = words.iter().map(String::as_str).skip_while(|word| word.starts_with('-')).collect();
     if !rest.is_empty() && lines.is_empty() {
@@ -328,7 +341,7 @@ impl<'text> Scanner<'text> {
     /// `<`, `>` or `&>`: what follows is no word of the command.
     fn redirect(&mut self, letter: char, frame: &mut Frame) {
         match frame.word.as_deref() {
-            Some(word) if !word.is_empty() && word.chars().all(|one| one.is_ascii_digit()) => frame.word = None,
+            Some(word) if is_channel(word) => frame.word = None,
             Some(_) | None => self.end_word(frame),
         }
         if let Some(rest) = self.rest.strip_prefix('(') {
@@ -476,6 +489,13 @@ fn escaped(text: &str) -> (String, &str) {
     (read, rest)
 }
 
+/// Whether a word right before `<` or `>` says which channel is redirected: a number, or a name for it, `{fd}>x`.
+fn is_channel(word: &str) -> bool {
+    let name = word.strip_prefix('{').and_then(|word| word.strip_suffix('}'));
+    let is_name = |name: &str| name.chars().all(|one| one.is_ascii_alphanumeric() || one == '_');
+    !word.is_empty() && (word.chars().all(|one| one.is_ascii_digit()) || name.is_some_and(is_name))
+}
+
 /// The value of a word before a command that sets a variable.
 fn assigned(word: &str) -> Option<&str> {
     let (name, value) = word.split_once('=')?;
@@ -515,6 +535,7 @@ mod tests {
         check("git \\\n\tpush \\\norigin ma\\\nin", &["git push origin main"]);
         check("echo \"a\\\nb\"", &["echo ab"]);
         check("rm &>log -rf x &>>log y", &["rm -rf x y"]);
+        check("{fd}>y rm x", &["rm x"]);
         check("echo `# note`; rm -rf x", &["echo …", "rm -rf x"]);
         check("a[0]=x rm -rf y", &["rm -rf y"]);
     }

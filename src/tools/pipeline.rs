@@ -4,7 +4,6 @@
 
 use std::borrow::Cow;
 use std::env;
-use std::ffi::OsStr;
 use std::ffi::OsString;
 use std::io;
 use std::io::PipeReader;
@@ -77,6 +76,13 @@ pub enum Search {
     Own,
 }
 
+/// Where the programs of a line come from.
+struct Programs {
+    search: Search,
+    /// The folders that bare names are looked for in.
+    path: OsString,
+}
+
 /// What is to be run, as it goes from one start of our program to the next.
 #[derive(Serialize, Deserialize)]
 struct Order<'a> {
@@ -97,7 +103,7 @@ pub(crate) fn main(json: Option<&str>) -> u8 {
         complain("the line can't be read; nothing was run");
         return UNREADABLE;
     };
-    run(&order.plain, &search_path(order.search))
+    run(&order.plain, &Programs { search: order.search, path: search_path(order.search) })
 }
 
 fn complain(why: &str) {
@@ -105,7 +111,7 @@ fn complain(why: &str) {
     let _ = writeln!(io::stderr(), "tiller: {why}");
 }
 
-fn run(plain: &Plain, path: &OsStr) -> u8 {
+fn run(plain: &Plain, programs: &Programs) -> u8 {
     let mut status = 0;
     let mut rest = plain.segments.as_slice();
     while let Some((first, others)) = rest.split_first() {
@@ -124,7 +130,7 @@ fn run(plain: &Plain, path: &OsStr) -> u8 {
                     // All words behind it were judged as what they name in that folder, and in no other.
                     failed => return failed,
                 },
-                _ => run_pipeline(pipeline, path),
+                _ => run_pipeline(pipeline, programs),
             };
         }
     }
@@ -157,7 +163,7 @@ fn go_to(folder: Option<&str>) -> u8 {
 }
 
 /// Runs commands side by side, each reading what the one before prints. The status is that of the last.
-fn run_pipeline(segments: &[Segment], path: &OsStr) -> u8 {
+fn run_pipeline(segments: &[Segment], programs: &Programs) -> u8 {
     let mut started = Vec::new();
     let mut input: Option<PipeReader> = None;
     for (at, segment) in segments.iter().enumerate() {
@@ -169,7 +175,7 @@ fn run_pipeline(segments: &[Segment], path: &OsStr) -> u8 {
                 return NOT_RUNNABLE;
             }
         };
-        started.push(start(segment, path, input.take(), output));
+        started.push(start(segment, programs, input.take(), output));
         input = next;
     }
     let mut status = NOT_FOUND;
@@ -198,10 +204,18 @@ enum Sink {
 }
 
 /// Starts one command. Errors with the status of one that can't be started.
-fn start(segment: &Segment, path: &OsStr, input: Option<PipeReader>, output: Option<PipeWriter>) -> Result<Child, u8> {
+fn start(
+    segment: &Segment,
+    programs: &Programs,
+    input: Option<PipeReader>,
+    output: Option<PipeWriter>,
+) -> Result<Child, u8> {
     let (name, arguments) = segment.argv.split_first().ok_or(UNREADABLE)?;
-    let program = program(name, path).ok_or_else(|| {
-        complain(&format!("{name}: no such program; looked for in {}", path.display()));
+    let program = programs.find(name).ok_or_else(|| {
+        complain(&match programs.takes_paths() && name.contains('/') {
+            true => format!("{name}: no such program at that place"),
+            false => format!("{name}: no such program; looked for in {}", programs.path.display()),
+        });
         NOT_FOUND
     })?;
     let (mut out, mut errors) = (Sink::Output, Sink::Errors);
@@ -223,7 +237,7 @@ fn start(segment: &Segment, path: &OsStr, input: Option<PipeReader>, output: Opt
         command
             .arg0(name)
             .args(arguments)
-            .env("PATH", path)
+            .env("PATH", &programs.path)
             .envs(GIT_VARIABLES)
             .env("GIT_CONFIG_COUNT", GIT_SETTINGS.len().to_string())
             .stdin(input.map_or_else(Stdio::null, Stdio::from))
@@ -253,10 +267,17 @@ fn search_path(search: Search) -> OsString {
     env::join_paths(env::split_paths(&own).filter(is_safe)).unwrap_or_default()
 }
 
-/// The program of a name. One with a folder in it is another program than that of the bare name, which the table knows.
-fn program(name: &str, path: &OsStr) -> Option<PathBuf> {
-    match name.contains('/') {
-        true => None,
-        false => env::split_paths(path).map(|folder| folder.join(name)).find(|path| path.is_file()),
+impl Programs {
+    /// Whether the name of a program may be a path: where it is the operator who named it. The table knows bare names only.
+    fn takes_paths(&self) -> bool {
+        self.search == Search::Own
+    }
+
+    /// The program of a name. A path is one from where the line is by then.
+    fn find(&self, name: &str) -> Option<PathBuf> {
+        match name.contains('/') {
+            true => Some(PathBuf::from(name)).filter(|path| self.takes_paths() && path.is_file()),
+            false => env::split_paths(&self.path).map(|folder| folder.join(name)).find(|path| path.is_file()),
+        }
     }
 }

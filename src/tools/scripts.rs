@@ -24,13 +24,36 @@ use crate::tools::place;
 use crate::tools::place::Kind;
 use crate::tools::place::Place;
 
-/// What runs a file of the workspace without being told its name.
-const RUNNERS: [(&str, &[&str]); 5] = [
-    ("make", &["Makefile", "makefile", "GNUmakefile"]),
-    ("just", &["justfile", "Justfile"]),
-    ("npm", &["package.json"]),
-    ("yarn", &["package.json"]),
-    ("pnpm", &["package.json"]),
+/// Programs that run files of the workspace without being told their names, and those files.
+const RUNNERS: [(&str, &str); 28] = [
+    ("make gmake bmake", "Makefile makefile GNUmakefile BSDmakefile"),
+    ("just", "justfile Justfile .justfile"),
+    ("npm npx yarn pnpm bun", "package.json"),
+    ("deno", "deno.json deno.jsonc"),
+    ("ninja ninja-build samu", "build.ninja"),
+    ("rake", "Rakefile rakefile Rakefile.rb rakefile.rb"),
+    ("task go-task", "Taskfile.yml Taskfile.yaml taskfile.yml taskfile.yaml Taskfile.dist.yml Taskfile.dist.yaml"),
+    ("tox", "tox.ini tox.toml pyproject.toml setup.cfg"),
+    ("nox", "noxfile.py"),
+    ("mvn mvnw", "pom.xml .mvn/maven.config .mvn/jvm.config .mvn/extensions.xml"),
+    ("gradle gradlew", "build.gradle build.gradle.kts settings.gradle settings.gradle.kts gradle.properties"),
+    ("cmake", "CMakeLists.txt CMakePresets.json CMakeUserPresets.json Makefile build.ninja"),
+    ("ctest", "CTestTestfile.cmake CMakePresets.json CMakeUserPresets.json"),
+    ("meson", "meson.build meson.options meson_options.txt build.ninja"),
+    ("ant", "build.xml"),
+    ("scons", "SConstruct Sconstruct sconstruct SConstruct.py"),
+    ("waf", "wscript"),
+    ("invoke inv", "tasks.py"),
+    ("doit", "dodo.py"),
+    ("fab", "fabfile.py"),
+    ("mage", "magefile.go"),
+    ("snakemake", "Snakefile workflow/Snakefile"),
+    ("grunt", "Gruntfile.js Gruntfile.cjs gruntfile.js"),
+    ("gulp", "gulpfile.js gulpfile.mjs gulpfile.cjs"),
+    ("lein", "project.clj"),
+    ("sbt", "build.sbt"),
+    ("mix", "mix.exs"),
+    ("pre-commit", ".pre-commit-config.yaml"),
 ];
 
 /// One line of a binding for each of the first programs of the workspace that the shell line names, and one for all
@@ -38,9 +61,12 @@ const RUNNERS: [(&str, &[&str]); 5] = [
 pub(crate) fn bindings(scene: &Scene, line: &str) -> Vec<String> {
     let words = words(line);
     let interpreters: BTreeSet<&str> = INTERPRETERS.split_whitespace().collect();
-    let interpreted = words.iter().any(|word| is_interpreter(&interpreters, word));
-    let run_unnamed = RUNNERS.iter().filter(|(runner, _)| words.iter().any(|word| word == runner));
-    let unnamed = run_unnamed.flat_map(|(_, files)| files.iter().map(|file| (*file, true)));
+    let called: BTreeSet<&str> = words.iter().filter_map(|word| word.rsplit('/').next()).collect();
+    let run_unnamed = RUNNERS.iter().filter(|(names, _)| names.split(' ').any(|name| called.contains(name)));
+    let unnamed: Vec<(&str, bool)> =
+        run_unnamed.flat_map(|(_, files)| files.split(' ')).map(|file| (file, true)).collect();
+    // What a runner is told to run in the place of its file is a file as any other: `make -f rules.mk`.
+    let interpreted = !unnamed.is_empty() || words.iter().any(|word| is_interpreter(&interpreters, word));
     let names: Vec<(&str, bool)> = words.iter().map(|word| (word.as_str(), interpreted)).chain(unnamed).collect();
     let mut found = BTreeMap::new();
     let mut budget = limits::SCRIPTS_HASHED_BYTES;
@@ -225,6 +251,38 @@ mod tests {
         check(&stage, "cd sub && ./y.sh", &["sub/y.sh"]);
         check(&stage, "cd sub&&sh y.sh", &["sub/y.sh"]);
         check(&stage, "make -j2 all", &["Makefile"]);
+    }
+
+    #[test]
+    fn the_build_file_of_a_runner_is_bound() {
+        for (line, file) in [
+            ("make", "Makefile"),
+            ("/usr/bin/make", "GNUmakefile"),
+            ("make -C sub", "sub/Makefile"),
+            ("make -f rules.mk", "rules.mk"),
+            ("just", "justfile"),
+            ("npm test", "package.json"),
+            ("ninja", "build.ninja"),
+            ("cmake --build sub", "sub/build.ninja"),
+            ("rake", "Rakefile"),
+            ("task", "Taskfile.yml"),
+            ("tox", "tox.ini"),
+            ("mvn test", "pom.xml"),
+            ("gradle test", "build.gradle"),
+            ("./gradlew test", "build.gradle"),
+            ("cmake .", "CMakeLists.txt"),
+            ("ant", "build.xml"),
+            ("scons", "SConstruct"),
+            ("meson test", "meson.build"),
+            ("cd sub && rake", "sub/Rakefile"),
+        ] {
+            let stage = Stage::new();
+            stage.write(file, "one");
+            check(&stage, line, &[file]);
+            let before = bindings(&stage.scene, line);
+            stage.write(file, "two");
+            assert_ne!(bindings(&stage.scene, line), before, "{line}");
+        }
     }
 
     #[test]

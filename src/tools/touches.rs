@@ -2,11 +2,13 @@
 //! would find. Facts only; whether a line may name them is judged elsewhere.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 
+use crate::domain::deep;
 use crate::domain::limits;
 use crate::domain::line::Line;
 use crate::domain::line::Named;
@@ -19,8 +21,6 @@ use crate::tools::place::Kind;
 use crate::tools::place::Place;
 use crate::tools::tracked;
 
-/// Programs that read all that lies below a folder: for them it is looked at.
-const READ_BELOW: [&str; 2] = ["grep", "rg"];
 /// Letters of an option behind which a path may begin in the same word.
 const OPTION_LETTERS: usize = 16;
 /// The program that finds its repository by walking up.
@@ -56,6 +56,8 @@ pub(crate) fn find(scene: &Scene, line: &Line) -> Found {
         scene,
         home: env::home_dir(),
         is_expanded: false,
+        is_deep: false,
+        follows_links: false,
         repository: None,
         below: BTreeMap::new(),
         runs_later: false,
@@ -66,7 +68,9 @@ pub(crate) fn find(scene: &Scene, line: &Line) -> Found {
         let folder = folder.filter(|_| command > 0);
         looker.is_expanded = command >= plain;
         let program = argv.first().map_or("", String::as_str);
-        let (reads_below, is_git) = (READ_BELOW.contains(&program) && line.plain.is_ok(), program == GIT);
+        looker.is_deep = deep::is_deep(program) && line.plain.is_ok();
+        looker.follows_links = deep::follows_links(argv);
+        let is_git = program == GIT;
         looker.repository = if is_git { looker.find_repository(folder.unwrap_or(".")) } else { None };
         if let Some(root) = &looker.repository {
             let named = tracked::secret(&root.join(".git")).map_or(Named::Repository, Named::Tracked);
@@ -77,10 +81,10 @@ pub(crate) fn find(scene: &Scene, line: &Line) -> Found {
             if touches.len() >= limits::TOUCHES {
                 return looker.found(touches);
             }
-            touches.push(looker.touch(command, word, folder, reads_below));
+            touches.push(looker.touch(command, word, folder));
             // What programs may read in a word in ways of their own counts where something is there.
             let hidden = hidden(word).into_iter().filter(|_| command < plain);
-            let found = hidden.map(|part| looker.touch(command, part, folder, reads_below));
+            let found = hidden.map(|part| looker.touch(command, part, folder));
             touches.extend(found.filter(|touch| touch.named != Named::Missing || touch.runs_later));
         }
     }
@@ -112,10 +116,14 @@ struct Looker<'scene> {
     home: Option<PathBuf>,
     /// Whether a shell would put the home folder in the place of its names, and all in a folder in that of a `*`.
     is_expanded: bool,
+    /// Whether the command shows all that lies below a folder: then that is looked at.
+    is_deep: bool,
+    /// Whether it may also show what links there lead to.
+    follows_links: bool,
     /// Where the repository lies that git would find for the command.
     repository: Option<PathBuf>,
-    /// What was found below folders.
-    below: BTreeMap<PathBuf, Option<String>>,
+    /// What was found below folders, without following links there and with.
+    below: BTreeMap<(PathBuf, bool), Option<String>>,
     /// Whether a word led to what other programs run by themselves.
     runs_later: bool,
     /// Whether a word led to key material.
@@ -127,14 +135,14 @@ impl Looker<'_> {
         Found { touches, runs_later: self.runs_later, has_key: self.has_key }
     }
 
-    fn touch(&mut self, command: usize, word: &str, folder: Option<&str>, reads_below: bool) -> Touch {
+    fn touch(&mut self, command: usize, word: &str, folder: Option<&str>) -> Touch {
         let path = self.path(word, folder);
         let (named, is_foundation, runs_later) = match Place::find(self.scene, &path) {
             Ok(place) => {
                 let runs_later = place.named(names::runs_unasked).is_some();
                 self.runs_later |= runs_later;
                 self.has_key |= place.named(names::key_material).is_some();
-                (self.named(&place, reads_below), self.is_foundation(&place.path), runs_later)
+                (self.named(&place), self.is_foundation(&place.path), runs_later)
             }
             // The name alone may be worth a word, even where nothing can be found.
             Err(problem) => match names::sensitive(Path::new(&path)) {
@@ -172,7 +180,7 @@ impl Looker<'_> {
         }
     }
 
-    fn named(&mut self, place: &Place, reads_below: bool) -> Named {
+    fn named(&mut self, place: &Place) -> Named {
         if let Some(why) = place.sensitive {
             return Named::Sensitive(why.to_string());
         }
@@ -183,8 +191,9 @@ impl Looker<'_> {
             Ok(_) if self.repository.as_ref().is_some_and(|root| !place.path.starts_with(root)) => Named::Refused,
             Ok(Kind::Missing) => Named::Missing,
             Ok(Kind::File(_)) => Named::File,
-            Ok(Kind::Folder) if reads_below => {
-                let secret = self.below.entry(place.path.clone()).or_insert_with(|| secret_below(&place.path));
+            Ok(Kind::Folder) if self.is_deep => {
+                let known = self.below.entry((place.path.clone(), self.follows_links));
+                let secret = known.or_insert_with(|| secret_below(self.scene, &place.path, self.follows_links));
                 Named::Folder { secret: secret.clone() }
             }
             Ok(Kind::Folder) => Named::Folder { secret: Some("what is below it was not looked at".to_string()) },
@@ -236,8 +245,9 @@ fn text(path: &Path) -> Option<String> {
 }
 
 /// Why not all below a folder is to be read unasked.
-fn secret_below(folder: &Path) -> Option<String> {
+fn secret_below(scene: &Scene, folder: &Path, follows_links: bool) -> Option<String> {
     let mut folders = vec![folder.to_path_buf()];
+    let mut entered = BTreeSet::from([folder.to_path_buf()]);
     let mut seen = 0;
     while let Some(path) = folders.pop() {
         let Ok(entries) = fs::read_dir(&path) else { continue };
@@ -247,18 +257,35 @@ fn secret_below(folder: &Path) -> Option<String> {
                 return Some(format!("more than {} names lie below it", limits::NAMES_BELOW));
             }
             let below = entry.path();
-            let name = below.strip_prefix(folder).unwrap_or(&below);
+            let name = below.strip_prefix(folder).or(below.strip_prefix(&scene.workspace)).unwrap_or(&below);
             // Where a folder inside of `.git` is searched, its own name counts, too.
             let counted = Path::new(folder.file_name().unwrap_or_default()).join(name);
+            let shown = || names::shown(name.as_os_str());
             if names::sensitive(&counted).is_some() && !is_harmless(&below) {
-                return Some(format!("{} lies below it", names::shown(name.as_os_str())));
+                return Some(format!("{} lies below it", shown()));
             }
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                folders.push(below);
-            }
+            let next = match entry.file_type() {
+                Ok(kind) if kind.is_dir() => Some(below.clone()),
+                Ok(kind) if kind.is_symlink() && follows_links => match led(scene, &below) {
+                    Ok(next) => next,
+                    Err(why) => return Some(format!("{}, which lies below it, is a link that {why}", shown())),
+                },
+                Ok(_) | Err(_) => None,
+            };
+            folders.extend(next.filter(|next| entered.insert(next.clone())));
         }
     }
     None
+}
+
+/// The folder that a link leads to, if it is one. Errors with why what it leads to is not to be read unasked.
+fn led(scene: &Scene, link: &Path) -> Result<Option<PathBuf>, &'static str> {
+    match link.to_str().and_then(|link| Place::find(scene, link).ok()) {
+        None => Err("is refused to every tool, or can't be told"),
+        Some(place) if !place.within => Err("leads outside the workspace"),
+        Some(place) if place.sensitive.is_some() => Err("leads to a sensitive name"),
+        Some(place) => Ok(matches!(place.kind(), Ok(Kind::Folder)).then_some(place.path)),
+    }
 }
 
 /// Whether the configuration of a repository, which every one has, holds nothing that looks like a secret.

@@ -82,6 +82,40 @@ fn a_rule_is_removed_by_the_beginning_of_its_id() {
 }
 
 #[test]
+fn a_rule_with_an_id_of_the_operators_can_be_removed() {
+    let stage = Stage::new();
+    stage.ask(&["rules", "add", "deny", "--path", "docs/x"]).check(0, &["rule r"]);
+    let block = |id: &str| format!("[[rule]]\nid = \"{id}\"\neffect = \"deny\"\npath = \"{id}\"\n");
+    let path = stage.path("config/tiller/rules.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text + &["Mine", "build", "build-all"].map(block).concat()).unwrap();
+    stage.ask(&["rules", "remove", "b"]).check(2, &["several rules begin like b: "]);
+    stage.ask(&["rules", "remove", "build"]).check(0, &["removed rule build: deny the files build, everywhere"]);
+    stage.ask(&["rules", "remove", "mi"]).check(0, &["removed rule Mine: "]);
+    stage.ask(&["rules", "remove", "BUILD"]).check(0, &["removed rule build-all: "]);
+}
+
+/// A program by its path, from the folder where the line is; and words that only a shell can run.
+#[test]
+fn a_rule_may_name_a_program_by_its_path() {
+    use std::os::unix::fs::PermissionsExt;
+    let stage = Stage::new();
+    let file = stage.path("work/x.sh");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "#!/bin/sh\necho it-ran-by-its-path\n").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    stage.ask(&["rules", "add", "allow", "--unboxed", "--", "./x.sh"]);
+    let call = r#"{ tool = "shell", args = { command = "./x.sh" } }"#;
+    let script = format!("{PLAN}\n[[step]]\nname = \"work\"\ntext = \"Now.\"\ncalls = [ {call} ]\n{END}");
+    stage.run(&script).check(0, &["allowed once by the standing rule r", "it-ran-by-its-path", "completed"]);
+    for word in ["command", "type", "source", ".", "alias", "export"] {
+        let told = stage.ask(&["rules", "add", "allow", "--", word, "x"]);
+        told.check(3, &[&format!("{word} is a word of the shell and no program"), "no rule was made"]);
+        stage.ask(&["rules", "add", "deny", "--", word, "x"]).check(0, &["rule r"]);
+    }
+}
+
+#[test]
 fn a_decision_makes_a_rule_and_the_next_run_is_not_asked() {
     let stage = Stage::new();
     let waits = run(&stage, "a.md");

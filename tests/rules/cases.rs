@@ -18,6 +18,7 @@ use tiller::policy::rules;
 use crate::rules::line;
 use crate::rules::stage::Stage;
 use crate::rules::stage::WORKSPACE;
+use crate::rules::stage::bare;
 use crate::rules::stage::boxed;
 use crate::rules::stage::call;
 use crate::rules::stage::decision;
@@ -141,9 +142,7 @@ fn network_and_the_box_are_parts_of_what_a_rule_says() {
     assert_eq!(said("curl https://docs.rs", true, false), "allow");
     assert_eq!(said("rm a", true, true), "refuse");
     let open = Stage::new("[[rule]]\neffect = \"allow\"\nargv = [\"frob\"]\nprofile = \"none\"\n");
-    let facts =
-        Facts { line: Some(line::read("frob")), unconfined: true, level: Some(Level::None), ..Facts::default() };
-    assert_eq!(decision(&open.judged(shell("frob"), facts)), "allow");
+    assert_eq!(decision(&open.judged(shell("frob"), bare("frob"))), "allow");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn draft(word: &str) -> RuleDraft {
 }
 
 fn add(stage: &Stage, word: &str) -> Result<bool, String> {
-    stage.book.add(&stage.book.made(draft(word), NOW, String::new()))
+    stage.book.add(&stage.book.made(draft(word), NOW, String::new())).map(|before| before.is_none())
 }
 
 #[test]
@@ -120,6 +120,21 @@ fn what_people_wrote_stays_when_rules_come_and_go() {
     let new = Stage::new("");
     add(&new, "c").unwrap();
     assert_eq!((mode(&new.path()), mode(new.path().parent().unwrap())), (0o600, 0o700));
+}
+
+/// What it says makes a rule the same, and not the id that somebody wrote.
+#[test]
+fn a_rule_is_there_already_if_it_says_the_same() {
+    let block = |id: &str, word: &str| format!("[[rule]]\nid = \"{id}\"\neffect = \"allow\"\nargv = [\"{word}\"]\n");
+    let stage = Stage::new(&block("mine", "c"));
+    let rule = stage.book.made(draft("c"), NOW, String::new());
+    assert_eq!(stage.book.add(&rule).unwrap().map(|before| before.id).as_deref(), Some("mine"));
+    assert_eq!(add(&stage, "d"), Ok(true));
+    let text = block(&draft("c").id(), "other");
+    let stage = Stage::new(&text);
+    let why = add(&stage, "c").unwrap_err();
+    assert!(why.contains("is that of another rule (allow other, in the box"), "{why}");
+    assert_eq!((stage.text(), stage.says("c")), (text, "ask"));
 }
 
 #[test]

@@ -21,13 +21,14 @@ pub(crate) fn read(text: &str) -> Line {
     facts.line.unwrap_or_else(|| panic!("{text:?}: {:?}", facts.problem))
 }
 
-/// The folder that lines are looked up in: `evil`, `docs/`, `.env`, a repository, and links that lead out of it.
+/// The folder that lines are looked up in: `evil`, `docs/`, `.env`, a repository, and links that lead out of it. In `clean/`
+/// and by `hidden` links lead to `.env`.
 fn workspace() -> &'static Path {
     static FOLDER: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let (_, workspace) = FOLDER.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path().canonicalize().unwrap().join("ws");
-        for path in ["docs", ".git/hooks", ".git/objects", ".git/refs"] {
+        for path in ["docs", "clean", ".git/hooks", ".git/objects", ".git/refs"] {
             fs::create_dir_all(workspace.join(path)).unwrap();
         }
         for (path, text) in
@@ -38,6 +39,8 @@ fn workspace() -> &'static Path {
         fs::write(folder.path().join("outside"), "x\n").unwrap();
         symlink("../outside", workspace.join("link")).unwrap();
         symlink("..", workspace.join("up")).unwrap();
+        symlink(".env", workspace.join("hidden")).unwrap();
+        symlink("../.env", workspace.join("clean/notes")).unwrap();
         (folder, workspace)
     });
     workspace

@@ -1,6 +1,7 @@
 //! What no rule that allows covers, however open it is: places outside, sensitive names, what other programs run. And
 //! which lines of several commands one covers.
 
+use tiller::domain::line::Named;
 use tiller::domain::tool::Facts;
 use tiller::policy::permission::Judgement;
 
@@ -106,6 +107,21 @@ fn a_word_that_the_rule_says_is_the_very_place_that_the_operator_wrote() {
     check("cd up && frob ../outside", "ask");
     // Somebody else made the link.
     check("cat link", "ask");
+    for back in
+        ["../ws/hidden", "/./ws/hidden", "/x/../ws/hidden", "docs/../../ws/hidden", "/ws/./link", "../ws/./link"]
+    {
+        let stage =
+            Stage::new(&format!("[[rule]]\neffect = \"allow\"\nargv = [\"cat\", \"{back}\"]\nprofile = \"none\"\n"));
+        let line = format!("cat {back}");
+        let mut facts = bare(&line);
+        // Facts of a folder that is called /ws.
+        let named = Named::Sensitive("secrets".to_string());
+        facts.touches.iter_mut().filter(|touch| touch.word == back).for_each(|touch| touch.named = named.clone());
+        assert_eq!(decision(&stage.judged(shell(&line), facts)), "ask", "{line}");
+    }
+    // Beside the workspace, and not in it.
+    let stage = Stage::new("[[rule]]\neffect = \"allow\"\nargv = [\"cat\", \"/ws2/x\"]\nprofile = \"none\"\n");
+    assert_eq!(decision(&stage.judged(shell("cat /ws2/x"), bare("cat /ws2/x"))), "allow");
     check("cat .env", "ask");
 }
 
@@ -120,6 +136,75 @@ fn a_word_that_was_not_looked_up_is_not_covered() {
     let many = |count: usize| format!("cp {}", (0..count).map(|one| format!("d{one}")).collect::<Vec<_>>().join(" "));
     assert_eq!(said(&stage, &many(200)), ["allow"; 2]);
     assert_eq!(said(&stage, &many(300)), ["ask"; 2]);
+}
+
+/// What shows all below a folder searches the one where it runs, if no word names another.
+#[test]
+fn what_lies_below_a_folder_is_looked_at_for_what_shows_all_of_it() {
+    let words = |argv: &str| {
+        let word = |word: &str| match word {
+            "ONE" => "{ any = \"one\" }".to_string(),
+            "REST" => "{ any = \"rest\" }".to_string(),
+            word => format!("\"{word}\""),
+        };
+        let argv: Vec<String> = argv.split(' ').map(word).collect();
+        format!("[[rule]]\neffect = \"allow\"\nargv = [{}]\nprofile = \"none\"\n", argv.join(", "))
+    };
+    // Without a box no table of what only reads lets it happen.
+    let check = |rule: &str, line: &str, expected: &str| {
+        let stage = Stage::new(&words(rule));
+        assert_eq!(decision(&stage.judged(shell(line), bare(line))), expected, "{rule}: {line}");
+    };
+    check("grep -rn ONE", "grep -rn KEY", "ask");
+    check("grep -rn ONE", "grep -rn evil", "ask");
+    check("grep -rn ONE docs", "grep -rn KEY docs", "allow");
+    check("grep ONE", "grep KEY", "allow");
+    check("grep REST", "grep KEY evil", "allow");
+    check("grep REST", "grep -n KEY evil", "allow");
+    check("grep REST", "grep -n KEY", "allow");
+    check("grep REST", "grep -rn KEY", "ask");
+    check("grep REST", "grep -r KEY docs", "ask");
+    check("grep REST", "grep -r KEY .", "ask");
+    check("grep -rn REST", "grep -rn KEY docs", "allow");
+    check("grep -rn REST", "grep -rn KEY clean", "allow");
+    check("grep -Rn REST", "grep -Rn KEY docs", "allow");
+    check("grep -Rn REST", "grep -Rn KEY clean", "ask");
+    check("grep REST", "grep -R KEY clean", "ask");
+    check("/usr/bin/grep -rn REST", "/usr/bin/grep -rn KEY .", "ask");
+    check("rgrep REST", "rgrep KEY .", "ask");
+    check("rgrep REST", "rgrep KEY", "ask");
+    check("rgrep REST", "rgrep KEY docs", "allow");
+    check("rgrep REST", "rgrep KEY clean", "ask");
+    check("rg docs ONE", "rg docs nothing", "ask");
+    check("rg -g ONE docs", "rg -g KEY docs", "ask");
+    check("rg -g KEY ONE", "rg -g KEY docs", "ask");
+    for program in ["egrep -r", "zgrep", "xzgrep", "colordiff", "pax", "codespell"] {
+        check(&format!("{program} REST"), &format!("{program} KEY ."), "ask");
+        check(&format!("{program} REST"), &format!("{program} KEY docs"), "allow");
+    }
+    // Nothing else is too open for a word behind what they are to do.
+    for program in ["rg -n", "pcre2grep", "gtar", "7za", "ug", "sdiff"] {
+        check(&format!("{program} KEY ONE"), &format!("{program} KEY ."), "ask");
+    }
+    check("rg KEY ONE", "rg KEY clean", "allow");
+    check("gtar KEY ONE", "gtar KEY docs", "allow");
+    check("gtar KEY ONE", "gtar KEY clean", "ask");
+}
+
+/// No number of words before a command hides what its own words name.
+#[test]
+fn what_was_not_looked_up_is_no_word_of_the_operators() {
+    let stage = Stage::new(&format!(
+        "{RULES}[[rule]]\neffect = \"allow\"\nargv = [\"cat\", \"hidden\"]\n[[rule]]\neffect = \"allow\"\nargv = [\"frob\"]\n"
+    ));
+    let check =
+        |line: &str, expected: &str| assert_eq!(decision(&stage.judged(shell(line), boxed(line))), expected, "{line}");
+    let many = |count: usize| (0..count).map(|one| format!("a{one}")).collect::<Vec<_>>().join(" ");
+    check("echo a; cat hidden", "ask");
+    check(&format!("echo {}; cat hidden", many(260)), "ask");
+    check(&format!("echo {}; cat hidden", many(254)), "ask");
+    check(&format!("echo {}; frob", many(200)), "allow");
+    check(&format!("echo {}; frob", many(260)), "ask");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::rules::stage::Stage;
 const DENY: &str = "[[rule]]\neffect = \"deny\"\nargv = [\"rm\", \"-rf\", { any = \"rest\" }]\n";
 
 /// Where CMD stands, a shell would run it.
-const SPELLINGS: [&str; 101] = [
+const SPELLINGS: [&str; 116] = [
     "cd . && \\\n  CMD",
     "echo `# note`; CMD",
     "a[0]=x CMD",
@@ -111,6 +111,21 @@ const SPELLINGS: [&str; 101] = [
     "bash <<< 'CMD'",
     "echo 'CMD' | sh",
     "echo $'\\'' ; CMD; echo '",
+    "{fd}>y CMD",
+    "env -S'CMD'",
+    "env -iS'CMD' x",
+    "su -c'CMD'",
+    ". <(echo CMD)",
+    ". <(printf 'CMD')",
+    "ssh host CMD",
+    "ssh -p 22 host CMD",
+    "docker exec c CMD",
+    "docker run --rm image CMD",
+    "uv run CMD",
+    "poetry run CMD",
+    "pipenv run CMD",
+    "npx CMD",
+    "nix develop -c CMD",
 ];
 
 #[test]
@@ -147,6 +162,32 @@ fn what_nobody_means_to_lose_is_found_in_every_spelling() {
 }
 
 #[test]
+fn what_git_is_to_do_is_found_behind_its_own_options() {
+    let stage = Stage::new("[[rule]]\neffect = \"deny\"\nargv = [\"git\", \"push\", { any = \"rest\" }]\n");
+    for line in [
+        "git push",
+        "git -C . push",
+        "git -c a=b --no-pager push",
+        "sudo git --git-dir .git push x",
+        "/usr/bin/git -P push",
+    ] {
+        assert_eq!(stage.says(line), "refuse", "{line}");
+    }
+    for line in ["git -C push status", "git status push", "git -C"] {
+        assert_ne!(stage.says(line), "refuse", "{line}");
+    }
+}
+
+#[test]
+fn a_line_of_very_many_commands_is_compared_at_once() {
+    let rules: String = (0..50).map(|one| DENY.replace("-rf", &format!("-{one}"))).collect();
+    let stage = Stage::new(&rules);
+    let begun = std::time::Instant::now();
+    assert_eq!(stage.says(&"a;".repeat(65_000)), "ask");
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+}
+
+#[test]
 fn words_that_are_only_said_are_no_commands() {
     let stage = Stage::new(DENY);
     for line in [
@@ -158,6 +199,8 @@ fn words_that_are_only_said_are_no_commands() {
         "rm -r -f x",
         "ls rm -rf",
         "cat rm -rf x",
+        "npm install rm -rf x",
+        "apt-get install rm -rf x",
     ] {
         assert_ne!(stage.says(line), "refuse", "{line}");
     }
