@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
+use std::io::ErrorKind;
+use std::path::Component;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -11,6 +13,7 @@ use crate::domain::limits;
 use crate::domain::line::Line;
 use crate::domain::line::Named;
 use crate::domain::line::Touch;
+use crate::domain::text::one_line;
 use crate::domain::tool::ProblemKind;
 use crate::tools::Scene;
 use crate::tools::names;
@@ -23,8 +26,12 @@ use crate::tools::tracked;
 const READ_BELOW: [&str; 2] = ["grep", "rg"];
 /// Letters of an option behind which a path may begin in the same word.
 const OPTION_LETTERS: usize = 16;
-/// The program that finds its repository by walking up.
-const GIT: &str = "git";
+/// The program that works in a repository.
+pub(crate) const GIT: &str = "git";
+/// What a repository is kept in.
+pub(crate) const GIT_FOLDER: &str = ".git";
+/// How much of a long path is said.
+const SHOWN_CHARS: usize = 100;
 /// Ways to write the home folder.
 const HOMES: [&str; 3] = ["~", "$HOME", "${HOME}"];
 /// Ways to write the folder of the run.
@@ -44,6 +51,9 @@ pub(crate) struct Found {
     pub(crate) runs_later: bool,
     /// Whether one of them leads to key material.
     pub(crate) has_key: bool,
+    /// The top of the repository that git works in, if git is one of the commands of a plain line: the only one that was
+    /// looked into, and the one that git has to be given.
+    pub(crate) repository: Option<PathBuf>,
 }
 
 /// Finds out what the words of a line name.
@@ -60,6 +70,7 @@ pub(crate) fn find(scene: &Scene, line: &Line) -> Found {
         below: BTreeMap::new(),
         runs_later: false,
         has_key: false,
+        found: None,
     };
     let mut touches = Vec::new();
     for (command, argv) in line.commands.iter().enumerate() {
@@ -68,8 +79,10 @@ pub(crate) fn find(scene: &Scene, line: &Line) -> Found {
         let program = argv.first().map_or("", String::as_str);
         let (reads_below, is_git) = (READ_BELOW.contains(&program) && line.plain.is_ok(), program == GIT);
         looker.repository = if is_git { looker.find_repository(folder.unwrap_or(".")) } else { None };
-        if let Some(root) = &looker.repository {
-            let named = tracked::secret(&root.join(".git")).map_or(Named::Repository, Named::Tracked);
+        if let Some(Repository { top, .. }) = &looker.repository {
+            let named = tracked::secret(&top.join(GIT_FOLDER)).map_or(Named::Repository, Named::Tracked);
+            // All commands of a plain line work in one folder.
+            looker.found = looker.found.or_else(|| Some(top.clone()).filter(|_| command < plain));
             touches.push(Touch { command, word: GIT.to_string(), named, is_foundation: false, runs_later: false });
         }
         let words = argv.iter().skip(1).flat_map(|word| parts(word, is_git));
@@ -112,19 +125,49 @@ struct Looker<'scene> {
     home: Option<PathBuf>,
     /// Whether a shell would put the home folder in the place of its names, and all in a folder in that of a `*`.
     is_expanded: bool,
-    /// Where the repository lies that git would find for the command.
-    repository: Option<PathBuf>,
+    /// The repository that git works in, for the command.
+    repository: Option<Repository>,
     /// What was found below folders.
     below: BTreeMap<PathBuf, Option<String>>,
     /// Whether a word led to what other programs run by themselves.
     runs_later: bool,
     /// Whether a word led to key material.
     has_key: bool,
+    /// Where the repository of a plain line lies.
+    found: Option<PathBuf>,
+}
+
+/// A repository for a command of git.
+struct Repository {
+    /// The folder that `.git` is in.
+    top: PathBuf,
+    /// The folder that git is started in, links followed.
+    folder: PathBuf,
+}
+
+impl Repository {
+    /// Whether a word leads into it for git, which goes up from `link/..` to the folder that the link is in, ...
+    fn holds_by_name(&self, word: &str) -> bool {
+        let mut path = PathBuf::new();
+        for part in self.folder.join(word).components() {
+            match part {
+                Component::ParentDir => drop(path.pop()),
+                Component::CurDir => {}
+                Component::Prefix(_) | Component::RootDir | Component::Normal(_) => path.push(part),
+            }
+        }
+        path.starts_with(&self.top)
+    }
+
+    /// ... and for the system, which goes to where the link leads.
+    fn holds(&self, place: &Place, word: &str) -> bool {
+        place.path.starts_with(&self.top) && self.holds_by_name(word)
+    }
 }
 
 impl Looker<'_> {
     fn found(self, touches: Vec<Touch>) -> Found {
-        Found { touches, runs_later: self.runs_later, has_key: self.has_key }
+        Found { touches, runs_later: self.runs_later, has_key: self.has_key, repository: self.found }
     }
 
     fn touch(&mut self, command: usize, word: &str, folder: Option<&str>, reads_below: bool) -> Touch {
@@ -134,7 +177,7 @@ impl Looker<'_> {
                 let runs_later = place.named(names::runs_unasked).is_some();
                 self.runs_later |= runs_later;
                 self.has_key |= place.named(names::key_material).is_some();
-                (self.named(&place, reads_below), self.is_foundation(&place.path), runs_later)
+                (self.named(&place, word, reads_below), self.is_foundation(&place.path), runs_later)
             }
             // The name alone may be worth a word, even where nothing can be found.
             Err(problem) => match names::sensitive(Path::new(&path)) {
@@ -172,7 +215,7 @@ impl Looker<'_> {
         }
     }
 
-    fn named(&mut self, place: &Place, reads_below: bool) -> Named {
+    fn named(&mut self, place: &Place, word: &str, reads_below: bool) -> Named {
         if let Some(why) = place.sensitive {
             return Named::Sensitive(why.to_string());
         }
@@ -180,7 +223,9 @@ impl Looker<'_> {
             Err(_) => Named::Refused,
             Ok(_) if !place.within => Named::Outside,
             // There git compares files and whole folders as they lie on the disk.
-            Ok(_) if self.repository.as_ref().is_some_and(|root| !place.path.starts_with(root)) => Named::Refused,
+            Ok(_) if self.repository.as_ref().is_some_and(|repository| !repository.holds(place, word)) => {
+                Named::Refused
+            }
             Ok(Kind::Missing) => Named::Missing,
             Ok(Kind::File(_)) => Named::File,
             Ok(Kind::Folder) if reads_below => {
@@ -196,14 +241,16 @@ impl Looker<'_> {
         self.scene.workspace.starts_with(path) || home.is_some_and(|home| home.starts_with(path))
     }
 
-    /// The ordinary repository in the workspace that git, started in a folder, finds.
-    fn find_repository(&self, folder: &str) -> Option<PathBuf> {
+    /// The ordinary repository in the workspace that git, started in a folder, works in: of the first `.git` on the way
+    /// up. Git itself may pass that by, so it is told by `tools/pipeline.rs` to use just this one.
+    fn find_repository(&self, folder: &str) -> Option<Repository> {
         let place = Place::find(self.scene, folder).ok()?;
         let mut upper = Some(place.path.as_path());
         while let Some(path) = upper.filter(|path| path.starts_with(&self.scene.workspace)) {
-            let inner = path.join(".git");
+            let inner = path.join(GIT_FOLDER);
             if fs::symlink_metadata(&inner).is_ok() {
-                return is_ordinary(&inner).then(|| path.to_path_buf());
+                let found = || Repository { top: path.to_path_buf(), folder: place.path.clone() };
+                return is_ordinary(&inner).then(found);
             }
             // A folder that is a repository itself obeys a configuration that lies among the files.
             if path.join("HEAD").exists() || path.join("objects").exists() {
@@ -235,13 +282,27 @@ fn text(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).to_lowercase())
 }
 
-/// Why not all below a folder is to be read unasked.
+/// Why not all below a folder is to be read unasked: a sensitive name, or what can't be looked at.
 fn secret_below(folder: &Path) -> Option<String> {
     let mut folders = vec![folder.to_path_buf()];
     let mut seen = 0;
+    let unseen = |path: &Path| {
+        let name = path.strip_prefix(folder).unwrap_or(path);
+        Some(format!(
+            "what is in {} below it can't be looked at",
+            one_line(&names::shown(name.as_os_str()), SHOWN_CHARS)
+        ))
+    };
     while let Some(path) = folders.pop() {
-        let Ok(entries) = fs::read_dir(&path) else { continue };
-        for entry in entries.flatten() {
+        let entries = match fs::read_dir(&path) {
+            Ok(entries) => entries,
+            // Gone meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            // Longer paths than the system takes at once can be read by whoever goes there step by step.
+            Err(_) => return unseen(&path),
+        };
+        for entry in entries {
+            let Ok(entry) = entry else { return unseen(&path) };
             seen += 1;
             if seen > limits::NAMES_BELOW {
                 return Some(format!("more than {} names lie below it", limits::NAMES_BELOW));
@@ -253,8 +314,10 @@ fn secret_below(folder: &Path) -> Option<String> {
             if names::sensitive(&counted).is_some() && !is_harmless(&below) {
                 return Some(format!("{} lies below it", names::shown(name.as_os_str())));
             }
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                folders.push(below);
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(below),
+                Ok(_) => {}
+                Err(_) => return unseen(&below),
             }
         }
     }
