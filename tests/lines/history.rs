@@ -203,11 +203,14 @@ fn what_lies_beside_a_repository_is_not_compared_unasked() {
     assert!(stage.judged("cd sub && git status git").is_err());
 }
 
+/// Makes a repository one that git does not use.
+type Spoil = fn(&Path);
+
 /// Where git does not take a repository for its own, it compares what lies on the disk, tracked or not. That of another
 /// user it would refuse, too; all lines here run as if it were one.
 #[test]
 fn what_git_does_not_track_is_not_compared_unasked() {
-    let spoil: [(&str, fn(&Path)); 6] = [
+    let spoil: [(&str, Spoil); 6] = [
         ("nothing", |_| {}),
         ("version", |git| set(git, "[core]\n\trepositoryformatversion = 99\n")),
         ("extension", |git| set(git, "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tzzz = 1\n")),
