@@ -25,6 +25,7 @@ use crate::domain::text::sha256_hex;
 use crate::domain::tool::Facts;
 use crate::engine::redaction::encodings::Form;
 use crate::engine::redaction::encodings::Written;
+use crate::engine::redaction::readings::Kind;
 use crate::engine::redaction::readings::Readings;
 use crate::engine::redaction::search::HEAD_BYTES;
 use crate::engine::redaction::search::Search;
@@ -41,6 +42,13 @@ pub mod stream;
 
 /// A word that ends a line may be broken there, if it is so long.
 const BROKEN_BYTES: usize = 16;
+
+/// Digits of a byte in hexadecimal: so little is held where bytes are shown one by one.
+const BYTE_DIGITS: usize = 2;
+/// The kind of a secret of which only the beginning came.
+const CUT_OFF: &str = "cut-off";
+/// What a binding with marks in it has besides: a keyed hash of what it was without them.
+const UNMARKED: &str = "unmarked";
 
 /// What knows the secrets.
 pub struct Redactor {
@@ -80,11 +88,14 @@ impl Redactor {
 
     /// A text without secrets.
     pub fn cleaned<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut found = self.find_known(text);
+        let readings = Readings::of(text);
+        let mut found = self.known_in(&readings);
         found.extend(patterns::find(text).into_iter().map(|(kind, range)| {
             let secret = text.get(range.clone()).unwrap_or_default();
             Found { mark: mark(kind, &self.hash(secret)), range }
         }));
+        let seen = readings.seen(patterns::find).into_iter();
+        found.extend(seen.map(|(kind, secret, range)| Found { mark: mark(kind, &self.hash(&secret)), range }));
         replace(text, found)
     }
 
@@ -106,13 +117,22 @@ impl Redactor {
         exact.into_owned()
     }
 
-    /// What a call would touch, as it may be shown and stored. What is bound are hashes and places, and stays.
+    /// What a call would touch, as it may be shown, stored and bound: it is so wherever its digest is made. Rules go by
+    /// the places that are bound, and files are put back by them, so of these only known values are taken out.
     fn clean_facts(&self, mut facts: Facts) -> Facts {
         for text in [&mut facts.title, &mut facts.reach, &mut facts.preview] {
             self.clean(text);
         }
         if let Some(problem) = &mut facts.problem {
             self.clean(&mut problem.text);
+        }
+        let bound = facts.binding.join("\n");
+        facts.binding.iter_mut().chain(facts.write.iter_mut().map(|write| &mut write.path)).for_each(|text| {
+            *text = self.exact(text).into_owned();
+        });
+        if facts.binding.join("\n") != bound {
+            // One mark may stand for what differs: secrets that touch, or digits beside one.
+            facts.binding.push(format!("{UNMARKED}={}", self.keyed(&bound)));
         }
         facts.uncovered.iter_mut().for_each(|text| self.clean(text));
         let words = facts.line.iter_mut().flat_map(Line::texts_mut);
@@ -182,14 +202,17 @@ impl Redactor {
             Outcome::Model { result: Ok(reply), .. } => self.reply(reply),
             Outcome::Model { result: Err(failure), .. } => {
                 self.clean(&mut failure.message);
-                self.clean(&mut failure.received.text);
+                self.clean_cut(&mut failure.received.text);
             }
             Outcome::Prepared(calls) => {
                 for (_, facts) in calls {
                     *facts = self.clean_facts(std::mem::take(facts));
                 }
             }
-            Outcome::Tool { outcome, .. } => self.clean(&mut outcome.text),
+            Outcome::Tool { outcome, .. } => {
+                self.clean(&mut outcome.text);
+                outcome.watched.iter_mut().for_each(|name| self.clean(name));
+            }
             Outcome::Drifted { why, .. } => self.clean(why),
             Outcome::Check { detail, .. } => self.clean(detail),
             // What is read back was cleaned before it was recorded.
@@ -199,8 +222,12 @@ impl Redactor {
     }
 
     fn reply(&self, reply: &mut ModelReply) {
-        self.clean(&mut reply.text);
-        self.clean(&mut reply.reasoning);
+        for text in [&mut reply.text, &mut reply.reasoning] {
+            match reply.stop {
+                StopReason::End | StopReason::Calls | StopReason::Refused => self.clean(text),
+                StopReason::Length | StopReason::Paused | StopReason::Other(_) => self.clean_cut(text),
+            }
+        }
         reply.opaque.iter_mut().for_each(|unknown| self.clean(unknown));
         if let StopReason::Other(reason) = &mut reply.stop {
             self.clean(reason);
@@ -218,18 +245,35 @@ impl Redactor {
         }
     }
 
+    /// As `clean`, of a text that was cut off: a long beginning of a known value at its end is taken out as well.
+    fn clean_cut(&self, text: &mut String) {
+        self.clean(text);
+        let look = |bytes: &[u8], kind| self.begun(bytes, kind, [HEAD_BYTES; 3]);
+        if let Some(start) = Readings::of(text).begun_at_end(look) {
+            let mark = mark(CUT_OFF, &self.hash(text.get(start..).unwrap_or_default()));
+            text.replace_range(start.., &mark);
+        }
+    }
+
     /// Whether a text ends in what may be the beginning of a known value, and where that begins.
     pub(crate) fn begins_known(&self, text: &str) -> Option<usize> {
         // The number of the next line may have come already.
         let end = text.trim_end_matches(|one: char| one.is_ascii_digit() || one == ' ');
         let least = if broken_word(text) >= BROKEN_BYTES { 1 } else { HEAD_BYTES };
-        let look = |bytes: &[u8], is_squeezed: bool| match is_squeezed {
-            true => self.digits.begun(bytes, least),
-            false => self.plain.begun(bytes, 1).max(self.digits.begun(bytes, 1)),
-        };
+        let look = |bytes: &[u8], kind| self.begun(bytes, kind, [1, least, BYTE_DIGITS]);
         let begun = |text: &str| Readings::of(text).begun_at_end(look);
         let before_number = if end.ends_with('\n') && end.len() < text.len() { begun(end) } else { None };
         [begun(text), before_number].into_iter().flatten().min()
+    }
+
+    /// How much of a known value stands at the end of a reading: at least so much in one with blanks, without blanks, and
+    /// of bytes that are shown one by one.
+    fn begun(&self, bytes: &[u8], kind: Kind, [plain, squeezed, dumped]: [usize; 3]) -> Option<usize> {
+        match kind {
+            Kind::Undone | Kind::Seen => self.plain.begun(bytes, plain).max(self.digits.begun(bytes, plain)),
+            Kind::Squeezed => self.digits.begun(bytes, squeezed),
+            Kind::Dumped => self.digits.begun(bytes, dumped),
+        }
     }
 
     /// A place in a text, moved to the front of the known value that it cuts.
@@ -239,10 +283,10 @@ impl Redactor {
     }
 
     fn find_known(&self, text: &str) -> Vec<Found> {
-        if self.marks.is_empty() {
-            return Vec::new();
-        }
-        let readings = Readings::of(text);
+        self.known_in(&Readings::of(text))
+    }
+
+    fn known_in(&self, readings: &Readings<'_>) -> Vec<Found> {
         let mut found = readings.plain(|bytes, cuts| {
             let mut found = self.plain.whole(bytes);
             if !cuts.is_empty() {
@@ -275,8 +319,11 @@ impl Redactor {
     }
 
     fn hash(&self, secret: &str) -> String {
-        let keyed = format!("{}\0{secret}", self.key.expose_secret());
-        sha256_hex(keyed.as_bytes()).chars().take(HASH_CHARS).collect()
+        self.keyed(secret).chars().take(HASH_CHARS).collect()
+    }
+
+    fn keyed(&self, secret: &str) -> String {
+        sha256_hex(format!("{}\0{secret}", self.key.expose_secret()).as_bytes())
     }
 }
 
@@ -322,6 +369,7 @@ fn replace(text: &str, mut found: Vec<Found>) -> Cow<'_, str> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
+    use crate::domain::tool::FileWrite;
 
     const SECRET: &str = "hunter2/Hunter2+é\"x";
 
@@ -358,13 +406,15 @@ mod tests {
                 |(place, one): (usize, char)| if place % 3 == 1 { write(u32::from(one)) } else { one.to_string() };
             SECRET.chars().enumerate().map(each).collect()
         };
-        let writes: [fn(u32) -> String; 6] = [
+        let writes: [fn(u32) -> String; 8] = [
             |one| format!("\\u{one:04x}"),
             |one| format!("\\u{one:04X}"),
             |one| format!("\\u{{{one:x}}}"),
             |one| format!("&#{one};"),
             |one| format!("&#x{one:X};"),
             |one| format!("\\\\u{one:04x}"),
+            |one| format!("\\U{one:08X}"),
+            |one| format!("\\x{{{one:x}}}"),
         ];
         for write in writes {
             check(&format!("a {} b", all(write)), "a § b");
@@ -374,6 +424,7 @@ mod tests {
         check(&format!("a {} b", bytes(|one| format!("\\x{one:02X}"))), "a § b");
         check(&format!("a {} b", bytes(|one| format!("%{one:02x}"))), "a § b");
         check(&format!("a {} b", bytes(|one| format!("\\{one:03o}"))), "a § b");
+        check(r"hunt\145r2\57Hunt\145r2\53é\42x \7", r"§ \7");
         check("hunter2/Hunter2+é&quot;x &amp; more", "§ &amp; more");
         // A string of JSON in a string of JSON, and one that ends within an escape.
         check(r#""{\"a\":\"hunter2\\/Hunter2+é\\\"x\"}" 100% \u00"#, r#""{\"a\":\"§\"}" 100% \u00"#);
@@ -435,6 +486,46 @@ mod tests {
         check(kube, "users:\n- name: me\nclient-key-data: LS0tLS1CRUdJTg==", "users:\n- name: me\n§");
     }
 
+    /// What a screen drops between letters does not hide them, nor what a terminal would obey.
+    #[test]
+    fn a_known_value_with_colours_in_it_is_found() {
+        let long = format!("\u{1b}[{}m", "1;".repeat(2_000));
+        for code in ["\u{1b}[m", "\u{1b}[38:5:1m", "\u{1b}[0m\u{1b}[1;31m", "\u{1b}[K", "\u{1b}[?4m", &long] {
+            let all: String = SECRET.chars().flat_map(|one| [one.to_string(), code.to_string()]).collect();
+            check(&format!("a {code}{} b", all.trim_end_matches(code)), &format!("a {code}§ b"));
+            check(&format!("a {}{code}{} b", &SECRET[..9], &SECRET[9..]), "a § b");
+            check(&format!("a aHVudGVyMi9I{code}dW50\n{code}ZXIyK8OpIng= b"), "a § b");
+            let json = serde_json::json!(format!("{}{code}{}", &SECRET[..9], &SECRET[9..])).to_string();
+            check(&json, "\"§\"");
+            check(&json.replace("\\u001b", "\\033"), "\"§\"");
+            assert_eq!(redactor().arguments(&json).matches("[redacted:").count(), 1);
+            let key = format!("sk-abcdefghijkl{code}mnopqrstuvwxyz0123");
+            let clean = redactor().cleaned(&key).into_owned();
+            assert!(clean.starts_with("[redacted:provider-key:") && !clean.contains("mnop"), "{clean}");
+        }
+        check("hunter2\u{1b}[/Hunter2+é\"x \u{1b}[", "hunter2\u{1b}[/Hunter2+é\"x \u{1b}[");
+        let lines = Redactor::new("key".to_string().into(), [("A".to_string(), "abcd\nefgh".to_string().into())]);
+        assert!(lines.cleaned("abcd\r\nefgh").starts_with("[redacted:A:"));
+    }
+
+    #[test]
+    fn a_known_value_shown_byte_by_byte_is_found() {
+        let bytes = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>();
+        check(&format!("a {} b", bytes.join(":")), "a § b");
+        check(&format!("{{ 0x{} }}", bytes.join(", 0x")), "{ 0x§ }");
+        check(&format!("    0X{} }}", bytes.join(",\n    0X")), "    0X§ }");
+        // As `xxd`, `hexdump -C` and `od -tx1` print `key ` and the value.
+        let xxd = "00000000: 6b65 7920 6875 6e74 6572 322f 4875 6e74  key hunter2/Hunt\n\
+                   00000010: 6572 322b c3a9 2278 0a                   er2+..\"x.\n";
+        check(xxd, "00000000: 6b65 7920 § 0a                   er2+..\"x.\n");
+        let canonical = "00000000  6b 65 79 20 68 75 6e 74  65 72 32 2f 48 75 6e 74  |key hunter2/Hunt|\n\
+                         00000010  65 72 32 2b c3 a9 22 78  0a                       |er2+..\"x.|\n";
+        check(canonical, "00000000  6b 65 79 20 §  0a                       |er2+..\"x.|\n");
+        let od =
+            "0000000 6b 65 79 20 68 75 6e 74 65 72 32 2f 48 75 6e 74\n0000020 65 72 32 2b c3 a9 22 78 0a\n0000031\n";
+        check(od, "0000000 6b 65 79 20 § 0a\n0000031\n");
+    }
+
     #[test]
     fn a_value_within_other_base64_is_found() {
         for before in ["", "u", "us", "use"] {
@@ -451,6 +542,25 @@ mod tests {
     }
 
     #[test]
+    fn a_beginning_that_was_cut_off_is_taken_out() {
+        let cut = |text: &str| {
+            let mut text = text.to_string();
+            redactor().clean_cut(&mut text);
+            text
+        };
+        for length in 8..SECRET.len() {
+            let Some(part) = SECRET.get(..length) else { continue };
+            let digits = crate::domain::text::hex(part.as_bytes());
+            for text in [format!("a {part}"), format!("a {digits}"), format!("a {}\u{1b}[0m{}", &part[..4], &part[4..])]
+            {
+                let clean = cut(&text);
+                assert!(clean.starts_with("a [redacted:cut-off:") && !clean.contains("unter2"), "{clean}");
+            }
+        }
+        assert_eq!(["a hunter2", "hunter2/Hunter2 is known"].map(cut), ["a hunter2", "hunter2/Hunter2 is known"]);
+    }
+
+    #[test]
     fn arguments_stay_exact_unless_they_hold_a_known_value() {
         let redactor = redactor();
         let fixture = r#"{"content":"sk-abcdefghijklmnopqrstuvwxyz0123"}"#;
@@ -460,6 +570,26 @@ mod tests {
             let clean = redactor.arguments(holds);
             assert!(crate::domain::mark::holds_mark(&clean) && !clean.contains("unter2"), "{clean}");
         }
+    }
+
+    #[test]
+    fn what_is_bound_holds_no_known_value_and_stays_what_it_was() {
+        let redactor = redactor();
+        let facts = |name: &str| {
+            let path = format!("/ws/{name}");
+            let write = Some(FileWrite { path: path.clone(), before: None, after: "0".to_string() });
+            redactor.clean_facts(Facts { binding: vec![format!("path={path}")], write, ..Facts::default() })
+        };
+        let plain = facts("sk-abcdefghijklmnopqrstuvwxyz0123");
+        assert_eq!(plain.binding, ["path=/ws/sk-abcdefghijklmnopqrstuvwxyz0123"]);
+        // Digits beside the middle of base64 belong to the mark.
+        let digits = ["aHVudGVyMi9IdW50ZXIyK8OpIna", "aHVudGVyMi9IdW50ZXIyK8OpInb"].map(facts);
+        let named = facts(SECRET);
+        assert!(named.binding[0].starts_with("path=/ws/[redacted:") && !format!("{named:?}").contains("unter2"));
+        assert!(crate::domain::mark::holds_mark(&named.write.as_ref().unwrap().path));
+        assert_eq!(digits[0].binding[0], digits[1].binding[0], "the control");
+        assert_ne!(digits[0].binding, digits[1].binding);
+        assert_eq!(redactor.clean_facts(named.clone()), named, "once is enough");
     }
 
     #[test]

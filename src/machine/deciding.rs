@@ -125,9 +125,7 @@ fn awaiting<'a>(run: &'a Run, id: CallId, digest: &Digest) -> Result<&'a ToolCal
 fn covered(run: &Run, call: &ToolCall, decision: &Decision) -> Vec<Event> {
     let (rule, is_covered): (&str, &dyn Fn(&ToolCall) -> bool) = match decision {
         Decision::AllowRun => (permission::GRANTED, &|other| other.grant() == call.grant()),
-        Decision::AllowTool => {
-            (permission::GRANTED_TOOL, &|other| permission::goes_with_tool(run, call, other))
-        }
+        Decision::AllowTool => (permission::GRANTED_TOOL, &|other| permission::goes_with_tool(run, call, other)),
         Decision::AllowOnce
         | Decision::AllowRule(_)
         | Decision::AllowUnboxed

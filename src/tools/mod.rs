@@ -456,6 +456,10 @@ fn worse(call: &ToolCall, found: &Facts) -> Option<String> {
 }
 
 fn probe_file(write: &FileWrite) -> Probe {
+    // Where it is was not recorded.
+    if holds_mark(&write.path) {
+        return Probe::Unknown;
+    }
     let now = match place::read_file(Path::new(&write.path)) {
         Ok((bytes, _)) => Some(sha256_hex(&bytes)),
         Err(Errno::ENOENT) => None,

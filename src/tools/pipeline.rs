@@ -1,6 +1,6 @@
 //! Runs a plain line from its words, without a shell: `tiller guard --line JSON` (docs/SAFETY.md §6). Programs are found on
-//! a fixed search path and nowhere else; git is told by its environment to run nothing that a repository names. It
-//! judges nothing, and it ends nothing: it is started under a guard, which ends all that descends from it.
+//! a fixed search path and nowhere else; git is told by its environment to run nothing that a repository names, and, where
+//! the table let it run, which repository to use. It judges nothing, and it ends nothing: it is started under a guard, which ends all that descends from it.
 
 use std::borrow::Cow;
 use std::env;
@@ -12,6 +12,7 @@ use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::path::PathBuf;
 use std::process::Child;
 use std::process::Command;
@@ -27,6 +28,8 @@ use crate::domain::line::Plain;
 use crate::domain::line::Redirect;
 use crate::domain::line::Segment;
 use crate::tools::guard;
+use crate::tools::touches::GIT;
+use crate::tools::touches::GIT_FOLDER;
 
 /// The word that makes a guard's child run a plain line.
 pub(crate) const LINE: &str = "--line";
@@ -36,6 +39,8 @@ const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 const UNREADABLE: u8 = 125;
 const NOT_RUNNABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
+/// A folder that holds no repository.
+const NOWHERE: &str = "/dev/null";
 /// What is added to the number of the signal that ended a program.
 const SIGNAL_BASE: i32 = 128;
 
@@ -76,24 +81,29 @@ pub enum Search {
     Own,
 }
 
-/// Where the programs of a line come from.
-struct Programs {
-    search: Search,
-    /// The folders that bare names are looked for in.
-    path: OsString,
-}
-
 /// What is to be run, as it goes from one start of our program to the next.
 #[derive(Serialize, Deserialize)]
 struct Order<'a> {
     plain: Cow<'a, Plain>,
     search: Search,
+    repository: Option<Cow<'a, Path>>,
 }
 
-/// The words after our own program's name that make it run this line. They go behind the guard, or behind a box.
-pub fn words(plain: &Plain, search: Search) -> Vec<OsString> {
-    // Text and enums can always be written.
-    let json = serde_json::to_string(&Order { plain: Cow::Borrowed(plain), search }).unwrap_or_default();
+/// Where the commands of a line find programs, and git its repository.
+struct Ground<'a> {
+    search: Search,
+    /// The folders that bare names are looked for in.
+    path: OsString,
+    repository: Option<&'a Path>,
+}
+
+/// The words after our own program's name that make it run this line. They go behind the guard, or behind a box. With
+/// programs of the system only, git works in the repository whose top is `repository` and in no other, and is not run
+/// where that is none, or none for git.
+pub fn words(plain: &Plain, search: Search, repository: Option<&Path>) -> Vec<OsString> {
+    let order = Order { plain: Cow::Borrowed(plain), search, repository: repository.map(Cow::Borrowed) };
+    // Text and enums can always be written; of a path that is no text nothing is run.
+    let json = serde_json::to_string(&order).unwrap_or_default();
     vec![guard::WORD.into(), LINE.into(), json.into()]
 }
 
@@ -103,7 +113,8 @@ pub(crate) fn main(json: Option<&str>) -> u8 {
         complain("the line can't be read; nothing was run");
         return UNREADABLE;
     };
-    run(&order.plain, &Programs { search: order.search, path: search_path(order.search) })
+    let path = search_path(order.search);
+    run(&order.plain, &Ground { search: order.search, path, repository: order.repository.as_deref() })
 }
 
 fn complain(why: &str) {
@@ -111,7 +122,7 @@ fn complain(why: &str) {
     let _ = writeln!(io::stderr(), "tiller: {why}");
 }
 
-fn run(plain: &Plain, programs: &Programs) -> u8 {
+fn run(plain: &Plain, ground: &Ground<'_>) -> u8 {
     let mut status = 0;
     let mut rest = plain.segments.as_slice();
     while let Some((first, others)) = rest.split_first() {
@@ -130,7 +141,7 @@ fn run(plain: &Plain, programs: &Programs) -> u8 {
                     // All words behind it were judged as what they name in that folder, and in no other.
                     failed => return failed,
                 },
-                _ => run_pipeline(pipeline, programs),
+                _ => run_pipeline(pipeline, ground),
             };
         }
     }
@@ -163,7 +174,7 @@ fn go_to(folder: Option<&str>) -> u8 {
 }
 
 /// Runs commands side by side, each reading what the one before prints. The status is that of the last.
-fn run_pipeline(segments: &[Segment], programs: &Programs) -> u8 {
+fn run_pipeline(segments: &[Segment], ground: &Ground<'_>) -> u8 {
     let mut started = Vec::new();
     let mut input: Option<PipeReader> = None;
     for (at, segment) in segments.iter().enumerate() {
@@ -175,7 +186,7 @@ fn run_pipeline(segments: &[Segment], programs: &Programs) -> u8 {
                 return NOT_RUNNABLE;
             }
         };
-        started.push(start(segment, programs, input.take(), output));
+        started.push(start(segment, ground, input.take(), output));
         input = next;
     }
     let mut status = NOT_FOUND;
@@ -206,15 +217,15 @@ enum Sink {
 /// Starts one command. Errors with the status of one that can't be started.
 fn start(
     segment: &Segment,
-    programs: &Programs,
+    ground: &Ground<'_>,
     input: Option<PipeReader>,
     output: Option<PipeWriter>,
 ) -> Result<Child, u8> {
     let (name, arguments) = segment.argv.split_first().ok_or(UNREADABLE)?;
-    let program = programs.find(name).ok_or_else(|| {
-        complain(&match programs.takes_paths() && name.contains('/') {
+    let program = ground.find(name).ok_or_else(|| {
+        complain(&match ground.takes_paths() && name.contains('/') {
             true => format!("{name}: no such program at that place"),
-            false => format!("{name}: no such program; looked for in {}", programs.path.display()),
+            false => format!("{name}: no such program; looked for in {}", ground.path.display()),
         });
         NOT_FOUND
     })?;
@@ -232,26 +243,48 @@ fn start(
         (Sink::Output, Some(pipe)) => pipe.try_clone().map(Stdio::from),
         (Sink::Output, None) => io::stdout().as_fd().try_clone_to_owned().map(Stdio::from),
     };
-    let started = stdio(out).and_then(|out| {
-        let mut command = Command::new(&program);
-        command
-            .arg0(name)
-            .args(arguments)
-            .env("PATH", &programs.path)
-            .envs(GIT_VARIABLES)
-            .env("GIT_CONFIG_COUNT", GIT_SETTINGS.len().to_string())
-            .stdin(input.map_or_else(Stdio::null, Stdio::from))
-            .stdout(out)
-            .stderr(stdio(errors)?);
-        for (at, (key, value)) in GIT_SETTINGS.iter().enumerate() {
-            command.env(format!("GIT_CONFIG_KEY_{at}"), key).env(format!("GIT_CONFIG_VALUE_{at}"), value);
-        }
-        command.spawn()
-    });
-    started.map_err(|error| {
+    let failed = |error: io::Error| {
         complain(&format!("{name} can't be started: {error}"));
         NOT_RUNNABLE
-    })
+    };
+    if name == GIT && ground.search == Search::System {
+        let asked = stdio(errors).and_then(|errors| asks_git(&program, ground, errors));
+        let status = asked.map_err(failed)?;
+        if !status.success() {
+            complain("git does not take the repository that was looked into; nothing was run");
+            return Err(code(status));
+        }
+    }
+    let started = stdio(out).and_then(|out| {
+        let input = input.map_or_else(Stdio::null, Stdio::from);
+        let mut command = command(&program, ground);
+        command.arg0(name).args(arguments).stdin(input).stdout(out).stderr(stdio(errors)?).spawn()
+    });
+    started.map_err(failed)
+}
+
+/// A command with its surroundings, without words.
+fn command(program: &Path, ground: &Ground<'_>) -> Command {
+    let mut command = Command::new(program);
+    command.env("PATH", &ground.path).envs(GIT_VARIABLES);
+    command.env("GIT_CONFIG_COUNT", GIT_SETTINGS.len().to_string());
+    for (at, (key, value)) in GIT_SETTINGS.iter().enumerate() {
+        command.env(format!("GIT_CONFIG_KEY_{at}"), key).env(format!("GIT_CONFIG_VALUE_{at}"), value);
+    }
+    if ground.search == Search::System {
+        // Git's own way to look for one passes by what tiller takes for one, and refuses those of other users. What is
+        // named outright it uses, or fails.
+        let top = ground.repository.unwrap_or(Path::new(NOWHERE));
+        command.env("GIT_DIR", top.join(GIT_FOLDER)).env("GIT_WORK_TREE", top);
+    }
+    command
+}
+
+/// Whether git can use the repository. Where it can't, most of its commands fail by themselves, but `git diff` compares
+/// what lies on the disk instead, whether it is tracked or not.
+fn asks_git(program: &Path, ground: &Ground<'_>, errors: Stdio) -> io::Result<ExitStatus> {
+    let mut git = command(program, ground);
+    git.args(["rev-parse", "--git-dir"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).status()
 }
 
 /// The folders that programs are looked for in. None lies in the workspace, which is where we are when we start.
@@ -267,7 +300,7 @@ fn search_path(search: Search) -> OsString {
     env::join_paths(env::split_paths(&own).filter(is_safe)).unwrap_or_default()
 }
 
-impl Programs {
+impl Ground<'_> {
     /// Whether the name of a program may be a path: where it is the operator who named it. The table knows bare names only.
     fn takes_paths(&self) -> bool {
         self.search == Search::Own

@@ -54,8 +54,8 @@ pub(crate) struct Line<'call> {
 pub(crate) enum Means<'call> {
     /// A shell, from the exact text.
     Shell(&'call Interpreter, &'call str),
-    /// Our own program, from the words that were read.
-    Words(&'call Plain, Search),
+    /// Our own program, from the words that were read; git in this repository.
+    Words(&'call Plain, Search, Option<&'call Path>),
 }
 
 impl Means<'_> {
@@ -66,9 +66,10 @@ impl Means<'_> {
                 let options = shell.options.iter().copied().chain(["-c", *text]);
                 iter::once(shell.program.clone().into_os_string()).chain(options.map(OsString::from)).collect()
             }
-            Means::Words(plain, search) => {
+            Means::Words(plain, search, repository) => {
                 let own = room.map_or(scene.program.as_path(), Room::own_program);
-                iter::once(own.as_os_str().to_os_string()).chain(pipeline::words(plain, *search)).collect()
+                let words = pipeline::words(plain, *search, *repository);
+                iter::once(own.as_os_str().to_os_string()).chain(words).collect()
             }
         }
     }

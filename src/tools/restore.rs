@@ -2,6 +2,7 @@
 //! in one step or not at all, and only if it is still as the call left it (docs/ENGINE.md §15). It is no tool: the model
 //! can't ask for it. Blocks on files.
 
+use crate::domain::mark::holds_mark;
 use crate::domain::restoring::There;
 use crate::domain::text::sha256_hex;
 use crate::domain::tool::FileWrite;
@@ -49,6 +50,9 @@ pub fn put_back(scene: &Scene, write: &FileWrite) -> Result<(), String> {
 
 /// The place of a file that a call wrote, if it still lies where it lay, in the workspace.
 fn place(scene: &Scene, path: &str) -> Result<Place, String> {
+    if holds_mark(path) {
+        return Err("its path holds a secret, which is not recorded".to_string());
+    }
     let place = Place::find(scene, path).map_err(|problem| problem.text)?;
     if place.text() != path {
         return Err("its path leads elsewhere now".to_string());
@@ -127,6 +131,9 @@ mod tests {
         let kept = stage.scene.pre_images.clone().unwrap().join(write.before.clone().unwrap());
         let own = FileWrite { path: kept.display().to_string(), ..write.clone() };
         assert!(put_back(&stage.scene, &own).unwrap_err().contains("belongs to tiller itself"));
+        let marked = FileWrite { path: write.path.replace("/f", "/[redacted:A_KEY:0123abcd]"), ..write.clone() };
+        assert_eq!(put_back(&stage.scene, &marked).unwrap_err(), "its path holds a secret, which is not recorded");
+        assert!(matches!(there(&stage.scene, &marked.path), There::Other(_)));
         fs::rename(stage.scene.workspace.join("dir"), stage.root().join("moved")).unwrap();
         symlink(stage.root().join("outside"), stage.scene.workspace.join("dir")).unwrap();
         assert_eq!(put_back(&stage.scene, &write).unwrap_err(), "its path leads elsewhere now");

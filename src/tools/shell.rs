@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::path::PathBuf;
 
 use nix::sys::stat::fstat;
 
@@ -87,6 +88,8 @@ struct Run {
     time_limit: Span,
     network: bool,
     manner: Manner,
+    /// The top of the repository that git works in where the line only reads.
+    repository: Option<PathBuf>,
 }
 
 impl Tool for Shell {
@@ -143,7 +146,7 @@ impl Tool for Shell {
                 return Err(arguments::problem(ProblemKind::InvalidArguments, text));
             }
         };
-        let run = Run {
+        let mut run = Run {
             scene: scene.clone(),
             shell: Interpreter::find(),
             variables: environment::for_child(scene),
@@ -152,9 +155,11 @@ impl Tool for Shell {
             time_limit,
             network,
             manner: Manner::default(),
+            repository: None,
         };
         let level = scene.sandbox.level;
         let found = touches::find(scene, &run.read);
+        run.repository = found.repository;
         // Also where a line is not plain: what it sends or reads by a redirection is no word of a command.
         let ends = |one: char| one.is_whitespace() || "<>|&;()'\"`=:,{}".contains(one);
         let has = |table: fn(&Path) -> Option<&'static str>| {
@@ -223,8 +228,9 @@ impl Action for Run {
         };
         let means = match (self.manner, &self.read.plain) {
             (Manner::Usual | Manner::Unboxed, _) => Means::Shell(&self.shell, &self.command),
-            (Manner::Reading, Ok(plain)) => Means::Words(plain, Search::System),
-            (Manner::Ruled, Ok(plain)) => Means::Words(plain, Search::Own),
+            (Manner::Reading, Ok(plain)) => Means::Words(plain, Search::System, self.repository.as_deref()),
+            // What the operator's rule says runs as it would run for the operator.
+            (Manner::Ruled, Ok(plain)) => Means::Words(plain, Search::Own, None),
             (Manner::Reading | Manner::Ruled, Err(why)) => {
                 return Executed::Drifted(format!("It can no longer be run from its words: {why}."));
             }

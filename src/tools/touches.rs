@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::env;
 use std::fs;
+use std::io::ErrorKind;
+use std::path::Component;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -13,6 +15,7 @@ use crate::domain::limits;
 use crate::domain::line::Line;
 use crate::domain::line::Named;
 use crate::domain::line::Touch;
+use crate::domain::text::one_line;
 use crate::domain::tool::ProblemKind;
 use crate::tools::Scene;
 use crate::tools::names;
@@ -23,8 +26,12 @@ use crate::tools::tracked;
 
 /// Letters of an option behind which a path may begin in the same word.
 const OPTION_LETTERS: usize = 16;
-/// The program that finds its repository by walking up.
-const GIT: &str = "git";
+/// The program that works in a repository.
+pub(crate) const GIT: &str = "git";
+/// What a repository is kept in.
+pub(crate) const GIT_FOLDER: &str = ".git";
+/// How much of a long path is said.
+const SHOWN_CHARS: usize = 100;
 /// Ways to write the home folder.
 const HOMES: [&str; 3] = ["~", "$HOME", "${HOME}"];
 /// Ways to write the folder of the run.
@@ -44,6 +51,9 @@ pub(crate) struct Found {
     pub(crate) runs_later: bool,
     /// Whether one of them leads to key material.
     pub(crate) has_key: bool,
+    /// The top of the repository that git works in, if git is one of the commands of a plain line: the only one that was
+    /// looked into, and the one that git has to be given.
+    pub(crate) repository: Option<PathBuf>,
 }
 
 /// Finds out what the words of a line name.
@@ -62,6 +72,7 @@ pub(crate) fn find(scene: &Scene, line: &Line) -> Found {
         below: BTreeMap::new(),
         runs_later: false,
         has_key: false,
+        found: None,
     };
     let mut touches = Vec::new();
     for (command, argv) in line.commands.iter().enumerate() {
@@ -72,8 +83,10 @@ pub(crate) fn find(scene: &Scene, line: &Line) -> Found {
         looker.follows_links = deep::follows_links(argv);
         let is_git = program == GIT;
         looker.repository = if is_git { looker.find_repository(folder.unwrap_or(".")) } else { None };
-        if let Some(root) = &looker.repository {
-            let named = tracked::secret(&root.join(".git")).map_or(Named::Repository, Named::Tracked);
+        if let Some(Repository { top, .. }) = &looker.repository {
+            let named = tracked::secret(&top.join(GIT_FOLDER)).map_or(Named::Repository, Named::Tracked);
+            // All commands of a plain line work in one folder.
+            looker.found = looker.found.or_else(|| Some(top.clone()).filter(|_| command < plain));
             touches.push(Touch { command, word: GIT.to_string(), named, is_foundation: false, runs_later: false });
         }
         let words = argv.iter().skip(1).flat_map(|word| parts(word, is_git));
@@ -120,19 +133,49 @@ struct Looker<'scene> {
     is_deep: bool,
     /// Whether it may also show what links there lead to.
     follows_links: bool,
-    /// Where the repository lies that git would find for the command.
-    repository: Option<PathBuf>,
+    /// The repository that git works in, for the command.
+    repository: Option<Repository>,
     /// What was found below folders, without following links there and with.
     below: BTreeMap<(PathBuf, bool), Option<String>>,
     /// Whether a word led to what other programs run by themselves.
     runs_later: bool,
     /// Whether a word led to key material.
     has_key: bool,
+    /// Where the repository of a plain line lies.
+    found: Option<PathBuf>,
+}
+
+/// A repository for a command of git.
+struct Repository {
+    /// The folder that `.git` is in.
+    top: PathBuf,
+    /// The folder that git is started in, links followed.
+    folder: PathBuf,
+}
+
+impl Repository {
+    /// Whether a word leads into it for git, which goes up from `link/..` to the folder that the link is in, ...
+    fn holds_by_name(&self, word: &str) -> bool {
+        let mut path = PathBuf::new();
+        for part in self.folder.join(word).components() {
+            match part {
+                Component::ParentDir => drop(path.pop()),
+                Component::CurDir => {}
+                Component::Prefix(_) | Component::RootDir | Component::Normal(_) => path.push(part),
+            }
+        }
+        path.starts_with(&self.top)
+    }
+
+    /// ... and for the system, which goes to where the link leads.
+    fn holds(&self, place: &Place, word: &str) -> bool {
+        place.path.starts_with(&self.top) && self.holds_by_name(word)
+    }
 }
 
 impl Looker<'_> {
     fn found(self, touches: Vec<Touch>) -> Found {
-        Found { touches, runs_later: self.runs_later, has_key: self.has_key }
+        Found { touches, runs_later: self.runs_later, has_key: self.has_key, repository: self.found }
     }
 
     fn touch(&mut self, command: usize, word: &str, folder: Option<&str>) -> Touch {
@@ -142,7 +185,7 @@ impl Looker<'_> {
                 let runs_later = place.named(names::runs_unasked).is_some();
                 self.runs_later |= runs_later;
                 self.has_key |= place.named(names::key_material).is_some();
-                (self.named(&place), self.is_foundation(&place.path), runs_later)
+                (self.named(&place, word), self.is_foundation(&place.path), runs_later)
             }
             // The name alone may be worth a word, even where nothing can be found.
             Err(problem) => match names::sensitive(Path::new(&path)) {
@@ -180,7 +223,7 @@ impl Looker<'_> {
         }
     }
 
-    fn named(&mut self, place: &Place) -> Named {
+    fn named(&mut self, place: &Place, word: &str) -> Named {
         if let Some(why) = place.sensitive {
             return Named::Sensitive(why.to_string());
         }
@@ -188,7 +231,9 @@ impl Looker<'_> {
             Err(_) => Named::Refused,
             Ok(_) if !place.within => Named::Outside,
             // There git compares files and whole folders as they lie on the disk.
-            Ok(_) if self.repository.as_ref().is_some_and(|root| !place.path.starts_with(root)) => Named::Refused,
+            Ok(_) if self.repository.as_ref().is_some_and(|repository| !repository.holds(place, word)) => {
+                Named::Refused
+            }
             Ok(Kind::Missing) => Named::Missing,
             Ok(Kind::File(_)) => Named::File,
             Ok(Kind::Folder) if self.is_deep => {
@@ -205,14 +250,16 @@ impl Looker<'_> {
         self.scene.workspace.starts_with(path) || home.is_some_and(|home| home.starts_with(path))
     }
 
-    /// The ordinary repository in the workspace that git, started in a folder, finds.
-    fn find_repository(&self, folder: &str) -> Option<PathBuf> {
+    /// The ordinary repository in the workspace that git, started in a folder, works in: of the first `.git` on the way
+    /// up. Git itself may pass that by, so it is told by `tools/pipeline.rs` to use just this one.
+    fn find_repository(&self, folder: &str) -> Option<Repository> {
         let place = Place::find(self.scene, folder).ok()?;
         let mut upper = Some(place.path.as_path());
         while let Some(path) = upper.filter(|path| path.starts_with(&self.scene.workspace)) {
-            let inner = path.join(".git");
+            let inner = path.join(GIT_FOLDER);
             if fs::symlink_metadata(&inner).is_ok() {
-                return is_ordinary(&inner).then(|| path.to_path_buf());
+                let found = || Repository { top: path.to_path_buf(), folder: place.path.clone() };
+                return is_ordinary(&inner).then(found);
             }
             // A folder that is a repository itself obeys a configuration that lies among the files.
             if path.join("HEAD").exists() || path.join("objects").exists() {
@@ -244,14 +291,28 @@ fn text(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).to_lowercase())
 }
 
-/// Why not all below a folder is to be read unasked.
+/// Why not all below a folder is to be read unasked: a sensitive name, or what can't be looked at.
 fn secret_below(scene: &Scene, folder: &Path, follows_links: bool) -> Option<String> {
     let mut folders = vec![folder.to_path_buf()];
     let mut entered = BTreeSet::from([folder.to_path_buf()]);
     let mut seen = 0;
+    let unseen = |path: &Path| {
+        let name = path.strip_prefix(folder).unwrap_or(path);
+        Some(format!(
+            "what is in {} below it can't be looked at",
+            one_line(&names::shown(name.as_os_str()), SHOWN_CHARS)
+        ))
+    };
     while let Some(path) = folders.pop() {
-        let Ok(entries) = fs::read_dir(&path) else { continue };
-        for entry in entries.flatten() {
+        let entries = match fs::read_dir(&path) {
+            Ok(entries) => entries,
+            // Gone meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            // Longer paths than the system takes at once can be read by whoever goes there step by step.
+            Err(_) => return unseen(&path),
+        };
+        for entry in entries {
+            let Ok(entry) = entry else { return unseen(&path) };
             seen += 1;
             if seen > limits::NAMES_BELOW {
                 return Some(format!("more than {} names lie below it", limits::NAMES_BELOW));
@@ -270,7 +331,8 @@ fn secret_below(scene: &Scene, folder: &Path, follows_links: bool) -> Option<Str
                     Ok(next) => next,
                     Err(why) => return Some(format!("{}, which lies below it, is a link that {why}", shown())),
                 },
-                Ok(_) | Err(_) => None,
+                Ok(_) => None,
+                Err(_) => return unseen(&below),
             };
             folders.extend(next.filter(|next| entered.insert(next.clone())));
         }

@@ -1,8 +1,12 @@
 //! What git shows without naming it: contents of tracked files with sensitive names. With a real git and its own index.
 
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::Command;
+use std::process::Output;
 
+use crate::lines::stage::OTHER_OWNER;
 use crate::lines::stage::Stage;
 
 const SECRET: &str = "KEY=hunter2";
@@ -21,7 +25,7 @@ const NAMED: &[&str] = &[
 ];
 
 /// Lines that show contents of files which they do not name.
-const SHOW: [&str; 31] = [
+const SHOW: [&str; 35] = [
     "git diff",
     "git diff HEAD",
     "git diff --cached",
@@ -43,6 +47,10 @@ const SHOW: [&str; 31] = [
     "git show HEAD:src/a.rs HEAD",
     "git show HEAD:src/a.rs..HEAD",
     "git show 'HEAD^{/one:two}'",
+    "git show HEAD:src/a.rs --all",
+    "git show --branches HEAD:src/a.rs",
+    "git show HEAD:src/a.rs --tags",
+    "git show HEAD:src/a.rs --remotes",
     "git log -p",
     "git log -u",
     "git log -U1",
@@ -76,6 +84,14 @@ const HIDE: [&str; 19] = [
     "git show HEAD:src",
     "git blame src/a.rs",
 ];
+
+fn shows(output: &Output) -> bool {
+    holds(output, SECRET)
+}
+
+fn holds(output: &Output, text: &str) -> bool {
+    String::from_utf8_lossy(&output.stdout).contains(text)
+}
 
 fn git(stage: &Stage, words: &str) {
     let mut git = Command::new("git");
@@ -165,7 +181,7 @@ fn an_index_that_is_not_understood_counts_as_one_with_a_secret() {
     fs::write(&index, &whole[..whole.len() / 2]).unwrap();
     assert!(asked(&stage), "cut off");
     fs::rename(&index, stage.workspace.join("index")).unwrap();
-    std::os::unix::fs::symlink("../index", &index).unwrap();
+    symlink("../index", &index).unwrap();
     assert!(asked(&stage), "a link");
 }
 
@@ -178,11 +194,146 @@ fn what_lies_beside_a_repository_is_not_compared_unasked() {
     stage.write("sub/x", "");
     fs::rename(stage.workspace.join(".git"), stage.workspace.join("sub/.git")).unwrap();
     let line = "cd sub && git diff ../a ../b";
-    assert!(String::from_utf8_lossy(&stage.run(line).stdout).contains(SECRET), "the control");
+    assert!(shows(&stage.bash(line)), "the control");
     assert!(stage.judged(line).is_err());
     assert_eq!(stage.judged("cd sub && git diff x"), Ok(()));
     // A word that is called like the program is no repository.
     fs::rename(stage.workspace.join("sub/.git"), stage.workspace.join("elsewhere")).unwrap();
     stage.write("sub/.git", "gitdir: ../elsewhere\n");
     assert!(stage.judged("cd sub && git status git").is_err());
+}
+
+/// Makes a repository one that git does not use.
+type Spoil = fn(&Path);
+
+/// Where git does not take a repository for its own, it compares what lies on the disk, tracked or not. That of another
+/// user it would refuse, too; all lines here run as if it were one.
+#[test]
+fn what_git_does_not_track_is_not_compared_unasked() {
+    let spoil: [(&str, Spoil); 6] = [
+        ("nothing", |_| {}),
+        ("version", |git| set(git, "[core]\n\trepositoryformatversion = 99\n")),
+        ("extension", |git| set(git, "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tzzz = 1\n")),
+        ("bare", |git| set(git, "[core]\n\tbare = true\n")),
+        ("configuration", |git| set(git, "[\n")),
+        ("HEAD", |git| fs::write(git.join("HEAD"), "garbage\n").unwrap()),
+    ];
+    let lines =
+        ["git diff empty .", "git diff a b", "git diff --no-color a b", "git diff a/x b", "cd a && git diff . ../b"];
+    for (name, spoil) in spoil {
+        let stage = repository("plain");
+        stage.write("a/.env", "UNTRACKED");
+        stage.write("a/x", "1");
+        stage.write("b/y", "1");
+        stage.write("empty/e", "");
+        spoil(&stage.workspace.join(".git"));
+        let is_used = matches!(name, "nothing" | "bare");
+        for line in lines {
+            let control = stage.bash(&format!("export {OTHER_OWNER}=1; {line}"));
+            let is_shown = holds(&control, "UNTRACKED") || line.contains("a/x") || name == "configuration";
+            assert!(is_shown, "the control: {name}: {line}: {control:?}");
+            assert_eq!(stage.judged(line), Ok(()), "{name}: {line}");
+            let output = stage.run(line);
+            assert!(!holds(&output, "UNTRACKED") && output.status.success() == is_used, "{name}: {line}: {output:?}");
+        }
+        let output = stage.run("git status --short plain");
+        assert_eq!(output.status.success(), is_used, "{name}: {output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), if is_used { " M plain\n" } else { "" }, "{name}");
+    }
+}
+
+fn set(git: &Path, config: &str) {
+    fs::write(git.join("config"), config).unwrap();
+}
+
+/// Git goes up from `link/..` to the folder of the link, and the system to that where the link leads.
+#[test]
+fn a_name_that_leaves_the_repository_for_git_only_is_asked_about() {
+    let stage = repository("plain");
+    stage.write("deep/er/x", "");
+    stage.write("a/.env", SECRET);
+    symlink("deep/er", stage.workspace.join("link")).unwrap();
+    for line in ["git diff link/../../a b.txt", "git diff link/../../a link/../../src"] {
+        stage.write("b.txt", "");
+        assert!(stage.judged(line).is_err(), "{line}");
+    }
+    assert!(shows(&stage.bash("git diff link/../../a link/../../src")), "the control");
+    assert_eq!(stage.judged("git diff link/x src/../plain"), Ok(()));
+    symlink("deep/er", stage.workspace.join("in")).unwrap();
+    assert_eq!(stage.judged("cd in && git diff ../../plain"), Ok(()));
+}
+
+/// What is judged is what git uses, also where it would pass it by and go on to the repository around it.
+#[test]
+fn a_broken_repository_does_not_hide_the_one_around_it() {
+    let breaks = [
+        "true",
+        "echo garbage > .git/HEAD",
+        ": > .git/HEAD",
+        "echo 'ref: foo/bar' > .git/HEAD",
+        "printf 'ref:refs/heads/x' > .git/HEAD",
+        "printf 'ref:\\t\\trefs/heads/x\\n' > .git/HEAD",
+        "echo 'ref: refsX' > .git/HEAD",
+        "printf %039d 1 > .git/HEAD",
+        "printf %040dzz 1 > .git/HEAD",
+        "printf %064d 1 > .git/HEAD",
+        "echo ABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCD > .git/HEAD",
+        "(printf 'ref: refs/heads/'; head -c 5000 /dev/zero | tr '\\0' a) > .git/HEAD",
+        "(printf ref:; head -c 300 /dev/zero | tr '\\0' ' '; echo refs/heads/x) > .git/HEAD",
+        "printf 'ref: \\0refs/heads/x\\n' > .git/HEAD",
+        "printf 'ref: refs/\\0\\n' > .git/HEAD",
+        "printf ' ref: refs/heads/x\\n' > .git/HEAD",
+        "rm -rf .git/objects",
+        "rm -rf .git/objects; touch .git/objects; chmod +x .git/objects",
+        "rm -rf .git/objects; touch .git/objects",
+        "rm -rf .git/refs",
+        "rm -rf .git/refs; touch .git/refs; chmod +x .git/refs",
+        "chmod 000 .git/refs",
+        "rm .git/HEAD",
+        "rm .git/HEAD; mkdir .git/HEAD",
+        "rm .git/HEAD; ln -s refs/heads/nowhere .git/HEAD",
+        "rm .git/HEAD; ln -s description .git/HEAD",
+        "rm .git/config",
+        "git config core.repositoryformatversion 99",
+        "git config core.repositoryformatversion 1; git config extensions.zzz 1",
+        "echo '[' >> .git/config",
+        "git config core.bare true",
+        "rm -rf .git; mkdir .git",
+        "cp .git/index ../keep; rm -rf .git; mkdir .git; mv ../keep .git/index",
+    ];
+    let stage = repository("conf/.env");
+    let (mut unasked, mut leaks) = (0, 0);
+    for broken in breaks {
+        let made = "rm -rf sub/.git; mkdir -p sub; cd sub; echo a > a.txt; git init -q .; git add a.txt; \
+                    git -c user.name=a -c user.email=a commit -qm s; echo b >> a.txt";
+        let output = stage.bash(&format!("{made}; {broken}"));
+        assert!(output.status.success(), "{broken}: {output:?}");
+        for line in ["cd sub && git diff", "cd sub && git diff HEAD", "cd sub && git log -p", "cd sub && git show"] {
+            leaks += usize::from(shows(&stage.bash(line)) && stage.judged(line).is_ok());
+            if stage.judged(line).is_ok() {
+                unasked += 1;
+                let output = stage.run(line);
+                assert!(!shows(&output), "{broken}: {line}: {output:?}");
+            }
+        }
+    }
+    assert!(unasked > 60 && leaks > 10, "the control: {unasked}, {leaks}");
+}
+
+/// The system takes no longer paths at once, but whoever goes there step by step can read them.
+#[test]
+fn what_lies_too_deep_to_be_looked_at_counts_as_secret() {
+    let stage = Stage::new();
+    let steps = (0..25).map(|_| "d".repeat(200)).collect::<Vec<_>>();
+    let deep =
+        format!("mkdir deep; cd deep; for each in {}; do mkdir $each; cd $each; done; echo KEY > x", steps.join(" "));
+    assert_eq!(stage.judged("grep -r KEY ."), Ok(()));
+    assert!(stage.bash(&deep).status.success());
+    let control = stage.run("grep -r KEY deep");
+    assert!(String::from_utf8_lossy(&control.stdout).contains("KEY"), "the control");
+    for line in ["grep -r KEY .", "rg KEY deep"] {
+        let why = stage.judged(line).unwrap_err();
+        assert!(why.contains("can't be looked at") && why.len() < 300, "{why}");
+    }
+    assert_eq!(stage.judged("grep -r KEY src"), Ok(()));
 }

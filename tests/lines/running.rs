@@ -80,9 +80,9 @@ fn no_folder_of_the_workspace_is_searched_for_programs() {
         let mut command = Command::new(program);
         command.args(words).env("PATH", &path).current_dir(&stage.workspace).stdin(Stdio::null()).output().unwrap();
     };
-    run(env!("CARGO_BIN_EXE_tiller"), pipeline::words(&line::read("ls").plain.unwrap(), Search::System));
+    run(env!("CARGO_BIN_EXE_tiller"), pipeline::words(&line::read("ls").plain.unwrap(), Search::System, None));
     assert!(!mark.exists());
-    run(env!("CARGO_BIN_EXE_tiller"), pipeline::words(&line::read("ls").plain.unwrap(), Search::Own));
+    run(env!("CARGO_BIN_EXE_tiller"), pipeline::words(&line::read("ls").plain.unwrap(), Search::Own, None));
     assert!(!mark.exists(), "nor by the operator's own search path");
     assert_eq!(stage.run("bin/ls").status.code(), Some(127));
     assert!(!mark.exists());

@@ -26,6 +26,9 @@ use tiller::tools::pipeline;
 use tiller::tools::pipeline::Search;
 use tiller::tools::sandbox::Sandbox;
 
+/// What makes git take every repository for one that belongs to another user.
+pub const OTHER_OWNER: &str = "GIT_TEST_ASSUME_DIFFERENT_OWNER";
+
 pub struct Stage {
     pub workspace: PathBuf,
     toolbox: Toolbox,
@@ -95,13 +98,17 @@ impl Stage {
         }
     }
 
-    /// Runs a plain line as it is run when it is allowed unasked.
+    /// Runs a plain line as it is run when it is allowed unasked, git in the repository of the nearest `.git`.
     pub fn run(&self, text: &str) -> Output {
         let plain = line::read(text).plain.unwrap();
+        let folder = self.workspace.join(plain.folder().unwrap_or("."));
+        let folder = folder.canonicalize().unwrap_or_default();
+        let repository = folder.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok());
         Command::new(env!("CARGO_BIN_EXE_tiller"))
-            .args(pipeline::words(&plain, Search::System))
+            .args(pipeline::words(&plain, Search::System, repository))
             .current_dir(&self.workspace)
             .env("LC_ALL", "C")
+            .env(OTHER_OWNER, "1")
             .stdin(Stdio::null())
             .output()
             .unwrap()
@@ -111,6 +118,7 @@ impl Stage {
     pub fn bash(&self, text: &str) -> Output {
         let mut bash = Command::new("/bin/bash");
         bash.args(["--noprofile", "--norc", "-c", text]).current_dir(&self.workspace).env("LC_ALL", "C");
+        bash.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
         bash.stdin(Stdio::null()).output().unwrap()
     }
 

@@ -157,6 +157,50 @@ fn no_line_of_a_key_is_kept_or_shown() {
     }
 }
 
+/// Where a link leads, and what was changed that other programs run, is told by names that no argument had.
+#[test]
+fn no_name_with_a_secret_is_kept_or_shown() {
+    const NAME: &str = "hJ8sKqP2wNx5vTzR7mLcYb4G";
+    let stage = Stage::new();
+    stage.write(&format!("work/{NAME}/f"), "old\n");
+    stage.write(&format!("work/s/{NAME}"), "true\n");
+    std::os::unix::fs::symlink(NAME, stage.path("work/link")).unwrap();
+    let tell = |words: &[&str]| said(stage.tiller(words).env("FILE_TOKEN", NAME).spawn().unwrap());
+    let echo = script(&[
+        ("write_file", json!({ "path": "link/f", "content": "new\n" })),
+        ("shell", json!({ "command": "mkdir -p new/.git/hooks && cp s/* new/.git/hooks/" })),
+        ("shell", json!({ "command": "touch later" })),
+    ]);
+    let words = stage.words(&echo);
+    let mut heard = tell(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let id = stage.ids().remove(0);
+    let mut all = String::new();
+    for _ in 0..3 {
+        heard.check(10, &[]);
+        let shown = tell(&["show", &id, "--json"]).out;
+        let waits: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        let one = &waits["waiting"][0];
+        let (call, digest) = (one["call"].as_str().unwrap(), one["digest"].as_str().unwrap());
+        let code = one["code"].as_str().map(|code| vec!["--code", code]).unwrap_or_default();
+        all += &(heard.out + &heard.err + &shown);
+        tell(&[&["approve", &id, call, digest][..], &code].concat()).check(0, &[]);
+        heard = tell(&["resume", &id, "--plain"]);
+    }
+    heard.check(0, &[]);
+    all += &(heard.out + &heard.err);
+    for words in [vec!["show", &id], vec!["export", &id], vec!["audit", &id, "--payloads"]] {
+        let heard = tell(&words);
+        all += &(heard.out + &heard.err);
+    }
+    assert_eq!(fs::read_to_string(stage.path(&format!("work/{NAME}/f"))).unwrap(), "new\n");
+    assert!(all.contains("new/.git/hooks/[redacted:FILE_TOKEN:") && all.contains("path=/"), "the control: {all}");
+    let mut all = vec![("what was said".into(), all.into_bytes())];
+    all.extend(files(&stage.path("state")));
+    for (file, text) in &all {
+        assert!(!holds(text, NAME.as_bytes()), "{}", file.display());
+    }
+}
+
 /// What a run's check sees of its environment, and how the start went.
 fn seen(stage: &Stage, further: &[&str]) -> (Said, String) {
     let words = stage.words(&script(&[]));

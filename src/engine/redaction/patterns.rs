@@ -39,7 +39,10 @@ const PART_MIN_BYTES: usize = 10;
 /// Shortest key or token, in bytes; shorter ones are words.
 const TOKEN_MIN_BYTES: usize = 20;
 const BEGIN: &str = "-----BEGIN ";
-const PRIVATE: &str = "PRIVATE KEY-----";
+/// How the name ends that stands in the first line of a private key, also of PGP.
+const PRIVATE: [&str; 2] = ["PRIVATE KEY", "PRIVATE KEY BLOCK"];
+/// What the line ends with.
+const BORDER: &str = "-----";
 const END: &str = "-----END ";
 
 /// What was found in a text: its kind, and where it stands.
@@ -55,7 +58,7 @@ pub fn open_private_key(text: &str) -> Option<usize> {
     let start = text.rfind(BEGIN)?;
     let rest = text.get(start..)?;
     // Until its first line is whole it may become one.
-    let may_be = rest.contains(PRIVATE) || !rest.contains('\n');
+    let may_be = is_private(rest) || !rest.contains('\n');
     (may_be && !rest.contains(END)).then_some(start)
 }
 
@@ -64,22 +67,26 @@ fn private_keys(text: &str) -> Vec<(&'static str, Range<usize>)> {
     let mut from = 0;
     while let Some(start) = text.get(from..).and_then(|rest| rest.find(BEGIN)).map(|place| from + place) {
         let rest = text.get(start..).unwrap_or_default();
-        let name = rest.get(BEGIN.len()..).unwrap_or_default();
-        let is_private =
-            name.find(PRIVATE).is_some_and(|end| !name.get(..end).unwrap_or_default().contains(['-', '\n']));
-        if !is_private {
+        if !is_private(rest) {
             from = start + BEGIN.len();
             continue;
         }
         // The end line, or the end of the text where it has none.
         let end = rest
             .find(END)
-            .and_then(|place| Some(place + END.len() + rest.get(place + END.len()..)?.find("-----")? + "-----".len()))
+            .and_then(|place| Some(place + END.len() + rest.get(place + END.len()..)?.find(BORDER)? + BORDER.len()))
             .unwrap_or(rest.len());
         found.push(("private-key", start..start + end));
         from = start + end;
     }
     found
+}
+
+/// Whether the line that a text begins with is the first one of a private key. No more than that line is looked at.
+fn is_private(text: &str) -> bool {
+    let name = text.strip_prefix(BEGIN).unwrap_or_default();
+    let (name, rest) = name.split_at(name.find(['-', '\n']).unwrap_or(name.len()));
+    PRIVATE.iter().any(|end| name.ends_with(end)) && rest.starts_with(BORDER)
 }
 
 fn is_token_byte(byte: u8) -> bool {
@@ -107,10 +114,12 @@ fn tokens(text: &str) -> Vec<(&'static str, Range<usize>)> {
         } else if let Some(length) = web_token(bytes, place, length).filter(|_| token.starts_with(WEB_TOKEN)) {
             found.push(("web-token", place..place + length));
         } else if token.eq_ignore_ascii_case("bearer") {
-            let start = place + length + blanks(bytes, place + length);
+            let blanks = blanks(bytes, place + length);
+            let start = place + length + blanks;
             let is_bearer = |byte: &u8| is_token_byte(*byte) || b".~+/=".contains(byte);
-            let end = start + bytes.iter().skip(start).take_while(|byte| is_bearer(byte)).count();
-            if start > place + length && end - start >= TOKEN_MIN_BYTES {
+            // Only behind blanks: else every word of `bearer.bearer.bearer` would be looked at up to the end.
+            let end = start + bytes.iter().skip(start).take_while(|byte| blanks > 0 && is_bearer(byte)).count();
+            if end - start >= TOKEN_MIN_BYTES {
                 found.push(("bearer-token", start..end));
             }
         }
@@ -183,6 +192,10 @@ mod tests {
         let block = "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----";
         check(&format!("x\n{block}\ny"), &[("private-key", block)]);
         check("x -----BEGIN PRIVATE KEY-----\nabc", &[("private-key", "-----BEGIN PRIVATE KEY-----\nabc")]);
+        let block = "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nabc\n-----END PGP PRIVATE KEY BLOCK-----";
+        check(&format!("x\n{block}\ny"), &[("private-key", block)]);
+        check("-----BEGIN PGP PUBLIC KEY BLOCK-----\nabc\n-----END PGP PUBLIC KEY BLOCK-----", &[]);
+        check("-----BEGIN X\nPRIVATE KEY-----\nabc -----BEGIN X-PRIVATE KEY-----", &[]);
         check("é-----BEGIN ", &[]);
     }
 
@@ -213,6 +226,20 @@ mod tests {
         }
     }
 
+    /// A mebibyte of beginnings takes no time; where each was looked at to the end, it took minutes.
+    #[test]
+    fn beginnings_without_an_end_are_looked_at_once() {
+        let begun = std::time::Instant::now();
+        for piece in
+            ["-----BEGIN ", "-----BEGIN A\n", "bearer.", "Bearer ", "eyJhbGciOiJI.", "sk-", "://", "://a:", "-----END "]
+        {
+            let text = piece.repeat((1 << 20) / piece.len());
+            find(&text);
+            open_private_key(&text);
+        }
+        assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+    }
+
     #[test]
     fn web_tokens() {
         let token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJlLW9mLWl0";
@@ -229,6 +256,7 @@ mod tests {
         assert_eq!(open_private_key("a -----BEGIN RSA PRI"), Some(2));
         assert_eq!(open_private_key("-----BEGIN PRIVATE KEY-----\nabc"), Some(0));
         assert_eq!(open_private_key("-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----"), None);
+        assert_eq!(open_private_key("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nabc"), Some(0));
         assert_eq!(open_private_key("-----BEGIN CERTIFICATE-----\nabc"), None);
     }
 }

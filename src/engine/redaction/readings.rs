@@ -1,10 +1,11 @@
 //! The ways in which a text can be read when a known value is looked for: as it is, with its escapes undone (those of
-//! JSON, URLs, HTML and languages, also one within the other), and without its blanks, as digits that are broken over
-//! lines. One way back leads from every reading to the text.
+//! JSON, URLs, HTML and languages, also one within the other), without what a screen drops, and without its blanks, as
+//! digits that are broken over lines or shown byte by byte. One way back leads from every reading to the text.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
+use memchr::memchr2;
 use memchr::memchr3;
 use memchr::memmem;
 
@@ -12,6 +13,10 @@ use memchr::memmem;
 const DEPTH: usize = 3;
 /// Longest escape, in bytes: two halves of a letter, `\ud83d\ude00`.
 const ESCAPE_MAX_BYTES: usize = 12;
+/// How a sequence for a terminal begins.
+const ESCAPE: u8 = 0x1b;
+/// Digits that the place of a byte has at least, where one stands before bytes.
+const PLACE_MIN_BYTES: usize = 6;
 /// How a note begins that something was left out.
 const CUT: &str = "[…";
 /// The longest that one is, in bytes.
@@ -32,9 +37,29 @@ struct Reading<'a> {
     /// The reading that it was made from.
     parent: Option<usize>,
     pieces: Vec<Piece>,
-    is_squeezed: bool,
+    kind: Kind,
     /// Where something was left out of it.
     cuts: Vec<Range<usize>>,
+}
+
+/// How a reading was made of its parent.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// Not at all, or with escapes undone.
+    #[default]
+    Undone,
+    /// Without what a screen drops.
+    Seen,
+    /// Without blanks.
+    Squeezed,
+    /// Of bytes that are shown one by one.
+    Dumped,
+}
+
+impl Kind {
+    fn has_blanks(self) -> bool {
+        matches!(self, Kind::Undone | Kind::Seen)
+    }
 }
 
 /// A piece of a reading: where it begins, and what of the parent it was made from. One that is as long here as there was
@@ -49,15 +74,23 @@ impl<'a> Readings<'a> {
     /// Reads a text in all ways.
     pub fn of(text: &'a str) -> Readings<'a> {
         let mut all = vec![Reading { bytes: Cow::Borrowed(text.as_bytes()), ..Reading::default() }];
-        for parent in 0..DEPTH {
+        let seen = |all: &mut Vec<Reading<'a>>| {
+            let parent = all.len() - 1;
+            all.extend(all.get(parent).and_then(|reading| reading.seen(parent)));
+        };
+        seen(&mut all);
+        for _ in 0..DEPTH {
+            let parent = all.len() - 1;
             let Some(reading) = all.get(parent).and_then(|reading| reading.unescaped(parent)) else { break };
             all.push(reading);
+            seen(&mut all);
         }
         all.iter_mut().for_each(|reading| reading.cuts = cuts(&reading.bytes));
         let last = all.len() - 1;
-        let squeezed = [0, last].into_iter().take(all.len().min(2));
-        let squeezed: Vec<Reading<'_>> =
-            squeezed.filter_map(|parent| Some(all.get(parent)?.squeezed(parent))).collect();
+        let parents = [0, last].into_iter().take(all.len().min(2));
+        let squeezed =
+            |parent: usize| all.get(parent).map(|reading| [reading.squeezed(parent), reading.dumped(parent)]);
+        let squeezed: Vec<Reading<'_>> = parents.filter_map(squeezed).flatten().collect();
         all.extend(squeezed);
         Readings(all)
     }
@@ -70,7 +103,7 @@ impl<'a> Readings<'a> {
             let places = found.filter_map(|(range, what)| Some((self.original(reading, range)?, what)));
             places.collect::<Vec<_>>()
         };
-        self.0.iter().filter(|reading| !reading.is_squeezed).flat_map(places).collect()
+        self.0.iter().filter(|reading| reading.kind.has_blanks()).flat_map(places).collect()
     }
 
     /// As `plain`, in the readings without blanks: digits, broken over lines or not. `widened` may take in what stands
@@ -88,14 +121,25 @@ impl<'a> Readings<'a> {
             let found = look(&reading.bytes).into_iter();
             found.filter_map(|(range, what)| Some((place(reading, range, &what)?, what))).collect::<Vec<_>>()
         };
-        self.0.iter().filter(|reading| reading.is_squeezed).flat_map(places).collect()
+        self.0.iter().filter(|reading| !reading.kind.has_blanks()).flat_map(places).collect()
+    }
+
+    /// What `look` finds in the text as a screen shows it, where that differs, with what was found and where that stands.
+    pub fn seen<T>(&self, look: impl Fn(&str) -> Vec<(T, Range<usize>)>) -> Vec<(T, String, Range<usize>)> {
+        let Some(reading) = self.0.get(1).filter(|reading| reading.kind == Kind::Seen) else { return Vec::new() };
+        let text = String::from_utf8_lossy(&reading.bytes);
+        let place = |(what, range): (T, Range<usize>)| {
+            let found = text.get(range.clone())?.to_string();
+            Some((what, found, self.original(reading, range)?))
+        };
+        look(&text).into_iter().filter_map(place).collect()
     }
 
     /// Where something begins that goes on behind the end of the text. `look` says how many bytes at the end of a reading
-    /// belong to it, and is told whether the reading is without blanks.
-    pub fn begun_at_end(&self, look: impl Fn(&[u8], bool) -> Option<usize>) -> Option<usize> {
+    /// belong to it, and is told of its kind.
+    pub fn begun_at_end(&self, look: impl Fn(&[u8], Kind) -> Option<usize>) -> Option<usize> {
         let begun = |reading: &Reading<'_>| {
-            let length = look(&reading.bytes, reading.is_squeezed)?;
+            let length = look(&reading.bytes, reading.kind)?;
             let end = reading.bytes.len();
             self.original(reading, end.checked_sub(length)?..end).map(|range| range.start)
         };
@@ -154,6 +198,54 @@ impl Reading<'_> {
         Some(Reading { bytes: Cow::Owned(made.bytes), parent: Some(parent), pieces: made.pieces, ..Reading::default() })
     }
 
+    /// The reading without what a screen drops (`domain/visible.rs`), and other sequences for a terminal, if it has any.
+    /// One that is not whole at the end is left out.
+    fn seen(&self, parent: usize) -> Option<Reading<'static>> {
+        let mut made = Making::default();
+        let (mut done, mut place) = (0, 0);
+        while let Some(next) = self.bytes.get(place..).and_then(|rest| memchr2(ESCAPE, b'\r', rest)) {
+            let start = place + next;
+            let length = dropped(self.bytes.get(start..).unwrap_or_default());
+            if length > 0 {
+                made.copy(&self.bytes, done..start);
+                done = start + length;
+            }
+            place = start + length.max(1);
+        }
+        if done == 0 {
+            return None;
+        }
+        made.copy(&self.bytes, done..self.bytes.len());
+        let bytes = Cow::Owned(made.bytes);
+        Some(Reading { bytes, parent: Some(parent), pieces: made.pieces, kind: Kind::Seen, ..Reading::default() })
+    }
+
+    /// The bytes that the reading shows in hexadecimal, without places, letters and signs that stand beside them: as
+    /// `xxd`, `hexdump -C` and `od -tx1` print them, as `0x5a, 0x5b` and as `5a:5b`.
+    fn dumped(&self, parent: usize) -> Reading<'static> {
+        let mut made = Making::default();
+        let mut start = 0;
+        for line in self.bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (from, to) = dump(line);
+            let mut place = start + from;
+            for word in line.get(from..to).unwrap_or_default().split(is_beside) {
+                let prefix = if matches!(word, [b'0', b'x' | b'X', ..]) { 2 } else { 0 };
+                let digits = word.get(prefix..).unwrap_or_default();
+                let is_open = place + word.len() == self.bytes.len();
+                if (is_open || digits.len().is_multiple_of(2)) && digits.iter().all(u8::is_ascii_hexdigit) {
+                    made.copy(&self.bytes, place + prefix..place + word.len());
+                } else {
+                    // Digits of words far from one another are no bytes in a row.
+                    made.put(b".", place..place + word.len());
+                }
+                place += word.len() + 1;
+            }
+            start += line.len();
+        }
+        let bytes = Cow::Owned(made.bytes);
+        Reading { bytes, parent: Some(parent), pieces: made.pieces, kind: Kind::Dumped, ..Reading::default() }
+    }
+
     /// The reading without its blanks, and without what tools write in front of lines.
     fn squeezed(&self, parent: usize) -> Reading<'static> {
         let mut made = Making::default();
@@ -170,10 +262,56 @@ impl Reading<'_> {
             bytes: Cow::Owned(made.bytes),
             parent: Some(parent),
             pieces: made.pieces,
-            is_squeezed: true,
-            cuts: Vec::new(),
+            kind: Kind::Squeezed,
+            ..Reading::default()
         }
     }
+}
+
+/// How many bytes at the beginning of a text no screen shows: a sequence for a terminal, such as a colour, or the return
+/// before a line break. All of it, where it ends within one.
+fn dropped(text: &[u8]) -> usize {
+    match text {
+        [b'\r'] | [b'\r', b'\n', ..] => 1,
+        [ESCAPE] => 1,
+        [ESCAPE, b'[', rest @ ..] => {
+            let inner = rest.iter().take_while(|byte| (b' '..=b'?').contains(byte)).count();
+            match rest.get(inner) {
+                None => text.len(),
+                Some(b'@'..=b'~') => 2 + inner + 1,
+                Some(_) => 0,
+            }
+        }
+        _ => 0,
+    }
+}
+
+/// What stands beside the digits of bytes that are shown one by one.
+fn is_beside(byte: &u8) -> bool {
+    byte.is_ascii_whitespace() || matches!(byte, b',' | b':' | b';' | b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'"')
+}
+
+/// From where to where a line may show bytes: behind the number of the first one, before the letters that they stand for.
+fn dump(line: &[u8]) -> (usize, usize) {
+    let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let (from, is_numbered) = match line.get(digits) {
+        _ if digits < PLACE_MIN_BYTES => (0, false),
+        Some(b':') => (digits + 1, true),
+        Some(b' ' | b'\n') | None => (digits, false),
+        Some(_) => (0, false),
+    };
+    let rest = line.get(from..).unwrap_or_default();
+    let from = from + rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let rest = line.get(from..).unwrap_or_default();
+    // `xxd` has two blanks before the letters only, others in the middle of the bytes as well.
+    let is_end = |at: &usize| {
+        let next = rest.get(at + 2..).unwrap_or_default();
+        let word = next.split(|byte| !byte.is_ascii_alphanumeric()).next().unwrap_or_default();
+        let is_byte = word.len() == 2 && word.iter().all(u8::is_ascii_hexdigit);
+        is_numbered || (!is_byte && !next.is_empty())
+    };
+    let letters = memmem::find_iter(rest, b"  ").find(is_end);
+    (from, letters.map_or(line.len(), |at| from + at))
 }
 
 /// Where a text says that something was left out of it: the blank before the sign belongs to the sign, and so does a line
@@ -232,6 +370,11 @@ fn escape(text: &[u8]) -> Escape {
             Some(value) => utf16(value, text),
             None => open_if(rest, 4, u8::is_ascii_hexdigit),
         },
+        [b'\\', b'U', rest @ ..] => match number(rest, 8, 16) {
+            value @ Some(_) => lettered(10, value),
+            None => open_if(rest, 8, u8::is_ascii_hexdigit),
+        },
+        [b'\\', b'x', b'{', rest @ ..] => numbered(rest, 3, b'}', 16),
         [b'\\', b'x', rest @ ..] => match number(rest, 2, 16) {
             value @ Some(_) => byte(4, value),
             None => open_if(rest, 2, u8::is_ascii_hexdigit),
@@ -240,10 +383,14 @@ fn escape(text: &[u8]) -> Escape {
             value @ Some(_) => byte(3, value),
             None => open_if(rest, 2, u8::is_ascii_hexdigit),
         },
-        [b'\\', b'0'..=b'3', ..] => match number(after, 3, 8) {
-            value @ Some(_) => byte(4, value),
-            None => open_if(after, 3, |byte| (b'0'..=b'7').contains(byte)),
-        },
+        [b'\\', b'0'..=b'7', ..] => {
+            let most = if matches!(after, [b'0'..=b'3', ..]) { 3 } else { 2 };
+            let length = after.iter().take(most).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
+            match open_if(after, most, |byte| (b'0'..=b'7').contains(byte)) {
+                Escape::None => byte(1 + length, number(after, length, 8)),
+                open => open,
+            }
+        }
         [b'\\', letter, ..] => match letter {
             b'n' => Escape::Whole(2, vec![b'\n']),
             b'r' => Escape::Whole(2, vec![b'\r']),
@@ -274,11 +421,16 @@ fn numbered(rest: &[u8], before: usize, sign: u8, radix: u32) -> Escape {
     let length = rest.iter().take_while(|byte| char::from(**byte).is_digit(radix)).count();
     match rest.get(length) {
         None => Escape::Open,
-        Some(after) if *after == sign => match number(rest, length, radix).and_then(char::from_u32) {
-            Some(letter) => Escape::Whole(before + length + 1, utf8(letter)),
-            None => Escape::None,
-        },
+        Some(after) if *after == sign => lettered(before + length + 1, number(rest, length, radix)),
         Some(_) => Escape::None,
+    }
+}
+
+/// So many bytes that stand for the letter of this number.
+fn lettered(length: usize, number: Option<u32>) -> Escape {
+    match number.and_then(char::from_u32) {
+        Some(letter) => Escape::Whole(length, utf8(letter)),
+        None => Escape::None,
     }
 }
 

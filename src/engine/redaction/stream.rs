@@ -177,6 +177,13 @@ mod tests {
         check("so c\\u006frrect horse batter&#121; now\n", "so [redacted:PASSPHRASE:");
         check("the digits Y29ycmVjdCBob3Jz\nZSBiYXR0ZXJ5 now\n", "the digits [redacted:PASSPHRASE:");
         check("2\tMHcCAQEEIKe1/+4Rr0gOdVZ0OVpqWmT2\n3\tb25lIG1vcmUgbGluZQ+9xY\n", "2\t[redacted:SIGNING:");
+        check("so correct\u{1b}[1;31m horse\u{1b}[0m battery now\n", "so [redacted:PASSPHRASE:");
+        let dump = "00000000: 636f 7272 6563 7420 686f 7273 6520 6261  correct horse ba\n\
+                    00000010: 7474 6572 790a                           ttery.\n";
+        check(dump, "00000000: [redacted:PASSPHRASE:");
+        check("c:63:6f:72:72:65:63:74:20:68:6f:72:73:65:20:62:61:74:74:65:72:79 x\n", "c:[redacted:PASSPHRASE:");
+        // What looked like a beginning, and went on as something else.
+        check("63 6f 72 72 and internationalisation of it all ", "63 6f 72 72 and internationalisation of it all");
         check("> MHcCAQEEIKe1/+4Rr0gOdVZ0OVpqWmT2\n> b25lIG1vcmUgbGluZQ+9xY\n", "> [redacted:SIGNING:");
         check("TUhjQ0FRRUVJS2UxLys0UnIwZ09kVlowT1ZwcVdtVDI= x\n", "[redacted:SIGNING:");
         check(" 7\tTUhjQ0FRRUVJS2UxLys0UnIwZ09kV\n 8\tlowT1ZwcVdtVDI= x\n", " 7\t[redacted:SIGNING:");

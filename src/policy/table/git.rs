@@ -27,6 +27,9 @@ const SUMMARIES: &[&str] = &[
     "--quiet",
 ];
 
+/// Options that stand for revisions: more than the operands are shown.
+const REVISIONS: &[&str] = &["--all", "--branches", "--tags", "--remotes"];
+
 const GIT: Entry = Entry {
     name: "",
     flags: "",
@@ -242,7 +245,7 @@ fn shows_contents(entry: &Entry, words: &Words<'_>, has_context: bool) -> bool {
         "log" => has_context || has(CONTENTS),
         "diff" => has_context || has(CONTENTS) || !has(SUMMARIES),
         // A number may be that of a file, which is shown whatever the options. A path in a revision was looked at.
-        "show" => has_paths || operands.is_empty() || !operands.iter().all(|word| is_one_path(word)),
+        "show" => has_paths || has(REVISIONS) || operands.is_empty() || !operands.iter().all(|word| is_one_path(word)),
         // One file, which was looked at, or no file.
         _ => false,
     }
