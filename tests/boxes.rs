@@ -11,6 +11,7 @@ mod boxes {
     mod cases;
     mod files;
     mod gits;
+    mod holds;
     mod levels;
     mod mends;
     mod processes;

@@ -16,6 +16,7 @@ use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::tool::ToolOutcome;
+use crate::domain::tool::named;
 
 impl Run {
     pub(crate) fn propose(
@@ -101,7 +102,7 @@ impl Run {
             bytes: outcome.bytes,
             took: outcome.took,
         };
-        self.progress.watched.extend(outcome.watched.iter().cloned());
+        self.progress.watched.extend(named(&outcome.watched));
         let one = self.call_mut(call)?;
         let broke = (outcome.class == Some(ErrorClass::Fault)).then(|| one.tool.clone());
         if let Some(tool) = broke {

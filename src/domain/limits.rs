@@ -270,8 +270,22 @@ pub const WATCHED_ENTRIES: usize = 20_000;
 pub const WATCHED_BYTES: u64 = 256 * 1024;
 /// ... and at most so many of them; so many can be kept from being written, too.
 pub const WATCHED_FILES: usize = 200;
-/// Changed ones that are named.
+/// Changed ones that are named, ...
 pub const WATCHED_NAMED: usize = 10;
+/// ... and those that are recorded.
+pub const WATCHED_RECORDED: usize = 1_000;
+/// Folders above them that are held in their place, too: each is mounted by itself.
+pub const HELD_FOLDERS: usize = 200;
+/// Their paths, and those of what is kept, each in all, in bytes: they are handed over with the box.
+pub const KEPT_PATH_BYTES: usize = 32 * 1024;
+/// What describes a box, in bytes: it is one word of a command line, for which Linux has so much room.
+pub const CELL_BYTES: usize = 128 * 1024;
+/// Names that are looked at for groups of processes that a killed tiller left.
+pub const GROUPS_SEEN: usize = 1_000;
+/// How long a workspace is gone through for such files before or after a command, ...
+pub const WATCH_PATIENCE: Span = Span::seconds(20);
+/// ... and after one that was cancelled: `LEAVE_PATIENCE` is for both.
+pub const WATCH_PATIENCE_CANCELLED: Span = Span::seconds(1);
 /// Configurations of git that are read for one repository with all that they include, and of the operator's own; more are
 /// told as such, and so is more than each of the following.
 pub const GIT_CONFIGURATIONS: usize = 100;
@@ -279,6 +293,8 @@ pub const GIT_CONFIGURATIONS: usize = 100;
 pub const GIT_BYTES: u64 = 4 * 1024 * 1024;
 /// Steps of all paths that are looked up for their words, and entries of folders of hooks, in one look.
 pub const GIT_PLACES: usize = 200_000;
+/// What is taken apart of one configuration, in bytes of the values that may name something.
+pub const GIT_VALUE_BYTES: usize = 128 * 1024;
 /// Users whose home is asked for, because a configuration names it: that may ask a server.
 pub const GIT_USERS: usize = 16;
 /// Programs of the workspace that a shell line names are hashed up to so many bytes in all; beyond it, size and time

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::domain::approval::By;
 use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
+use crate::domain::limits;
 use crate::domain::line::Line;
 use crate::domain::line::Touch;
 use crate::domain::rule::RuleHit;
@@ -247,9 +248,21 @@ pub struct ToolOutcome {
     /// What the system said, where it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<ErrorClass>,
-    /// Files that other programs run or obey by themselves, and that changed meanwhile.
+    /// Files that other programs run or obey by themselves, and that changed meanwhile, those first that count most: all of
+    /// them, up to `limits::WATCHED_RECORDED`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watched: Vec<String>,
+}
+
+/// The first of such files, as they are said: those that count most, and how many more there are.
+pub fn named(watched: &[String]) -> Vec<String> {
+    // One more is said as it is: "1 more" would be no shorter.
+    if watched.len() <= limits::WATCHED_NAMED + 1 {
+        return watched.to_vec();
+    }
+    let (first, rest) = watched.split_at(limits::WATCHED_NAMED);
+    let at_least = if watched.len() > limits::WATCHED_RECORDED { "at least " } else { "" };
+    first.iter().cloned().chain([format!("{at_least}{} more", rest.len())]).collect()
 }
 
 impl ToolOutcome {

@@ -184,6 +184,7 @@ fn facts(scene: &Scene, place: &Place, plan: &Plan, change: Shown) -> Facts {
     let runs = place
         .named(names::runs_unasked)
         .or_else(|| place.named(names::in_repository))
+        .or_else(|| place.named(names::guides))
         .or_else(|| gits::obeys(scene, &place.path));
     let mut reach = place.reach("writes");
     if let Some(why) = runs.or_else(|| place.named(names::runs_at_build)) {

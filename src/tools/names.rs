@@ -4,6 +4,9 @@
 use std::ffi::OsStr;
 use std::path::Component;
 use std::path::Path;
+use std::path::PathBuf;
+
+use crate::domain::guide;
 
 /// How a name of a table is compared with a component of a path.
 #[derive(Clone, Copy)]
@@ -110,6 +113,7 @@ const RUNS_UNASKED: &[(Name, &str)] = &[
     (Name::Is("azure-pipelines.yml"), "a build server runs it"),
     (Name::Is("bitbucket-pipelines.yml"), "a build server runs it"),
     (Name::Is("appveyor.yml"), "a build server runs it"),
+    (Name::Is(".appveyor.yml"), "a build server runs it"),
     (Name::Is(".pre-commit-config.yaml"), "git runs its hooks"),
     (Name::Is("lefthook.yml"), "git runs its hooks"),
     (Name::Is("lefthook.yaml"), "git runs its hooks"),
@@ -127,6 +131,9 @@ const RUNS_UNASKED: &[(Name, &str)] = &[
     (Name::Ends(".code-workspace"), "an editor runs its tasks"),
     (Name::Is(".lvimrc"), "an editor runs it"),
     (Name::Is(".gdbinit"), "a debugger runs it"),
+    (Name::Is(".gdbearlyinit"), "a debugger runs it"),
+    (Name::Is(".lldbinit"), "a debugger runs it"),
+    (Name::Is(".pdbrc"), "a debugger runs it"),
     (Name::Is("mise.toml"), "every shell runs it"),
     (Name::Is(".mise.toml"), "every shell runs it"),
     (Name::Is(".devcontainer"), "an editor runs it"),
@@ -136,6 +143,14 @@ const RUNS_UNASKED: &[(Name, &str)] = &[
     (Name::Is(".nvimrc"), "an editor runs it"),
     (Name::Is(".vimrc"), "an editor runs it"),
     (Name::Is(".dir-locals.el"), "an editor runs it"),
+    (Name::Is(".dir-locals-2.el"), "an editor runs it"),
+    (Name::Is(".ghci"), "an interpreter runs it"),
+    (Name::Is(".irbrc"), "an interpreter runs it"),
+    (Name::Is(".pryrc"), "an interpreter runs it"),
+    (Name::Is(".iex.exs"), "an interpreter runs it"),
+    (Name::Is(".rprofile"), "an interpreter runs it"),
+    (Name::Pair(".hg", "hgrc"), "Mercurial runs programs named in it"),
+    (Name::Is(".hgrc"), "Mercurial runs programs named in it"),
     (Name::Is(".gitconfig"), "git runs programs named in it"),
     (Name::Pair(".config", "git"), "git runs programs named in it"),
     (Name::Pair(".config", "fish"), "every shell runs it"),
@@ -154,6 +169,12 @@ const RUNS_UNASKED: &[(Name, &str)] = &[
     (Name::Is(".zshenv"), "every shell runs it"),
     (Name::Is(".zprofile"), "every shell runs it"),
     (Name::Is(".zlogin"), "every shell runs it"),
+    (Name::Is(".zlogout"), "every shell runs it"),
+    (Name::Is(".cshrc"), "every shell runs it"),
+    (Name::Is(".tcshrc"), "every shell runs it"),
+    (Name::Is(".login"), "every shell runs it"),
+    (Name::Is(".kshrc"), "every shell runs it"),
+    (Name::Is(".xprofile"), "it is run at every login"),
     (Name::Is("config.fish"), "every shell runs it"),
     (Name::Is(".inputrc"), "every shell obeys it"),
 ];
@@ -201,6 +222,12 @@ pub(crate) fn runs_unasked(path: &Path) -> Option<&'static str> {
     find(RUNS_UNASKED, &parts(path))
 }
 
+/// Why a write to a path of this name guides agents: those that work here later take it for their orders.
+pub(crate) fn guides(path: &Path) -> Option<&'static str> {
+    let lower = PathBuf::from(parts(path).join("/"));
+    guide::NAMES.iter().any(|name| lower.ends_with(name.to_lowercase())).then_some("agents obey it")
+}
+
 /// Why a write to a path of this name is one to a repository of git: what lies in `.git`, or stands in its place, can lead
 /// it to another configuration, and so to other programs.
 pub(crate) fn in_repository(path: &Path) -> Option<&'static str> {
@@ -233,7 +260,7 @@ pub(crate) fn parts_unasked() -> impl Iterator<Item = &'static str> {
         Name::Pair(first, second) => [Some(*first), Some(*second)],
         Name::Starts(_) | Name::Ends(_) | Name::Below(..) => [None, None],
     });
-    parts.flatten().chain(["Jenkinsfile"])
+    parts.flatten().chain(["Jenkinsfile", ".Rprofile"])
 }
 
 /// Why the next build or test runs or obeys a path of this name.
@@ -290,6 +317,7 @@ mod tests {
         [
             sensitive(path).map(|_| if key_material(path).is_some() { "key" } else { "secret" }),
             runs_unasked(path).map(|_| "unasked"),
+            guides(path).map(|_| "guide"),
             runs_at_build(path).map(|_| "build"),
         ]
         .into_iter()
@@ -326,6 +354,17 @@ mod tests {
             ("x.code-workspace", "unasked"),
             (".ssh/authorized_keys", "key unasked"),
             (".envrc", "secret unasked"),
+            ("a/.dir-locals-2.el", "unasked"),
+            ("sub/agents.md", "guide"),
+            (".github/Copilot-instructions.md", "guide"),
+            ("copilot-instructions.md", ""),
+            ("my-AGENTS.md", ""),
+            (".hg/hgrc", "unasked"),
+            (".hg/dirstate", ""),
+            (".lldbinit", "unasked"),
+            (".appveyor.yml", "unasked"),
+            (".cshrc", "unasked"),
+            (".Rprofile", "unasked"),
             ("Makefile", "build"),
             ("sub/Build.rs", "build"),
         ] {

@@ -15,8 +15,16 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use nix::errno::Errno;
+#[cfg(target_os = "linux")]
+use nix::fcntl::AT_FDCWD;
 use nix::fcntl::OFlag;
+#[cfg(target_os = "linux")]
+use nix::fcntl::OpenHow;
+#[cfg(target_os = "linux")]
+use nix::fcntl::ResolveFlag;
 use nix::fcntl::openat;
+#[cfg(target_os = "linux")]
+use nix::fcntl::openat2;
 use nix::sys::stat::FileStat;
 use nix::sys::stat::Mode;
 use nix::sys::stat::SFlag;
@@ -199,6 +207,18 @@ pub(crate) fn reason(error: &std::io::Error) -> String {
 
 /// Opens a folder, given without links, and follows none on the way.
 pub(crate) fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
+    // One call for the whole path: of the deepest folders there may be thousands.
+    #[cfg(target_os = "linux")]
+    if path.is_absolute() && !path.components().any(|part| part == Component::ParentDir) {
+        let how = OpenHow::new().flags(folder_flags()).resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
+        match openat2(AT_FDCWD, path, how) {
+            // A kernel, or a box, without it.
+            Err(Errno::ENOSYS) => {}
+            // A link is no folder.
+            Err(Errno::ELOOP) => return Err(Errno::ENOTDIR),
+            opened => return opened,
+        }
+    }
     let mut folder = nix::fcntl::open("/", folder_flags(), Mode::empty())?;
     for part in path.components() {
         folder = match part {

@@ -20,6 +20,7 @@ pub(crate) mod threshold;
 pub(crate) mod trial;
 pub(crate) mod watch;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 use std::path::PathBuf;
@@ -28,11 +29,16 @@ use std::sync::atomic::AtomicU64;
 #[cfg(target_os = "linux")]
 use std::sync::atomic::Ordering;
 
+#[cfg(target_os = "linux")]
+use nix::errno::Errno;
+#[cfg(target_os = "linux")]
+use nix::sys::signal::kill;
+#[cfg(target_os = "linux")]
+use nix::unistd::Pid;
 use serde::Deserialize;
 use serde::Serialize;
 use tempfile::TempDir;
 
-#[cfg(target_os = "linux")]
 use crate::domain::limits;
 use crate::domain::sandbox::Level;
 use crate::domain::sandbox::Manner;
@@ -53,6 +59,9 @@ const GROUPS: [&str; 2] = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"];
 /// Numbers of the groups of this process.
 #[cfg(target_os = "linux")]
 static GROUP: AtomicU64 = AtomicU64::new(0);
+/// How the names of our groups begin; the number of their process follows, and their own.
+#[cfg(target_os = "linux")]
+const GROUP_NAME: &str = "tiller-";
 
 /// What a scene has of boxes. The usual one has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -209,7 +218,7 @@ impl Room {
             has_network,
             readable: &scene.sandbox.readable,
             writable: &scene.sandbox.writable,
-            kept: &kept(scene, watched),
+            kept: &kept(scene, watched).into_iter().collect::<Vec<PathBuf>>(),
             private: &private,
         })?;
         let own = scene.program.clone().into_os_string();
@@ -243,12 +252,12 @@ impl Room {
         let opened = sandbox.readable.iter().chain(&sandbox.writable).chain([&scene.workspace]);
         let shown: Vec<PathBuf> = shown.into_iter().chain(opened.cloned()).collect();
         let is_in = |point: &Path| shown.iter().any(|folder| point.starts_with(folder));
-        // A folder that is not there is none to open, and one of the workspace is part of it.
-        let given = |all: &[PathBuf]| {
-            let is_apart = |path: &&PathBuf| !path.starts_with(&scene.workspace) && path.symlink_metadata().is_ok();
-            let there = all.iter().filter(is_apart).cloned();
-            there.map(Mark::of).collect::<Result<Vec<Mark>, String>>()
-        };
+        // A folder that is not there is none to open, and one of the workspace is part of it. None is mounted twice.
+        let is_apart = |path: &&PathBuf| !path.starts_with(&scene.workspace) && path.symlink_metadata().is_ok();
+        let there = |all: &[PathBuf]| all.iter().filter(is_apart).cloned().collect::<BTreeSet<PathBuf>>();
+        let marked = |all: BTreeSet<PathBuf>| all.into_iter().map(Mark::of).collect::<Result<Vec<Mark>, String>>();
+        let writable = there(&sandbox.writable);
+        let readable = there(&sandbox.readable).difference(&writable).cloned().collect();
         let kept = kept(scene, watched);
         let held = held(scene, &kept);
         let cell = Cell {
@@ -259,18 +268,23 @@ impl Room {
             workspace: scene.workspace.clone(),
             is_writable,
             has_network: network,
-            readable: given(&sandbox.readable)?,
-            writable: given(&sandbox.writable)?,
-            kept: kept.into_iter().map(Mark::of).collect::<Result<_, _>>()?,
-            held: held.into_iter().map(Mark::of).collect::<Result<_, _>>()?,
+            readable: marked(readable)?,
+            writable: marked(writable)?,
+            kept: marked(kept)?,
+            held: marked(held)?,
             ground: Mark::of(scene.workspace.clone())?,
             mounted: marks::mounts()?.into_iter().map(|(_, point)| point).filter(|point| is_in(point)).collect(),
-            hidden: hidden(scene, is_writable),
+            hidden: hidden(scene, is_writable).into_iter().collect(),
             home: sandbox.home.clone(),
             private: private.clone(),
             group: group.as_ref().map(|group| group.0.clone()),
         };
         let text = serde_json::to_string(&cell).map_err(|error| error.to_string())?;
+        if text.len() >= limits::CELL_BYTES {
+            let why =
+                "the paths of all that it shows are too long together to be handed over; open fewer folders to it";
+            return Err(why.to_string());
+        }
         let word = if sandbox.level == Level::Full { stage::ENTER } else { stage::CLOSE };
         let program = scene.program.clone().into_os_string();
         let words = vec![program, guard::WORD.into(), word.into(), text.into(), "--".into()];
@@ -302,21 +316,45 @@ impl Room {
     }
 }
 
-/// What nothing in a box may change, besides what is watched: our own program, should the run be about it.
-fn kept(scene: &Scene, watched: &Watched) -> Vec<PathBuf> {
-    let program = Some(scene.program.clone()).filter(|program| program.starts_with(&scene.workspace));
-    watched.roots().into_iter().chain(program).collect()
+/// What nothing in a box may change: what is watched, and our own program, should the run be about it. What a box hides is
+/// not there to be kept.
+fn kept(scene: &Scene, watched: &Watched) -> BTreeSet<PathBuf> {
+    let hidden = hidden(scene, true);
+    let roots = watched.roots().into_iter().filter(|root| hidden.iter().all(|place| !root.starts_with(place)));
+    let mut kept = nearest(roots.collect(), limits::WATCHED_FILES);
+    let program = &scene.program;
+    if program.starts_with(&scene.workspace) && kept.iter().all(|root| !program.starts_with(root)) {
+        kept.insert(program.clone());
+    }
+    kept
 }
 
-/// Their folders, as far as these are git's.
+/// All folders above what is kept: whoever could move one away would make anew what lies in it. What others wrote, and is
+/// many, is installed and removed as a whole, and is left alone, but for what our own program lies in.
 #[cfg(target_os = "linux")]
-fn held(scene: &Scene, kept: &[PathBuf]) -> Vec<PathBuf> {
-    let is_gits = |folder: &&Path| folder.ends_with(".git") || folder.ends_with(".github");
-    let folders = kept.iter().filter_map(|path| path.parent()).filter(is_gits);
-    let mut held: Vec<PathBuf> =
-        folders.filter(|folder| folder.starts_with(&scene.workspace)).map(PathBuf::from).collect();
-    held.dedup();
-    held
+fn held(scene: &Scene, kept: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
+    let workspace = scene.workspace.as_path();
+    let is_inside = |folder: &&Path| folder.starts_with(workspace) && *folder != workspace;
+    let above = |path: &PathBuf| -> Vec<PathBuf> {
+        let is_left = |folder: &&Path| path != &scene.program && watch::is_of_others(workspace, folder);
+        let folders = path.ancestors().skip(1).take_while(is_inside).filter(|folder| !is_left(folder));
+        folders.map(Path::to_path_buf).collect()
+    };
+    nearest(kept.iter().flat_map(above).collect(), limits::HELD_FOLDERS)
+}
+
+/// As many of these as can be handed over to the stages of a box, those first that lie nearest to the top.
+fn nearest(paths: BTreeSet<PathBuf>, most: usize) -> BTreeSet<PathBuf> {
+    let mut paths: Vec<PathBuf> = paths.into_iter().collect();
+    paths.sort_by_key(|path| path.components().count());
+    let mut bytes_left = limits::KEPT_PATH_BYTES;
+    // A name that is no text can't be written in JSON.
+    let fits = |path: &PathBuf| {
+        let left = serde_json::to_string(path).ok().and_then(|text| bytes_left.checked_sub(text.len()));
+        bytes_left = left.unwrap_or(bytes_left);
+        left.is_some()
+    };
+    paths.into_iter().filter(fits).take(most).collect()
 }
 
 /// Why no box can be made in this scene, if none can, and what to do: tiller's own places lie where no box of this level
@@ -341,19 +379,29 @@ pub(crate) fn obstacle(scene: &Scene, is_writable: bool) -> Option<String> {
     // What is hidden stays in its place; a folder above it could be moved away, and another put there.
     let is_open = |folder: &Path| sandbox.writable.iter().chain([&scene.workspace]).any(|open| open == folder);
     let movable = hidden.iter().find(|place| place.parent().is_some_and(|folder| !is_open(folder)));
-    let place = movable.filter(|_| is_writable)?.display();
-    Some(format!("{place}, which is tiller's own, lies deep in what can be written; work in another folder"))
+    if let Some(place) = movable.filter(|_| is_writable) {
+        let place = place.display();
+        return Some(format!(
+            "{place}, which is tiller's own, lies deep in what can be written; work in another folder"
+        ));
+    }
+    // Whatever is put there to hide it would stay there, and tiller would find that in the place of its own.
+    let place = hidden.iter().find(|place| place.symlink_metadata().is_err())?.display();
+    let what = "which is tiller's own, is not there yet, and a command could make it";
+    Some(format!("{place}, {what}; do: mkdir -m 700 {place}"))
 }
 
-/// Tiller's own places, as far as the box would show them. What is not there yet must not be made either.
-fn hidden(scene: &Scene, is_writable: bool) -> Vec<PathBuf> {
+/// Tiller's own places, as far as the box would show them, the outermost. What is not there yet must not be made either.
+fn hidden(scene: &Scene, is_writable: bool) -> BTreeSet<PathBuf> {
     let sandbox = &scene.sandbox;
     let shown = |place: &PathBuf| {
         let written = sandbox.writable.iter().chain([&scene.workspace]).any(|folder| place.starts_with(folder));
         let read = sandbox.readable.iter().any(|folder| place.starts_with(folder));
         (written && (is_writable || place.exists())) || (read && place.exists())
     };
-    scene.off_limits.iter().filter(|place| shown(place)).cloned().collect()
+    let all: BTreeSet<&PathBuf> = scene.off_limits.iter().filter(|place| shown(place)).collect();
+    let is_outermost = |place: &&&PathBuf| all.iter().all(|outer| outer == *place || !place.starts_with(outer));
+    all.iter().filter(is_outermost).map(|place| (*place).clone()).collect()
 }
 
 /// A group of processes that is counted. Only root can make one; everybody else is bounded in another way.
@@ -366,7 +414,10 @@ impl Group {
             return None;
         }
         let number = GROUP.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tiller-{}-{number}", std::process::id());
+        if number == 0 {
+            GROUPS.iter().for_each(|folder| tidy(Path::new(folder)));
+        }
+        let name = format!("{GROUP_NAME}{}-{number}", std::process::id());
         GROUPS.iter().find_map(|folder| Group::at(Path::new(folder).join(&name)))
     }
 
@@ -377,6 +428,20 @@ impl Group {
         let group = Group(path);
         std::fs::write(group.0.join("pids.max"), limits::BOX_PROCESSES.to_string()).ok()?;
         Some(group)
+    }
+}
+
+/// Removes the groups that a killed process of ours left in this folder. One that holds processes can't be removed.
+#[cfg(target_os = "linux")]
+fn tidy(folder: &Path) {
+    let is_left = |name: &str| {
+        let numbers = name.strip_prefix(GROUP_NAME).and_then(|rest| rest.split_once('-'));
+        let numbers = numbers.and_then(|(owner, own)| Some((owner.parse::<i32>().ok()?, own.parse::<u64>().ok()?)));
+        numbers.is_some_and(|(owner, _)| owner > 0 && kill(Pid::from_raw(owner), None) == Err(Errno::ESRCH))
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().take(limits::GROUPS_SEEN).flatten();
+    for entry in entries.filter(|entry| entry.file_name().to_str().is_some_and(is_left)) {
+        let _ = std::fs::remove_dir(entry.path());
     }
 }
 
@@ -423,5 +488,31 @@ mod tests {
             };
             assert_eq!(found, wanted, "{written}");
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn only_groups_of_processes_that_are_gone_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut gone = std::process::Command::new("true").spawn().unwrap();
+        gone.wait().unwrap();
+        let (gone, own) = (gone.id(), std::process::id());
+        let left = format!("tiller-{gone}-0");
+        let others = [
+            format!("tiller-{own}-1"),
+            format!("tiller-{gone}"),
+            format!("tiller-{gone}-0-x"),
+            format!("other-{gone}-0"),
+            "tiller-x-0".to_string(),
+            "tiller-0-0".to_string(),
+            "tiller--1-0".to_string(),
+        ];
+        for name in others.iter().chain([&left]) {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        tidy(folder.path());
+        assert!(!folder.path().join(left).exists());
+        assert!(others.iter().all(|name| folder.path().join(name).is_dir()));
+        tidy(&folder.path().join("not-there"));
     }
 }

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::task::spawn_blocking;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::id::CallId;
@@ -21,6 +22,7 @@ use crate::domain::sandbox::Level;
 use crate::domain::sandbox::Manner;
 use crate::domain::text::head;
 use crate::domain::text::one_line;
+use crate::domain::text::tail;
 use crate::domain::time::Span;
 use crate::domain::time::human;
 use crate::domain::tool::EffectClass;
@@ -33,6 +35,7 @@ use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolOutcome;
 use crate::domain::tool::ToolSpec;
+use crate::domain::tool::named;
 use crate::tools::Action;
 use crate::tools::Executed;
 use crate::tools::Prepared;
@@ -57,13 +60,19 @@ use crate::tools::sandbox::Room;
 use crate::tools::sandbox::watch::Watched;
 use crate::tools::scripts;
 use crate::tools::touches;
+use crate::tools::wait;
 
 /// Room in a result for its first lines and the cut, in bytes.
 const FRAME_BYTES: usize = 600;
+/// What is said of each end of a long name, in bytes.
+const NAME_END_BYTES: usize = 200;
 
 /// What is said below a program that was not found in a box, where more of the machine may be than is seen.
 const HIDDEN: &str = "in the box only the programs of the system are there; the operator can open folders, such as that of a \
                       toolchain, by sandbox.readable in tiller.toml\n";
+
+/// What is said of a line that was cancelled while the workspace was looked at.
+const UNBEGUN: &str = "cancelled before it began, while the workspace was looked at; nothing was run\n";
 
 /// The tool.
 pub(crate) struct Shell;
@@ -221,7 +230,10 @@ impl Action for Run {
     async fn run(self: Box<Self>, call: CallId, reins: Reins) -> Executed {
         let mut output = Output::default();
         let time_limit = self.time_limit;
-        let before = watched(&self.scene).await;
+        let before = watched(&self.scene, &reins.cancel, limits::WATCH_PATIENCE).await;
+        if reins.cancel.is_cancelled() {
+            return Executed::ended(OutcomeKind::Cancelled, UNBEGUN);
+        }
         let room = match Room::of(&self.scene, self.manner, self.network, &before) {
             Ok(room) => room,
             Err(why) => return Executed::failed(format!("not run: its box could not be made: {why}\n"), None),
@@ -241,7 +253,9 @@ impl Action for Run {
         let ending = process::run(line, &reins.cancel, &mut output, show).await;
         let changed = match self.manner {
             Manner::Reading => Vec::new(),
-            Manner::Usual | Manner::Ruled | Manner::Unboxed => watched(&self.scene).await.changes_since(&before),
+            Manner::Usual | Manner::Ruled | Manner::Unboxed => {
+                watched_after(&self.scene, &reins.cancel, &ending).await.changes_since(&before)
+            }
         };
         let kind = match ending {
             Ending::Exited(0) => OutcomeKind::Done,
@@ -265,7 +279,7 @@ impl Action for Run {
             (Ending::Exited(127), true) => HIDDEN,
             (_, true | false) => "",
         };
-        let text = result(&ending, &output, time_limit) + hint + &told(&changed);
+        let text = result(&ending, &output, time_limit, &(hint.to_string() + &told(&changed)));
         Executed::Ended(ToolOutcome { kind, text, bytes, took: Span(0), class, watched: changed })
     }
 
@@ -274,16 +288,38 @@ impl Action for Run {
     }
 }
 
-/// What other programs run by themselves, as it stands now.
-async fn watched(scene: &Scene) -> Watched {
-    let scene = scene.clone();
-    spawn_blocking(move || Watched::of(&scene)).await.unwrap_or_default()
+/// What other programs run by themselves, as it stands now; as far as it was looked at before a cancel, and in time.
+async fn watched(scene: &Scene, cancel: &CancellationToken, patience: Span) -> Watched {
+    let (scene, end) = (scene.clone(), cancel.child_token());
+    let seen = end.clone();
+    let mut looking = spawn_blocking(move || Watched::of(&scene, &seen));
+    tokio::select! {
+        found = &mut looking => return found.unwrap_or_default(),
+        () = sleep(wait(patience)) => end.cancel(),
+    }
+    looking.await.unwrap_or_default()
+}
+
+/// The same after a line. A cancel that ended the line does not end this: the line may have changed something before.
+async fn watched_after(scene: &Scene, cancel: &CancellationToken, ending: &Ending) -> Watched {
+    match ending {
+        Ending::Cancelled => watched(scene, &CancellationToken::new(), limits::WATCH_PATIENCE_CANCELLED).await,
+        Ending::Exited(_) | Ending::TimedOut | Ending::Flooded | Ending::NotStarted(_) | Ending::Lost(_) => {
+            watched(scene, cancel, limits::WATCH_PATIENCE).await
+        }
+    }
 }
 
 fn told(changed: &[String]) -> String {
-    match changed {
-        [] => String::new(),
-        changed => format!("changed what other programs run by themselves: {}\n", changed.join(", ")),
+    // A result has room for so much of a name; the record has all of it.
+    let short = |name: String| match name.len() <= 2 * NAME_END_BYTES {
+        true => name,
+        false => format!("{}…{}", head(&name, NAME_END_BYTES), tail(&name, NAME_END_BYTES)),
+    };
+    let names: Vec<String> = named(changed).into_iter().map(short).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("changed what other programs run by themselves: {}\n", names.join(", ")),
     }
 }
 
@@ -293,7 +329,10 @@ pub(crate) async fn check(scene: &Scene, command: &str, reins: Reins) -> (bool, 
         return (false, "not run: a command has no NUL and less than 128 KiB\n".to_string());
     }
     let mut output = Output::default();
-    let before = watched(scene).await;
+    let before = watched(scene, &reins.cancel, limits::WATCH_PATIENCE).await;
+    if reins.cancel.is_cancelled() {
+        return (false, UNBEGUN.to_string());
+    }
     let room = match Room::of(scene, Manner::Usual, false, &before) {
         Ok(room) => room,
         Err(why) => return (false, format!("not run: its box could not be made: {why}\n")),
@@ -307,8 +346,8 @@ pub(crate) async fn check(scene: &Scene, command: &str, reins: Reins) -> (bool, 
     };
     let ending = process::run(line, &reins.cancel, &mut output, |_| {}).await;
     // A check only looks: what it prepares for others to run was never asked about.
-    let changed = watched(scene).await.changes_since(&before);
-    let text = result(&ending, &output, limits::TOOL_TIMEOUT) + &told(&changed);
+    let changed = watched_after(scene, &reins.cancel, &ending).await.changes_since(&before);
+    let text = result(&ending, &output, limits::TOOL_TIMEOUT, &told(&changed));
     (ending == Ending::Exited(0) && changed.is_empty(), text)
 }
 
@@ -345,9 +384,9 @@ fn stream(reins: &Reins, call: CallId, text: &str) {
     }
 }
 
-/// What the model is told: first how it ended, then the output. It holds no time and no process number, so that the
+/// What the model is told: first how it ended, then the output, then what is said `below` it. It holds no time and no process number, so that the
 /// same work gives the same result.
-fn result(ending: &Ending, output: &Output, time_limit: Span) -> String {
+fn result(ending: &Ending, output: &Output, time_limit: Span, below: &str) -> String {
     let mut first = match ending {
         Ending::Exited(code) => status(*code),
         Ending::TimedOut => format!("ended after its time limit of {}", human(time_limit)),
@@ -364,10 +403,10 @@ fn result(ending: &Ending, output: &Output, time_limit: Span) -> String {
     if output.overwritten > 0 {
         first.push_str(&format!("; {} overwritten lines left out", output.overwritten));
     }
-    let text = output.excerpt(limits::RESULT_MAX_BYTES - FRAME_BYTES);
+    let text = output.excerpt((limits::RESULT_MAX_BYTES - FRAME_BYTES).saturating_sub(below.len()));
     match text.is_empty() {
-        true => format!("{first}; no output\n"),
-        false => format!("{first}\n{text}"),
+        true => format!("{first}; no output\n{below}"),
+        false => format!("{first}\n{text}{below}"),
     }
 }
 

@@ -54,7 +54,8 @@ fn open_to_others(folder: &Path) -> Vec<String> {
 fn all_that_is_written_is_private_under_any_umask() {
     let stage = Stage::new();
     stage.write("work/AGENTS.md", "Run make.\n");
-    let asks = script(&[("write_file", json!({ "path": "AGENTS.md", "content": "x" }))]);
+    stage.write("work/notes", "1\n");
+    let asks = script(&[("write_file", json!({ "path": "notes", "content": "x" }))]);
     let words = stage.words(&asks);
     let run = |umask: &str, words: &[&str]| {
         let plain = stage.tiller(words);
@@ -77,7 +78,7 @@ fn all_that_is_written_is_private_under_any_umask() {
         assert_eq!(open_to_others(&stage.path("state")), Vec::<String>::new(), "under {umask}");
         let given = fs::metadata(&out).unwrap().mode() & 0o777;
         assert_eq!(given & 0o177, 0, "{given:o}");
-        fs::write(stage.path("work/AGENTS.md"), "Run make.\n").unwrap();
+        fs::write(stage.path("work/notes"), "1\n").unwrap();
     }
     // The umask does what it is there for: a plain file is open to all.
     let plain = Command::new("/bin/sh").args(["-c", "umask 000; : > plain"]).current_dir(stage.path("work")).status();

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::domain::limits;
+
 /// How keys end, in small letters, whose values name programs or folders of them.
 const PROGRAMS: [&str; 21] = [
     "askpass",
@@ -37,17 +39,47 @@ const OPTIONAL: &[u8] = b":(optional)";
 /// How often what stands in quotes is read as a line of its own.
 const DEPTH: usize = 3;
 
+/// The words of a configuration that may name something, with their keys.
+#[derive(Default)]
+pub(crate) struct Said {
+    /// By any way to take them apart, ...
+    pub(crate) words: BTreeSet<(String, Vec<u8>)>,
+    /// ... and those that count in the operator's own.
+    pub(crate) plain: BTreeSet<(String, Vec<u8>)>,
+    /// Whether the values are more than `limits::GIT_VALUE_BYTES`, and some of them are left out.
+    pub(crate) is_cut: bool,
+}
+
+impl Said {
+    /// Those of a configuration.
+    pub(crate) fn of(bytes: &[u8]) -> Said {
+        let mut said = Said::default();
+        let mut bytes_left = limits::GIT_VALUE_BYTES;
+        for value in of(bytes) {
+            let Some(left) = bytes_left.checked_sub(value.text.len()) else {
+                said.is_cut = true;
+                continue;
+            };
+            bytes_left = left;
+            let keyed = |words: BTreeSet<Vec<u8>>| words.into_iter().map(|word| (value.key.clone(), word));
+            said.plain.extend(keyed(value.plain_words()));
+            said.words.extend(keyed(value.words()));
+        }
+        said
+    }
+}
+
 /// A value that may name something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Value {
+struct Value {
     /// Its key, in small letters.
-    pub(crate) key: String,
+    key: String,
     /// As it is written, quotes and all.
     text: Vec<u8>,
 }
 
 /// All such values of a configuration.
-pub(crate) fn of(bytes: &[u8]) -> Vec<Value> {
+fn of(bytes: &[u8]) -> Vec<Value> {
     // A line that ends with a backslash goes on, but not if it is a comment.
     let joined = joined(bytes);
     let plain = if joined.len() == bytes.len() { &[] } else { bytes };
@@ -112,7 +144,7 @@ fn end_of_section(line: &[u8]) -> usize {
 
 impl Value {
     /// Whether all of it is one path.
-    pub(crate) fn is_path(&self) -> bool {
+    fn is_path(&self) -> bool {
         PATHS.iter().any(|end| self.key.ends_with(end))
     }
 
@@ -134,7 +166,7 @@ impl Value {
     }
 
     /// What of it may be a path, and more than that: it, and its words by any way to take it apart.
-    pub(crate) fn words(&self) -> BTreeSet<Vec<u8>> {
+    fn words(&self) -> BTreeSet<Vec<u8>> {
         let whole = self.whole();
         let mut all: BTreeSet<Vec<u8>> = self.text.split(is_end).map(<[u8]>::to_vec).collect();
         all.extend(self.text.split(|byte| b"\"'".contains(byte)).map(|part| part.trim_ascii().to_vec()));
@@ -147,7 +179,7 @@ impl Value {
     /// The words that can name something in the operator's own configuration, which nobody wrote to lead astray: of a path
     /// all of it, else what has a folder, or is handed to a program and looks like the name of a file. A program without a
     /// folder is looked for elsewhere.
-    pub(crate) fn plain_words(&self) -> BTreeSet<Vec<u8>> {
+    fn plain_words(&self) -> BTreeSet<Vec<u8>> {
         let whole = self.whole();
         if self.is_path() {
             return BTreeSet::from([whole]);

@@ -1,6 +1,7 @@
 //! What one box is made of, and the command line of bubblewrap that makes it. It starts nothing.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 use std::path::PathBuf;
@@ -69,7 +70,7 @@ pub(crate) struct Cell {
     pub(crate) writable: Vec<Mark>,
     /// What other programs run or obey by themselves: it stays as it is.
     pub(crate) kept: Vec<Mark>,
-    /// The folders that it lies in: they can't be moved away and made anew.
+    /// The folders above it: they can't be moved away and made anew.
     pub(crate) held: Vec<Mark>,
     /// The folder of the run, as it was found.
     pub(crate) ground: Mark,
@@ -88,18 +89,20 @@ pub(crate) struct Cell {
 impl Cell {
     /// Where something is mounted in a full box, and how often.
     pub(crate) fn mounts(&self) -> BTreeMap<PathBuf, usize> {
-        let mut mounts = BTreeMap::new();
-        for point in &self.mounted {
-            *mounts.entry(point.clone()).or_default() += 1;
-        }
         let settings = SETTINGS.iter().chain(&NETWORK_SETTINGS).chain(&MADE);
         let fixed = TOP.iter().chain(settings).chain(&[TEMPORARY, HOME, SHARED, PROGRAM]).map(PathBuf::from);
         let marks = self.readable.iter().chain(&self.writable);
         let kept = self.held.iter().chain(&self.kept).filter(|_| self.is_writable);
         let own = fixed.chain(marks.chain(kept).map(|mark| mark.path.clone()));
-        for point in own.chain(self.hidden.iter().cloned()).chain([self.workspace.clone()]) {
-            // What the machine has mounted in just this place is shown by this one mount.
-            mounts.insert(point, 1);
+        let own: BTreeSet<PathBuf> = own.chain(self.hidden.iter().cloned()).chain([self.workspace.clone()]).collect();
+        let mut mounts = BTreeMap::new();
+        // What the machine has mounted comes along with each folder above it.
+        for point in &self.mounted {
+            let times = point.ancestors().skip(1).filter(|folder| own.contains(*folder)).count();
+            *mounts.entry(point.clone()).or_default() += times;
+        }
+        for point in own {
+            *mounts.entry(point).or_default() += 1;
         }
         mounts
     }

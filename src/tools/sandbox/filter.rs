@@ -77,6 +77,37 @@ const OTHERS: [(i64, u8); 5] = [
 ];
 /// The same, of groups and users too, with the kind that is one process.
 const OTHERS_BY_KIND: [(i64, u64); 2] = [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
+/// Memory and queues that programs share by a number or a name of the whole machine. Those of a full box are its own.
+const SHARING: [i64; 13] = [
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+/// Marks of files, which lists of rights are, too: Landlock does not hold these back. Programs take it for a file system
+/// that has none. A full box has no file of somebody else to set one on.
+const MARKS: [i64; 8] = [
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+];
+/// The numbers are the same everywhere.
+const SETXATTRAT: i64 = 463;
+const REMOVEXATTRAT: i64 = 466;
 /// Calls that set the mode of a file, with its place among the arguments.
 #[rustfmt::skip]
 const MODES: &[(i64, u8)] = &[
@@ -119,6 +150,9 @@ pub(crate) fn programs(level: Level, has_network: bool) -> Result<Vec<BpfProgram
         let unknown = [libc::SYS_clone3, libc::SYS_openat2];
         let unknown = filter(unknown.map(|call| (call, Vec::new())).into(), libc::ENOSYS)?;
         let mut all = vec![unknown, refused];
+        if level != Level::Full {
+            all.push(filter(MARKS.map(|call| (call, Vec::new())).into(), libc::EOPNOTSUPP)?);
+        }
         #[cfg(target_arch = "x86_64")]
         all.push(second_table());
         Ok(all)
@@ -170,6 +204,7 @@ fn rules(level: Level, has_network: bool) -> Result<BTreeMap<i64, Vec<SeccompRul
         rules.insert(*call, making.collect::<Result<_, _>>()?);
     }
     if level != Level::Full {
+        rules.extend(SHARING.map(|call| (call, Vec::new())));
         for (call, process) in OTHERS {
             rules.insert(call, vec![SeccompRule::new(vec![when(process, Ne, 0)?])?]);
         }
