@@ -446,11 +446,13 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_line_is_told_by_its_beginning() {
+    fn what_a_call_is_about_is_told_by_its_beginning() {
         check("sh check.sh", "sh check.sh");
         check("make\n", "make");
         check("make\nrm -rf build\n", "make … 13 more bytes");
         check(&"é".repeat(82), &format!("{} … 4 more bytes", "é".repeat(80)));
-        assert_eq!(words(r#"{"path":"x"}"#), None, "it is no shell line");
+        assert_eq!(words(r#"{"content":"y","path":"a/x"}"#).as_deref(), Some("a/x"));
+        assert_eq!(words(r#"{"url":"https://a.invalid/"}"#).as_deref(), Some("https://a.invalid/"));
+        assert_eq!(words(r#"{"todos":[]}"#), None);
     }
 }

@@ -147,7 +147,12 @@ fn a_certificate_is_for_the_host_that_was_shown() {
         stage.write("config/tiller/tiller.toml", &on);
         let call = format!("{{ tool = \"web_fetch\", args = {{ url = \"https://{opened}/tides\" }} }}");
         let model = stage.model(&format!("{plan}[[step]]\nname = \"fetch\"\ncalls = [ {call} ]\n{claim}"));
-        let mut command = stage.tiller(&["run", "do it", "--plain", "--trust", "full_trust", "--model", &model]);
+        let waits = crate::real::said(stage.tiller(&["run", "do it", "--plain", "--model", &model]).spawn().unwrap());
+        let id = waits.out.split(['[', ']']).find_map(|part| part.strip_prefix("run ")).unwrap().to_string();
+        let shown: serde_json::Value = serde_json::from_str(&stage.ask(&["show", &id, "--json"]).out).unwrap();
+        let (call, digest) = (&shown["waiting"][0]["call"], &shown["waiting"][0]["digest"]);
+        stage.ask(&["approve", &id, call.as_str().unwrap(), digest.as_str().unwrap()]).check(0, &[]);
+        let mut command = stage.tiller(&["resume", &id, "--plain"]);
         crate::real::said(command.env("SSL_CERT_FILE", certificates).spawn().unwrap())
     };
     let own = stage.path("work/cert.pem");

@@ -467,7 +467,7 @@ fn a_rule_is_made_of_words_that_are_shown_and_typed() {
             is_foundation: false,
             runs_later: false,
         };
-        let touches = words.iter().map(touch).collect();
+        let touches = words.iter().chain([&".".to_string()]).map(touch).collect();
         let line = Line { commands: vec![words], plain: Ok(Plain { segments: vec![segment] }) };
         let arguments = serde_json::json!({ "command": command }).to_string();
         let call = story.call("shell", &arguments, EffectClass::External);
