@@ -44,16 +44,9 @@ use tiller::tui::theme::Role;
 use crate::screens::story::Show;
 use crate::screens::story::Story;
 use crate::screens::story::commands;
-use crate::screens::story::terms;
+use crate::screens::story::pursuing;
 
 const SIZE: (u16, u16) = (80, 24);
-
-fn pursuing() -> Story {
-    let mut story = Story::planned(terms("fix it"));
-    story.ask(9_000);
-    story.reply("on it", 6_000, 300);
-    story
-}
 
 fn with_diff() -> (Story, CallId) {
     let mut story = pursuing();

@@ -16,17 +16,11 @@ use tiller::tui::app::Msg;
 use crate::screens::story::Show;
 use crate::screens::story::Story;
 use crate::screens::story::commands;
+use crate::screens::story::pursuing;
 use crate::screens::story::rest;
 use crate::screens::story::terms;
 
 const SIZE: (u16, u16) = (80, 24);
-
-fn pursuing() -> Story {
-    let mut story = Story::planned(terms("fix it"));
-    story.ask(9_000);
-    story.reply("on it", 6_000, 300);
-    story
-}
 
 /// A screen with a call that waits focused and at rest.
 fn on_call(line: &str) -> Show {

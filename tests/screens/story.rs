@@ -101,6 +101,14 @@ pub fn terms(goal: &str) -> Terms {
     }
 }
 
+/// A run that works on its plan.
+pub fn pursuing() -> Story {
+    let mut story = Story::planned(terms("fix it"));
+    story.ask(9_000);
+    story.reply("on it", 6_000, 300);
+    story
+}
+
 /// A journal being told.
 pub struct Story {
     pub records: Vec<Record>,

@@ -27,17 +27,10 @@ use crate::screens::story::Story;
 use crate::screens::story::at_rest;
 use crate::screens::story::commands;
 use crate::screens::story::flat;
+use crate::screens::story::pursuing;
 use crate::screens::story::rest;
-use crate::screens::story::terms;
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 36)];
-
-fn pursuing() -> Story {
-    let mut story = Story::planned(terms("fix it"));
-    story.ask(9_000);
-    story.reply("on it", 6_000, 300);
-    story
-}
 
 fn by_operator() -> By {
     By::Operator(ClientId("screen".to_string()))

@@ -19,17 +19,10 @@ use crate::screens::story::Story;
 use crate::screens::story::at_rest;
 use crate::screens::story::commands;
 use crate::screens::story::flat;
+use crate::screens::story::pursuing;
 use crate::screens::story::rest;
-use crate::screens::story::terms;
 
 const SIZE: (u16, u16) = (80, 24);
-
-fn pursuing() -> Story {
-    let mut story = Story::planned(terms("fix it"));
-    story.ask(9_000);
-    story.reply("on it", 6_000, 300);
-    story
-}
 
 fn parked(reason: ParkReason) -> Story {
     let mut story = pursuing();
