@@ -34,6 +34,9 @@ pub enum RulesAsk {
     Remove(String),
 }
 
+/// Why words can't be written as a line.
+const NO_WORD: &str = "a word of a line has no NUL; nothing was judged";
+
 /// A rule as it is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewRule {
@@ -85,8 +88,8 @@ enum RulesWord {
     },
     /// Say whether a line for the shell would be allowed, asked about or denied here, and by what
     Why {
-        /// The line; without it, standard input, byte for byte
-        line: Option<String>,
+        /// The line, in quotes or word for word; without it, standard input, byte for byte
+        line: Vec<String>,
         /// The folder that it would run in; this one without it
         #[arg(long, value_name = "DIR")]
         workspace: Option<PathBuf>,
@@ -157,7 +160,12 @@ impl RulesWord {
         Ok(match self {
             RulesWord::List { form } => RulesAsk::List(form.read()),
             RulesWord::Why { line, workspace, form } => {
-                let line = line.filter(|line| line != "-");
+                let line = match line.as_slice() {
+                    [] => None,
+                    [one] if one == "-" => None,
+                    [one] => Some(one.clone()),
+                    words => Some(shlex::try_join(words.iter().map(String::as_str)).map_err(|_| NO_WORD.to_string())?),
+                };
                 RulesAsk::Why { line, workspace, form: form.read() }
             }
             RulesWord::Add(words) => RulesAsk::Add(Box::new(words.rule()?)),

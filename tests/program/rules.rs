@@ -256,6 +256,12 @@ fn what_was_meant_is_told_where_a_rule_says_something_else() {
     stage.ask(&["rules", "add", "deny", "--path", ".git/**"]).check(0, &["deny the files"]);
     stage.ask(&["rules", "add", "deny", "--", "rm", "x"]).check(0, &["deny rm x"]);
     stage.ask(&["rules", "why", "rm x"]).check(0, &["deny, by standing rule r"]);
+    // A line that is given word for word is that of these words.
+    for words in [["rm", "x y"], ["rm", "x; ls"]] {
+        let in_quotes = format!("rm '{}'", words[1]);
+        let told = stage.ask(&["rules", "why", &in_quotes]);
+        assert_eq!(stage.ask(&[&["rules", "why", "--"], &words[..]].concat()).out, told.out);
+    }
     let json = stage.ask(&["rules", "why", "rm x", "--json"]);
     assert!(json.out.contains("\"decision\":\"refuse\""), "{json}");
     let level = |line: &str| {
