@@ -90,12 +90,8 @@ fn prepared(scene: &Scene, place: &Place, depth: usize) -> Result<Prepared, Prob
     let levels = if depth > 1 { format!(" {depth} levels") } else { String::new() };
     let facts = Facts {
         title: format!("{}{levels}", place.shown),
-        reach: place.reach("lists"),
-        inside: place.inside(),
-        grave: place.grave(),
         preview: format!("list {}{levels}", place.text()),
-        binding: vec![place.binding()],
-        ..Facts::default()
+        ..place.facts("lists")
     };
     let (scene, place) = (scene.clone(), place.clone());
     let work = move |cancel: &CancellationToken| list(&scene, &place, depth, cancel);

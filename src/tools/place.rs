@@ -33,6 +33,7 @@ use nix::sys::stat::fstat;
 use crate::domain::limits;
 use crate::domain::text::one_line;
 use crate::domain::tool::ErrorClass;
+use crate::domain::tool::Facts;
 use crate::domain::tool::Grave;
 use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
@@ -132,6 +133,17 @@ impl Place {
     /// What is grave about a call that touches it.
     pub(crate) fn grave(&self) -> Vec<Grave> {
         self.named(names::key_material).map(|_| Grave::Keys).into_iter().collect()
+    }
+
+    /// What there is to know of a call that does `verb` (`reads`, `lists`) and no more; its title and preview are its own.
+    pub(crate) fn facts(&self, verb: &str) -> Facts {
+        Facts {
+            reach: self.reach(verb),
+            inside: self.inside(),
+            grave: self.grave(),
+            binding: vec![self.binding()],
+            ..Facts::default()
+        }
     }
 
     /// What a call that does `verb` (`reads`, `writes`) reaches, in words.

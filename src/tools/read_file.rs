@@ -100,12 +100,8 @@ fn prepared(place: &Place, asked: &Arguments) -> Result<Prepared, Problem> {
     };
     let facts = Facts {
         title: format!("{}{lines}", place.shown),
-        reach: place.reach("reads"),
-        inside: place.inside(),
-        grave: place.grave(),
         preview: format!("read {}{lines}", place.text()),
-        binding: vec![place.binding()],
-        ..Facts::default()
+        ..place.facts("reads")
     };
     let place = place.clone();
     let work = move |_: &_| read(&place.path, &place.shown, range);

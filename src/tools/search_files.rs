@@ -120,12 +120,8 @@ impl Tool for SearchFiles {
         let what = what.into_iter().flatten().collect::<Vec<_>>().join(" in ");
         let facts = Facts {
             title: one_line(&format!("{what} in {}", place.shown), TITLE_MAX_CHARS),
-            reach: place.reach("searches"),
-            inside: place.inside(),
-            grave: place.grave(),
             preview: format!("search {}\nfor {what}", place.text()),
-            binding: vec![place.binding()],
-            ..Facts::default()
+            ..place.facts("searches")
         };
         let scene = scene.clone();
         let work = move |cancel: &CancellationToken| search(&scene, &place, &query, cancel);
