@@ -4,9 +4,10 @@
 /// They search, compare or pack whole folders.
 const DEEP: &str = "grep egrep fgrep rgrep zgrep zegrep zfgrep bzgrep xzgrep lzgrep zstdgrep pcregrep pcre2grep agrep sgrep hgrep \
     rg ack ag ugrep ug sift pt semgrep gitleaks trufflehog codespell diff diff3 sdiff colordiff icdiff diffoscope kdiff3 \
-    meld tar gtar bsdtar star pax cpio shar ar zip 7z 7za 7zr 7zz rar rsync scp";
+    meld rga ast-grep sg comby typos cspell detect-secrets git-secrets exiftool tar gtar bsdtar star pax cpio shar ar zip 7z 7za 7zr 7zz rar rsync scp";
 /// Those that search the folder where they run if no other is named.
-const HERE: &str = "rg rgrep ack ag ugrep ug sift pt hgrep semgrep gitleaks trufflehog codespell";
+const HERE: &str = "rg rgrep rga ack ag ugrep ug sift pt hgrep semgrep gitleaks trufflehog codespell ast-grep sg comby typos cspell \
+    detect-secrets git-secrets";
 /// Those that do so if an option tells them to go down.
 const HERE_IF_TOLD: &str = "grep egrep fgrep pcregrep pcre2grep";
 /// Those that follow no link below a folder unless an option tells them to, with the letter and the word of that option.

@@ -161,8 +161,8 @@ fn has(names: &str, name: &str) -> bool {
 pub fn runs(argv: &[String]) -> impl Iterator<Item = usize> + '_ {
     let program = argv.first().map_or("", String::as_str);
     let kind = kind(program);
-    // What stands for a program can be any.
-    let is_any = program.starts_with(['$', '…']) || kind.is_some_and(Kind::runs_arguments);
+    // What stands for a program can be any; and an option without its program is one of `time`.
+    let is_any = program.starts_with(['$', '…', '-']) || kind.is_some_and(Kind::runs_arguments);
     let is_manager = kind == Some(Kind::PackageManager);
     let mut is_behind = false;
     let mut before = "";

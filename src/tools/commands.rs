@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::domain::limits;
+use crate::tools::carried;
 
 /// Programs, and words of the shell, that run a line which they are given as a word, or read, or keep it to be run.
 const RUN_A_LINE: [&str; 45] = [
@@ -135,7 +136,7 @@ fn inner(argv: &[String], is_run: bool) -> Vec<String> {
     let is_first =
         |word: &String| word == DOT || word.starts_with(['$', '…']) || (is_run && PRINT.contains(&base(word)));
     let first = argv.first().filter(|word| is_first(word)).map(|_| 0);
-    let Some(at) = argv.iter().position(|word| runs_a_line(word)).or(first) else { return Vec::new() };
+    let Some(at) = argv.iter().position(|word| runs_a_line(word)).or(first) else { return carried::lines(argv) };
     let words = argv.get(at + 1..).unwrap_or_default();
     let many = words.iter().filter(|word| word.contains([' ', '\t', '\n', ';', '|', '&']));
     // Also what a name is to stand for: `alias x='rm -rf y'`.

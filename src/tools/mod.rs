@@ -2,6 +2,7 @@
 //! It judges no permission: that is `policy/`. What is judged and what is done are one value, made by `prepare`.
 
 mod arguments;
+mod carried;
 mod change;
 mod checks;
 mod commands;

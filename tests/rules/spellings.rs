@@ -9,7 +9,7 @@ use crate::rules::stage::Stage;
 const DENY: &str = "[[rule]]\neffect = \"deny\"\nargv = [\"rm\", \"-rf\", { any = \"rest\" }]\n";
 
 /// Where CMD stands, a shell would run it.
-const SPELLINGS: [&str; 116] = [
+const SPELLINGS: [&str; 124] = [
     "cd . && \\\n  CMD",
     "echo `# note`; CMD",
     "a[0]=x CMD",
@@ -36,6 +36,14 @@ const SPELLINGS: [&str; 116] = [
     "! { CMD; }",
     "time CMD",
     "time -p CMD",
+    "time -f %e CMD",
+    "git rebase -x 'CMD' HEAD",
+    "git submodule foreach --recursive 'CMD'",
+    "git bisect run CMD",
+    "git -c alias.z='!CMD' z",
+    "tar -xf a --to-command='CMD'",
+    "rg --pre 'CMD' x",
+    "nix-shell --run 'CMD'",
     "time -p -- CMD",
     "time { CMD; }",
     "coproc CMD",
