@@ -317,10 +317,13 @@ impl Room {
 }
 
 /// What nothing in a box may change: what is watched, and our own program, should the run be about it. What a box hides is
-/// not there to be kept.
+/// not there to be kept, and what others wrote, and is many, is installed and removed as a whole: it is left alone.
 fn kept(scene: &Scene, watched: &Watched) -> BTreeSet<PathBuf> {
     let hidden = hidden(scene, true);
-    let roots = watched.roots().into_iter().filter(|root| hidden.iter().all(|place| !root.starts_with(place)));
+    let is_left = |root: &PathBuf| {
+        hidden.iter().any(|place| root.starts_with(place)) || watch::is_of_others(&scene.workspace, root)
+    };
+    let roots = watched.roots().into_iter().filter(|root| !is_left(root));
     let mut kept = nearest(roots.collect(), limits::WATCHED_FILES);
     let program = &scene.program;
     if program.starts_with(&scene.workspace) && kept.iter().all(|root| !program.starts_with(root)) {
@@ -329,18 +332,13 @@ fn kept(scene: &Scene, watched: &Watched) -> BTreeSet<PathBuf> {
     kept
 }
 
-/// All folders above what is kept: whoever could move one away would make anew what lies in it. What others wrote, and is
-/// many, is installed and removed as a whole, and is left alone, but for what our own program lies in.
+/// All folders above what is kept: whoever could move one away would make anew what lies in it.
 #[cfg(target_os = "linux")]
 fn held(scene: &Scene, kept: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
     let workspace = scene.workspace.as_path();
     let is_inside = |folder: &&Path| folder.starts_with(workspace) && *folder != workspace;
-    let above = |path: &PathBuf| -> Vec<PathBuf> {
-        let is_left = |folder: &&Path| path != &scene.program && watch::is_of_others(workspace, folder);
-        let folders = path.ancestors().skip(1).take_while(is_inside).filter(|folder| !is_left(folder));
-        folders.map(Path::to_path_buf).collect()
-    };
-    nearest(kept.iter().flat_map(above).collect(), limits::HELD_FOLDERS)
+    let above = kept.iter().flat_map(|path| path.ancestors().skip(1).take_while(is_inside));
+    nearest(above.map(Path::to_path_buf).collect(), limits::HELD_FOLDERS)
 }
 
 /// As many of these as can be handed over to the stages of a box, those first that lie nearest to the top.

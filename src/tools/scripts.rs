@@ -354,7 +354,7 @@ mod tests {
         }
         let begun = std::time::Instant::now();
         let found = bindings(&stage.scene, &line);
-        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+        assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
         assert!(!found.is_empty() && found.len() <= limits::SCRIPTS_BOUND + 1, "{}", found.len());
     }
 }

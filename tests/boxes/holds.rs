@@ -52,6 +52,9 @@ async fn a_folder_that_is_held_can_be_worked_in() {
     // What others wrote, and is many, is not held.
     bench.write("node_modules/x/.vscode/tasks.json", "1");
     assert_eq!(bench.run("mv node_modules/x node_modules/y && echo fine").await.text.lines().nth(1), Some("fine"));
+    let outcome = bench.run("rm -r node_modules && mkdir -p node_modules/.vscode && echo fine").await;
+    assert_eq!(outcome.text.lines().nth(1), Some("fine"), "{}", outcome.text);
+    assert_eq!(outcome.watched, ["node_modules/y/.vscode/tasks.json (gone)"]);
 }
 
 /// Our own program would be started anew for the next command.
@@ -239,5 +242,5 @@ async fn configurations_of_git_that_say_much_do_not_stop_the_work() {
     let began = std::time::Instant::now();
     let text = bench.run("echo fine").await.text;
     assert_eq!(text, "exit status 0\nfine\n");
-    assert!(began.elapsed() < std::time::Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(began.elapsed() < std::time::Duration::from_secs(60), "{:?}", began.elapsed());
 }

@@ -192,7 +192,7 @@ fn a_line_of_very_many_commands_is_compared_at_once() {
     let stage = Stage::new(&rules);
     let begun = std::time::Instant::now();
     assert_eq!(stage.says(&"a;".repeat(65_000)), "ask");
-    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
 }
 
 #[test]
