@@ -1,11 +1,9 @@
-//! Journals as they lie on the disk: exported, imported, audited and mended. A journal is read in a copy, so nothing of the run changes.
+//! Journals as they lie on the disk: exported, audited and mended; `importing` has the way back in. A journal is read in a copy, so nothing of the run changes.
 //!
 //! It must not drive a run, and must not record anything in a run that is there.
 
-use std::fs::File;
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
-use std::io::Read;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -15,10 +13,8 @@ use anyhow::Context;
 use crate::cli::Form;
 use crate::cli::archive::Archive;
 use crate::domain::id::RunId;
-use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::text::counted;
-use crate::domain::time::Now;
 use crate::domain::visible::transcript;
 use crate::headless::audit;
 use crate::headless::audit::Payloads;
@@ -26,23 +22,18 @@ use crate::headless::exit;
 use crate::headless::exit::Obstacle;
 use crate::headless::output;
 use crate::headless::show;
-use crate::headless::text::title;
-use crate::held;
+use crate::importing;
 use crate::keeping;
-use crate::launch;
 use crate::launch::Ground;
-use crate::machine::lineage;
-use crate::store::StoreError;
 use crate::store::look::Survey;
 use crate::store::repair::Repair;
 use crate::store::transfer;
-use crate::telling;
 
 /// Does it, and gives the exit status.
 pub async fn carry_out(ground: &Ground, what: Archive) -> anyhow::Result<u8> {
     match what {
         Archive::Export { run, out } => export(ground, &run, out.as_deref()),
-        Archive::Import { file, as_new } => import(ground, &file, as_new),
+        Archive::Import { file, as_new, with_checks } => importing::import(ground, &file, as_new, with_checks),
         Archive::Audit { run, verify: true, .. } => verify(ground, &run),
         Archive::Audit { run, json, payloads, verify: false } => {
             let id = ground.home.find(&run)?;
@@ -257,73 +248,4 @@ fn ways_on(id: &RunId, survey: &Survey) -> Vec<String> {
 
 fn hint(id: &RunId) -> String {
     format!("; `tiller repair {}` tries to mend it", id.short())
-}
-
-/// What an export wrote, from a file, or from standard input where that is called `-`.
-fn exported(path: &Path) -> anyhow::Result<String> {
-    let is_input = path == Path::new("-");
-    let shown = if is_input { "standard input".to_string() } else { path.display().to_string() };
-    let failed = || format!("{shown} can't be read; nothing was imported; name what `tiller export` wrote");
-    let fits = |bytes: u64| {
-        anyhow::ensure!(
-            bytes <= limits::IMPORT_MAX_BYTES,
-            "{shown} has more than {} MiB; nothing was imported; so long a journal can only be looked at where it is",
-            limits::IMPORT_MAX_BYTES >> 20
-        );
-        Ok(())
-    };
-    let source: Box<dyn Read> = if is_input {
-        Box::new(std::io::stdin())
-    } else {
-        // Asked before it is opened: to open a pipe is to wait for whoever writes into it.
-        let found = std::fs::metadata(path).with_context(failed)?;
-        let is_file = found.is_file();
-        anyhow::ensure!(is_file, "{shown} is not a file; nothing was imported; name what `tiller export` wrote");
-        fits(found.len())?;
-        Box::new(File::open(path).with_context(failed)?)
-    };
-    let mut text = String::new();
-    let read = source.take(limits::IMPORT_MAX_BYTES + 1).read_to_string(&mut text).with_context(failed)?;
-    fits(read as u64)?;
-    Ok(text)
-}
-
-fn import(ground: &Ground, path: &Path, as_new: bool) -> anyhow::Result<u8> {
-    let mut carried = transfer::read(&exported(path)?)?;
-    let id = if as_new { launch::new_id()? } else { carried.run.clone() };
-    let now = Now { at: ground.clock.now(), ..Now::default() };
-    let foreign = |why: String| StoreError::Foreign { why };
-    let brought_run = Run::fold(&id, &carried.records).map_err(|broken| foreign(broken.to_string()))?;
-    if let Some(why) = launch::elsewhere::pretends(&brought_run) {
-        return Err(foreign(why.to_string()).into());
-    }
-    let (_, own) = lineage::import(brought_run, &held::client(), now).map_err(|refusal| foreign(refusal.of(&id)))?;
-    let count = counted(carried.records.len(), "record");
-    carried.push(own)?;
-    let run = ground.home.import(&id, &carried)?;
-    telling::pass_over(ground, &run);
-    output::put(&format!("imported {count} as run {id} · {}{}", ground.parting(&run), brought(&run)));
-    Ok(0)
-}
-
-/// What a run that was brought from elsewhere will use and run here without a question, and so is to be looked at first.
-fn brought(run: &Run) -> String {
-    if run.is_ended() || run.terms.rehearsal {
-        return String::new();
-    }
-    let model = &run.terms.model;
-    let key = model.key_variable.as_ref().map(|name| format!(" with the key in {name}")).unwrap_or_default();
-    let checks: String = run.terms.checks.iter().map(|check| format!("  check: {}\n", title(&check.title()))).collect();
-    let checks = match run.terms.checks.len() {
-        0 => "has no checks\n".to_string(),
-        _ => format!("runs its checks:\n{checks}"),
-    };
-    format!(
-        "look at where it comes from before you resume it; nothing is allowed in advance (trust is {}), but it asks {} at \
-         {}{key}, works in {}, and {checks}",
-        run.trust,
-        title(&model.name),
-        title(&model.address),
-        title(&run.terms.workspace)
-    )
 }

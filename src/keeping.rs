@@ -3,9 +3,7 @@
 //! It must not touch a run that is held, nor, unless the operator says so of just this one, a run that has not ended or
 //! is damaged.
 
-use std::io::BufRead;
 use std::io::IsTerminal;
-use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
@@ -222,8 +220,7 @@ fn agrees(id: &RunId, scratch: &str) -> anyhow::Result<bool> {
         std::io::stdin().is_terminal(),
         "nobody is here to be asked; run {id} was not removed; say --yes if it is to go for good{scratch}"
     );
-    output::put(&format!("remove run {id} for good, with its journal and what is kept of files{scratch}? yes or no: "));
-    let mut line = String::new();
-    std::io::stdin().lock().take(16).read_line(&mut line)?;
-    Ok(line.trim() == "yes")
+    let question =
+        format!("remove run {id} for good, with its journal and what is kept of files{scratch}? yes or no: ");
+    Ok(output::is_agreed(&question)?)
 }

@@ -40,6 +40,7 @@ use crate::domain::model::ModelReply;
 use crate::domain::model::ModelRequest;
 use crate::domain::model::ModelSpec;
 use crate::domain::model::Received;
+use crate::domain::money::Price;
 use crate::domain::run::Run;
 use crate::domain::sandbox::Level;
 use crate::domain::summary::Summary;
@@ -134,10 +135,6 @@ impl Ground {
 
     /// The same, and what becomes of it when nobody knows what it costs.
     pub fn spec(&self, priceless: Priceless) -> anyhow::Result<ModelSpec> {
-        let known = |name: &str| {
-            let entry = prices::lookup(name)?;
-            Some(Known { price: entry.price, window: entry.window, max_output: entry.max_output })
-        };
         let name = self.settings.required_model()?;
         let mut spec = match priceless {
             Priceless::Refused => self.settings.priced_spec(name, &known)?,
@@ -149,6 +146,12 @@ impl Ground {
             spec.address = path.to_string_lossy().into_owned();
         }
         Ok(spec)
+    }
+
+    /// What this place says a model costs; nothing where it knows none of this name at that address.
+    pub fn price_here(&self, model: &ModelSpec) -> Option<Price> {
+        let spec = self.settings.model_spec(&model.name, &known).ok()?;
+        spec.price.filter(|_| spec.address == model.address)
     }
 
     /// The terms of a new run in this folder.
@@ -472,6 +475,12 @@ pub fn clean(redactor: &Redactor, mut terms: Terms) -> anyhow::Result<Terms> {
         guide.text = redactor.cleaned(&guide.text).into_owned();
     }
     Ok(terms)
+}
+
+/// What the table that is built in knows of a model.
+fn known(name: &str) -> Option<Known> {
+    let entry = prices::lookup(name)?;
+    Some(Known { price: entry.price, window: entry.window, max_output: entry.max_output })
 }
 
 /// A name for a new run.

@@ -36,6 +36,7 @@ pub mod rehearsal;
 pub mod repository;
 pub mod order;
 pub mod held;
+pub mod importing;
 pub mod preflight;
 pub mod keeping;
 pub mod telling;

@@ -1,9 +1,7 @@
 //! The roof: what a folder has for agents, and which folders the operator trusts. Nothing in a folder is run, and nothing
 //! in it configures tiller, trusted or not; of a trusted one the guide is read, once, when a run begins.
 
-use std::io::BufRead;
 use std::io::IsTerminal;
-use std::io::Read;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -28,8 +26,6 @@ use crate::tools::guide;
 
 /// Lines of a guide that are shown before it is trusted.
 const GUIDE_LINES: usize = 20;
-/// Longest answer that is read, in bytes.
-const ANSWER_BYTES: u64 = 16;
 
 /// The guide that a run in this folder is told. Nothing where the folder is not trusted, or that can't be found out; then
 /// nothing of the file is read.
@@ -165,10 +161,7 @@ fn agrees(folder: &Path) -> anyhow::Result<bool> {
         let why = format!("nobody is here to be asked; nothing was changed; if you looked at that, type: {how}");
         return Err(Obstacle::Refused(why).into());
     }
-    output::put("trust this folder, so that new runs there are told that? yes or no: ");
-    let mut line = String::new();
-    std::io::stdin().lock().take(ANSWER_BYTES).read_line(&mut line)?;
-    Ok(line.trim() == "yes")
+    Ok(output::is_agreed("trust this folder, so that new runs there are told that? yes or no: ")?)
 }
 
 /// What new runs are told: the guide and its first lines, how many there are beyond, and what is there and never read.

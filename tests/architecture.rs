@@ -36,6 +36,7 @@ const ROOF: &[&str] = &[
     "order",
     "held",
     "archive",
+    "importing",
     "keeping",
     "telling",
     "boxes",

@@ -16,6 +16,7 @@ mod program {
     mod cli;
     mod commands;
     mod config;
+    mod elsewhere;
     mod fetching;
     mod headless;
     mod keeping;

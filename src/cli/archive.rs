@@ -26,6 +26,9 @@ pub enum Archive {
         /// Give the run a new name; without this it keeps its own, which must be free
         #[arg(long)]
         as_new: bool,
+        /// Take its checks over without being asked; they run unasked whenever the model says that it is done
+        #[arg(long)]
+        with_checks: bool,
     },
     /// Say who decided what, what ran, what it cost and how it ended: a line for each
     #[command(after_help = "Example: tiller audit k7f --json | jq 'select(.decision)'\n\

@@ -27,7 +27,12 @@ impl Run {
         arguments: &str,
         effect: EffectClass,
         record: &Record,
-    ) {
+    ) -> Result<(), String> {
+        // What a call may do unasked hangs on it, so it is no word of the journal's own.
+        let known = self.offer.find(tool).map_or(EffectClass::External, |spec| spec.effect);
+        if effect != known {
+            return Err(format!("{id} is of another effect class than its tool"));
+        }
         self.next.call = id.next();
         self.iteration.calls.push(id);
         let (wire_id, named, seq) = (wire.to_string(), tool.to_string(), record.seq);
@@ -36,6 +41,7 @@ impl Run {
             self.context.grow_reply(reply);
         }
         self.calls.insert(id, ToolCall::proposed(id, wire, tool, arguments, effect, record.at));
+        Ok(())
     }
 
     pub(crate) fn decide(&mut self, call: CallId, decision: &Decision, by: &By) -> Result<(), String> {

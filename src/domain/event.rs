@@ -21,6 +21,7 @@ use crate::domain::id::InterjectionId;
 use crate::domain::id::ModelCallId;
 use crate::domain::id::RunId;
 use crate::domain::id::Seq;
+use crate::domain::lineage::Here;
 use crate::domain::model::ModelFailure;
 use crate::domain::model::ModelReply;
 use crate::domain::model::Purpose;
@@ -130,6 +131,9 @@ pub enum Event {
     Imported {
         /// Through this client.
         by: ClientId,
+        /// What holds here in the place of what it says. Earlier versions believed it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        here: Option<Here>,
     },
     /// The operator asked the run to stop.
     ControlRequested {

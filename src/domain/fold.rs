@@ -195,7 +195,7 @@ impl Run {
                 self.brought |= brought;
                 self.branch_off((parent, *iteration), terms, record)?;
             }
-            Event::Imported { by: _ } => self.take_in(),
+            Event::Imported { by: _, here } => self.take_in(here.as_ref()),
             Event::ControlRequested { control, by: _ } => self.control = self.control.max(Some(*control)),
             Event::Recovered { findings } => self.recover(findings)?,
             Event::PreflightFailed { lacks } => self.lacks = lacks.clone(),
@@ -252,7 +252,7 @@ impl Run {
             }
             Event::RetryScheduled { at, why: _ } => self.wait_for_retry(*at),
             Event::ToolCallProposed { call, wire_id, tool, arguments, effect } => {
-                self.propose(*call, wire_id, tool, arguments, *effect, record);
+                self.propose(*call, wire_id, tool, arguments, *effect, record)?;
             }
             Event::ToolCallPrepared { call, facts } => {
                 self.call_in(*call, record, &[Stage::Proposed])?.state = CallState::Prepared;

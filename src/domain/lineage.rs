@@ -18,12 +18,15 @@ use crate::domain::id::InterjectionId;
 use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::message::Message;
+use crate::domain::model::Dialect;
 use crate::domain::money::MicroUsd;
+use crate::domain::money::Price;
 use crate::domain::plan::Plan;
 use crate::domain::plan::PlanSource;
 use crate::domain::pool::Pool;
 use crate::domain::pricing::Pricing;
 use crate::domain::progress::Progress;
+use crate::domain::run::ClaimStage;
 use crate::domain::run::Run;
 use crate::domain::sandbox::READING_RULE;
 use crate::domain::status::ParkReason;
@@ -189,6 +192,8 @@ pub fn behind(records: &[Record], seq: Seq) -> Behind {
                 let deed = behind.deeds.iter_mut().find(|deed| deed.call == *call);
                 deed.into_iter().for_each(|deed| deed.outcome = Some(outcome.kind));
             }
+            // What was written elsewhere is not taken back here, where nobody saw it.
+            Event::Imported { .. } => behind.deeds.iter_mut().for_each(|deed| deed.write = None),
             Event::InterjectionQueued { id, text, .. } => {
                 said.insert(*id, text);
             }
@@ -199,6 +204,15 @@ pub fn behind(records: &[Record], seq: Seq) -> Behind {
         }
     }
     behind
+}
+
+/// What holds for a run that was brought from elsewhere, whatever its journal says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Here {
+    /// What its model costs by the configuration of this place; nothing where that does not say.
+    pub price: Option<Price>,
+    /// Whether the operator has read its checks and takes them over. Else it has none.
+    pub with_checks: bool,
 }
 
 /// What each step back hid that it did not undo: the iteration that it went back to, and the calls behind that. A call
@@ -239,6 +253,7 @@ impl Run {
         let now = self.clone();
         *self = Run {
             seq: record.seq,
+            terms: now.terms,
             at: record.at,
             status: Status::Parked(ParkReason::Paused),
             status_since: record.at,
@@ -289,6 +304,8 @@ impl Run {
         self.terms = std::sync::Arc::new(terms.clone());
         // A price that the operator told is a fact; to go on without one was leave, which is not inherited.
         self.pricing = match (terms.model.price, self.pricing) {
+            // What a journal from elsewhere says of prices is no fact.
+            (price, _) if self.brought => Pricing::of(price),
             (Some(price), _) | (None, Pricing::Known(price)) => Pricing::Known(price),
             (None, Pricing::Unknown | Pricing::Off) => Pricing::Unknown,
         };
@@ -330,10 +347,13 @@ impl Run {
         Ok(())
     }
 
-    /// Forgets whatever was allowed where the journal comes from. A call that has not run is looked at anew; of one that
-    /// may have run, only the operator can say here what became of it.
-    pub(crate) fn take_in(&mut self) {
+    /// Forgets whatever was allowed where the journal comes from. A call that has not run is looked at anew, and so is one
+    /// that would be run again by itself; of any other that may have run, only the operator can say here what became of it.
+    pub(crate) fn take_in(&mut self, here: Option<&Here>) {
         self.brought = true;
+        if let Some(here) = here {
+            self.settle_in(here);
+        }
         self.trust = self.trust.min(Trust::Ask);
         self.trust_was_driven = false;
         self.granted_tools.clear();
@@ -349,6 +369,31 @@ impl Run {
                 }
                 CallState::Denied { .. } | CallState::Closed(_) => {}
             }
+        }
+        let again: Vec<CallId> =
+            self.calls.values().filter(|call| self.settles_itself(call)).map(|call| call.id).collect();
+        for call in self.calls.values_mut().filter(|call| again.contains(&call.id)) {
+            call.unprepare();
+        }
+    }
+
+    /// Takes the price and the checks of this place, and begins with the checks anew.
+    fn settle_in(&mut self, here: &Here) {
+        let terms = std::sync::Arc::make_mut(&mut self.terms);
+        if terms.model.dialect != Dialect::Scripted {
+            terms.model.price = here.price;
+            self.pricing = Pricing::of(here.price);
+        }
+        if !here.with_checks {
+            terms.checks.clear();
+        }
+        if let Some(claim) = &mut self.iteration.claim
+            && !matches!(claim.stage, ClaimStage::Judged(_))
+        {
+            claim.stage = ClaimStage::Passed(0);
+        }
+        if self.status == Status::Parked(ParkReason::Confirm) {
+            self.status = Status::Parked(ParkReason::Paused);
         }
     }
 

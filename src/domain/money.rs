@@ -120,6 +120,18 @@ impl Price {
             .plus(component(usage.output, self.output))
     }
 
+    /// In dollars per million tokens.
+    pub fn phrase(&self) -> String {
+        let all = [
+            (self.input, "in"),
+            (self.cache_read, "from a cache"),
+            (self.cache_write, "to a cache"),
+            (self.output, "out"),
+        ];
+        let said: Vec<String> = all.iter().map(|(price, way)| format!("{} {way}", MicroUsd(*price))).collect();
+        format!("{} per million tokens", said.join(", "))
+    }
+
     /// The most that so many tokens in and out can cost.
     pub fn worst(&self, input: u64, output: u64) -> MicroUsd {
         let dearest = self.input.max(self.cache_read).max(self.cache_write);

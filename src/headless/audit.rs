@@ -385,7 +385,7 @@ fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads) ->
             Line { decision: Some(word.to_string()), outcome, text: told(text), ..by(client) }
         }
         Event::PlanUpdated { by: Some(client), told: change, .. } => Line { text: told(change), ..by(client) },
-        Event::Imported { by: client } | Event::ReplansGranted { by: client } => by(client),
+        Event::Imported { by: client, here: _ } | Event::ReplansGranted { by: client } => by(client),
         // These have no more to say here than what they are called.
         Event::PreflightFailed { .. }
         | Event::IterationStarted { .. }

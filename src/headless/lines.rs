@@ -43,6 +43,7 @@ use crate::domain::trust::Trust;
 use crate::headless::text::block;
 use crate::headless::text::clock;
 use crate::headless::text::title;
+use crate::headless::text::whole;
 use crate::policy::ending;
 use crate::policy::spending;
 
@@ -66,7 +67,11 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::Forked { parent, iteration, .. } => {
             format!("[fork] branched off from run {parent} after its iteration {iteration}\n")
         }
-        Event::Imported { by: _ } => "[import] brought from elsewhere; nothing is allowed in advance\n".to_string(),
+        Event::Imported { by: _, here } => {
+            let has_checks = here.as_ref().is_none_or(|here| here.with_checks);
+            let checks = if has_checks { "" } else { ", and no check from there runs here" };
+            format!("[import] brought from elsewhere; nothing is allowed in advance{checks}\n")
+        }
         Event::Recovered { findings } => recovered(findings),
         Event::PreflightFailed { lacks } => lacking(lacks),
         Event::IterationStarted { n, phase } => format!("[iteration {n}] {}\n", phase.word()),
@@ -212,7 +217,7 @@ pub fn created(run: &Run, terms: &Terms) -> String {
         text += &format!("  told as text of the repository: {}\n", title(&guide.title()));
     }
     for (index, check) in terms.checks.iter().enumerate() {
-        text += &format!("  check {}: {}\n", index + 1, title(&check.title()));
+        text += &format!("  check {}:{}", index + 1, whole(&check.title()));
     }
     text
 }

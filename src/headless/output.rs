@@ -1,7 +1,9 @@
 //! Printing without ever holding up the run: a thread of its own writes, because a slow reader of a pipe can block
 //! it for as long as it likes. A reader that has gone is told of, never a panic; a full disk changes the exit status.
 
+use std::io::BufRead;
 use std::io::ErrorKind;
+use std::io::Read;
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
@@ -10,6 +12,9 @@ use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 
 use crate::domain::limits;
+
+/// Longest answer to a question that is read.
+const ANSWER_MAX_BYTES: u64 = 16;
 
 /// Prints texts in order.
 pub struct Printer {
@@ -55,6 +60,14 @@ impl Printer {
         // An error says that the thread ended early: nobody reads.
         let _ = self.done.await;
     }
+}
+
+/// Asks a question of the person at the terminal; only `yes` is yes.
+pub fn is_agreed(question: &str) -> std::io::Result<bool> {
+    put(question);
+    let mut line = String::new();
+    std::io::stdin().lock().take(ANSWER_MAX_BYTES).read_line(&mut line)?;
+    Ok(line.trim() == "yes")
 }
 
 /// Whether something could not be printed that somebody may wait for.

@@ -38,6 +38,14 @@ pub fn exact_block(text: &str) -> String {
     behind_gutter(&(lines.replace(&line_end, "\n") + last))
 }
 
+/// Text that is run or obeyed, whole: behind a space in the line where it is plain, else as an `exact_block` below it.
+pub fn whole(text: &str) -> String {
+    match visible::approval(text) == text {
+        true => format!(" {text}\n"),
+        false => format!("\n{}", exact_block(text)),
+    }
+}
+
 fn behind_gutter(text: &str) -> String {
     text.lines().map(|line| format!("{GUTTER}{line}").trim_end().to_string() + "\n").collect()
 }
@@ -76,6 +84,9 @@ mod tests {
         assert_eq!(exact_block("a\n"), "  | a⟦LF⟧\n");
         assert_eq!(exact_block("a"), "  | a\n");
         assert_eq!(title("a\n[parked]"), "a [parked]");
+        assert_eq!(whole("a b ".repeat(90).trim_end()), format!(" {}\n", "a b ".repeat(90).trim_end()));
+        assert_eq!(whole("a\n[parked]"), "\n  | a\n  | [parked]\n");
+        assert_eq!(whole("a             b"), "\n  | a⟦SP×13⟧b\n");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::domain::event::Record;
 use crate::domain::id::ClientId;
 use crate::domain::lineage;
 use crate::domain::lineage::Behind;
+use crate::domain::lineage::Here;
 use crate::domain::run::Run;
 use crate::domain::status::Status;
 use crate::domain::terms::Terms;
@@ -68,10 +69,10 @@ pub fn beginning(records: &[Record], asked: Option<u32>) -> Result<(&[Record], u
 }
 
 /// The record with which a run that was brought from elsewhere goes on, also one that has ended: what stands before it
-/// was done, and paid, there. Gives the run after it.
-pub fn import(mut run: Run, client: &ClientId, now: Now) -> Result<(Run, Record), Refusal> {
+/// was done, and paid, there. `here` is what holds in the place of what its journal says. Gives the run after it.
+pub fn import(mut run: Run, here: Here, client: &ClientId, now: Now) -> Result<(Run, Record), Refusal> {
     let still = Now { at: now.at, active: Span(run.pool.used(Axis::Active)) };
-    let record = fold_in(&mut run, Event::Imported { by: client.clone() }, still)?;
+    let record = fold_in(&mut run, Event::Imported { by: client.clone(), here: Some(here) }, still)?;
     run.check()?;
     Ok((run, record))
 }
@@ -90,6 +91,11 @@ pub fn fork(
     terms.trust = terms.trust.min(parent.trust).min(Trust::Ask);
     terms.keep_full_trust &= parent.terms.keep_full_trust;
     let brought = parent.brought;
+    if brought {
+        // Also where the branch begins before it was brought here.
+        terms.checks = parent.terms.checks.clone();
+        terms.model.price = parent.terms.model.price;
+    }
     let event =
         Event::Forked { parent: parent.id.clone(), iteration, terms: Box::new(terms), brought, by: client.clone() };
     let record = fold_in(&mut run, event, Now { at: now.at, active: Span(0) })?;

@@ -42,7 +42,7 @@ fn event(event: &Event) -> String {
         Event::RestoreFinished { call, path, failure: None } => format!("{path} is as before {call}"),
         Event::RestoreFinished { call, path, failure: Some(why) } => format!("{path} stays as {call} wrote it: {why}"),
         Event::Forked { parent, iteration, .. } => format!("forked from {parent} after iteration {iteration}"),
-        Event::Imported { by } => format!("imported by {by}"),
+        Event::Imported { by, here: _ } => format!("imported by {by}"),
         Event::ControlRequested { control: asked, by } => format!("asked by {by} to {}", control(*asked)),
         Event::Recovered { findings } => format!("recovered {findings:?}"),
         Event::PreflightFailed { lacks } => format!("missing {}", lacks.join("; ")),

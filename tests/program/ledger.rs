@@ -24,6 +24,7 @@ use tiller::domain::event::Record;
 use tiller::domain::id::ClientId;
 use tiller::domain::id::ModelCallId;
 use tiller::domain::id::RunId;
+use tiller::domain::lineage::Here;
 use tiller::domain::model::Dialect;
 use tiller::domain::money::MicroUsd;
 use tiller::domain::pool::Known;
@@ -280,7 +281,8 @@ fn what_a_fork_or_a_copy_has_from_elsewhere_is_not_counted_again() {
     let (fork, record) = lineage::fork(past, &run, iteration, terms, &client, now).unwrap();
     home.branch(&fork, &survey.lines[..beginning.len()], &record).unwrap();
     let mut carried = transfer::read(&transfer::write(&run_id(2), &survey.lines).unwrap()).unwrap();
-    let (_, own) = lineage::import(Run::fold(&run_id(4), &carried.records).unwrap(), &client, now).unwrap();
+    let (_, own) =
+        lineage::import(Run::fold(&run_id(4), &carried.records).unwrap(), Here::default(), &client, now).unwrap();
     carried.push(own).unwrap();
     home.import(&run_id(4), &carried).unwrap();
     fs::remove_file(world.file()).unwrap();
@@ -291,7 +293,8 @@ fn what_a_fork_or_a_copy_has_from_elsewhere_is_not_counted_again() {
 fn brought(id: &RunId, mut records: Vec<Record>) -> (Run, Vec<Record>) {
     let run = Run::fold(id, &records).unwrap();
     let now = Now { at: NOW, ..Now::default() };
-    let (run, own) = lineage::import(run, &ClientId("test".to_string()), now).unwrap();
+    let here = Here { price: run.terms.model.price, with_checks: true };
+    let (run, own) = lineage::import(run, here, &ClientId("test".to_string()), now).unwrap();
     records.push(own);
     (run, records)
 }

@@ -319,6 +319,7 @@ fn a_run_from_elsewhere_has_no_leave_wherever_its_journal_ends() {
             left[1] += foreign.running_calls().count();
             let (run, record) = machine::lineage::import(
                 foreign,
+                lineage::Here::default(),
                 &client(),
                 Now { at: Timestamp(last.at.0 + 1_000), active: last.active },
             )

@@ -131,7 +131,7 @@ fn branched_off(parent: &RunId, child: &RunId, life: &[Record]) -> Vec<Record> {
     let (terms, now) = (Terms::clone(&past.terms), later(&stands));
     let (run, forked) = machine::lineage::fork(past, &stands, n, terms, &client(), now).unwrap();
     let now = later(&run);
-    let (_, imported) = machine::lineage::import(run, &client(), now).unwrap();
+    let (_, imported) = machine::lineage::import(run, lineage::Here::default(), &client(), now).unwrap();
     beginning.iter().cloned().chain([forked, imported]).collect()
 }
 
