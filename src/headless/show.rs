@@ -35,6 +35,7 @@ use crate::headless::remembered;
 use crate::headless::text::block;
 use crate::headless::text::clock;
 use crate::headless::text::title;
+use crate::headless::under_way;
 use crate::policy::grave;
 use crate::policy::spending;
 
@@ -79,6 +80,7 @@ pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone:
         text += &format!("[guide] {}: told as text of the repository, each line behind a bar\n", title(&guide.title()));
         text += &block(&guide.text);
     }
+    text += &under_way::lines(run, matches!(way, Way::Held(_)), zone);
     text += &facts(run, records, today);
     text += &remembered::lines(&remembered::of(run, records));
     text += &deeds::hidden(records);
@@ -260,6 +262,7 @@ fn to_type(run: &Run) -> String {
 /// A run in full, as one JSON object. `records` is its journal.
 pub fn run_json(run: &Run, records: &[Record], today: Option<Today>, way: &Way) -> String {
     let mut all = whole_json(run, today);
+    all["under_way"] = under_way::json(run, matches!(way, Way::Held(_)));
     all["remembered"] = json!(remembered::of(run, records));
     all["hindrance"] = json!(way.hindrance());
     if let Some(guide) = &run.terms.guide {
