@@ -18,11 +18,11 @@ use crate::domain::terms::Terms;
 use crate::domain::time::Now;
 use crate::engine::fault;
 use crate::engine::fault::Side;
+use crate::headless::deeds;
 use crate::headless::exit;
 use crate::headless::exit::Obstacle;
 use crate::headless::output;
 use crate::headless::restoring::offered;
-use crate::headless::show;
 use crate::held;
 use crate::held::Held;
 use crate::launch;
@@ -55,10 +55,10 @@ pub async fn carry_out(ground: &Ground, what: Branch) -> anyhow::Result<u8> {
             let mut left = 0;
             if restore {
                 // What becomes of each file is said below, once.
-                output::put(&show::behind(&standing.behind.without_files()));
+                output::put(&deeds::behind(&standing.behind.without_files()));
                 left = restoring::carry_out(ground, &mut standing, &held::client()).await?;
             } else {
-                output::put(&show::behind(&standing.behind));
+                output::put(&deeds::behind(&standing.behind));
                 let (_, files) = restoring::look(ground, &standing)?;
                 output::put(&offered(standing.held.run(), iteration, &files));
             }
@@ -105,7 +105,7 @@ pub async fn rewind<'a>(
 
 /// What a step does not undo, whoever asks for it; that there is nothing is said, too.
 pub fn after_it(behind: &Behind) -> String {
-    let text = show::behind(behind);
+    let text = deeds::behind(behind);
     if text.is_empty() { "Nothing that came after it changed anything.\n".to_string() } else { text }
 }
 

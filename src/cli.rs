@@ -19,6 +19,7 @@ use crate::cli::archive::Archive;
 use crate::cli::closing::ConfirmWords;
 use crate::cli::closing::Grant;
 use crate::cli::closing::OnClaim;
+use crate::cli::deciding::AnswerWords;
 use crate::cli::deciding::ApproveWords;
 use crate::cli::deciding::DecisionWords;
 use crate::cli::deciding::EditText;
@@ -221,8 +222,13 @@ pub enum Order {
     AllowAll(Vec<(CallId, String)>),
     /// Say how much it does unasked.
     Trust(Trust),
-    /// Answer the question that waits.
-    Answer(String),
+    /// Answer a question.
+    Answer {
+        /// Its call; nothing for the only one that waits.
+        call: Option<CallId>,
+        /// The answer.
+        text: String,
+    },
     /// Say what became of a call.
     Resolve {
         /// The call.
@@ -439,14 +445,9 @@ enum Word {
         #[arg(default_value = "", hide_default_value = true)]
         text: String,
     },
-    /// Answer the question that a parked run waits for
-    Answer {
-        /// The beginning of its name
-        #[arg(value_parser = values::run_prefix)]
-        run: String,
-        /// The answer
-        text: String,
-    },
+    /// Answer a question that a parked run waits for
+    #[command(allow_missing_positional = true, after_help = deciding::ANSWER_HELP)]
+    Answer(AnswerWords),
     /// Say what became of a call whose outcome nobody knows
     #[command(after_help = deciding::RESOLVE_HELP)]
     Resolve {
@@ -569,7 +570,7 @@ impl Word {
             Word::Approve { target } => target.ask()?,
             Word::Trust { words } => words.ask()?,
             Word::Deny { target, text } => target.ask(Decision::Deny(text)),
-            Word::Answer { run, text } => order(run, Order::Answer(text)),
+            Word::Answer(words) => words.ask(),
             Word::Resolve { run, call, what, text, code } => {
                 let told = Order::Resolve { call, resolution: deciding::resolution(what, text)? };
                 order(run, deciding::coded(told, code))

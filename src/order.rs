@@ -14,6 +14,7 @@ use crate::domain::budget::Axis;
 use crate::domain::command::Cancel;
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
+use crate::domain::control;
 use crate::domain::event::OwnerMode;
 use crate::domain::id::CallId;
 use crate::domain::id::RunId;
@@ -22,6 +23,7 @@ use crate::domain::money::MicroUsd;
 use crate::domain::rule::RuleDraft;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
+use crate::domain::tool::ToolCall;
 use crate::engine::rulebook::Consulted;
 use crate::headless::exit::Obstacle;
 use crate::headless::lines::limit_phrase;
@@ -94,12 +96,17 @@ pub fn recorded(run: &Run, order: &Order) -> String {
         Order::Decide { call, decision: Decision::AllowUnboxed, .. } => {
             format!("{call} is allowed once, outside of the box, with your full rights")
         }
+        Order::Answer { call, .. } => match answered(run, *call) {
+            Some(call) => {
+                format!("{} is answered: {}", call.id, title(&orders::question(call)))
+            }
+            None => return "recorded · ".to_string(),
+        },
         Order::Cancel => format!("what was done stays as it is; `tiller show {}` lists it", run.id.short()),
         Order::Coded(_, order) => return recorded(run, order),
         Order::Decide { decision: Decision::AllowOnce | Decision::AllowRule(_) | Decision::Edit(_), .. }
         | Order::Edit { .. }
         | Order::AllowAll(_)
-        | Order::Answer(_)
         | Order::Resolve { .. }
         | Order::Confirm(_)
         | Order::Accept
@@ -108,6 +115,15 @@ pub fn recorded(run: &Run, order: &Order) -> String {
         | Order::Retry => return "recorded · ".to_string(),
     };
     format!("recorded: {detail} · ")
+}
+
+/// The question that was answered: this one, or the one that was answered last.
+fn answered(run: &Run, call: Option<CallId>) -> Option<&ToolCall> {
+    let is_it = |one: &&ToolCall| one.tool == control::ASK_OPERATOR && one.is_closed();
+    match call {
+        Some(call) => run.calls.get(&call),
+        None => run.ordered_calls().filter(is_it).max_by_key(|one| one.since),
+    }
 }
 
 /// The rule that an order made, in a line of its own, and the line that takes it back.
@@ -161,7 +177,7 @@ fn command(run: &Run, order: Order, now: Timestamp) -> anyhow::Result<Command> {
         Order::Coded(code, order) => Ok(orders::coded(command(run, *order, now)?, code)),
         Order::AllowAll(calls) => fitting(orders::allow_all(run, &calls)),
         Order::Trust(trust) => Ok(Command::SetTrust(trust)),
-        Order::Answer(text) => fitting(orders::answer(run, text)),
+        Order::Answer { call, text } => fitting(orders::answer(run, call, text)),
         Order::Resolve { call, resolution } => fitting(orders::resolve(run, call, resolution)),
         Order::Confirm(OnClaim { digest, confirmed, text }) => fitting(orders::confirm(run, &digest, confirmed, text)),
         Order::Accept => Ok(Command::Accept),

@@ -52,6 +52,11 @@ Example: tiller deny k7f c7 1a2b3c4d \"use the test database\"
 A denial holds until the run ends: the same call, byte for byte, is then denied without asking you. \
 `tiller show` lists what is denied for the run.";
 
+/// What is said of `answer` below its words.
+pub(crate) const ANSWER_HELP: &str = "\
+Example: tiller answer k7f c9 \"the second one\" && tiller resume k7f
+Where just one question waits, CALL may be left out; what was answered is said.";
+
 /// What is said of `trust` below its words.
 pub(crate) const TRUST_HELP: &str = "\
 Examples:
@@ -76,6 +81,24 @@ Full trust ends when another process goes on with the run, unless run.keep_full_
 pub(crate) const RESOLVE_HELP: &str = "\
 Example: tiller resolve k7f c7 happened \"the mail was sent\"
 `again` allows the call anew; everything else only tells the run what is so.";
+
+#[derive(Args)]
+pub(crate) struct AnswerWords {
+    /// The beginning of the run's name
+    #[arg(value_parser = values::run_prefix)]
+    run: String,
+    /// The call that asks: c1, c2, …, as `tiller show` has it
+    #[arg(value_parser = values::call)]
+    call: Option<CallId>,
+    /// The answer
+    text: String,
+}
+
+impl AnswerWords {
+    pub(crate) fn ask(self) -> Ask {
+        Ask::Order { run: self.run, order: Order::Answer { call: self.call, text: self.text } }
+    }
+}
 
 #[derive(Args)]
 pub(crate) struct DecisionWords {

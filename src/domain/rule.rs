@@ -260,6 +260,11 @@ pub fn is_standing(name: &str) -> bool {
     name.starts_with(STANDING)
 }
 
+/// The id in the name of a standing rule.
+pub fn standing_id(name: &str) -> &str {
+    name.strip_prefix(STANDING).unwrap_or(name)
+}
+
 /// A word as a shell would have to be told it.
 fn shell_word(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_./:=,+@%^-".contains(letter);

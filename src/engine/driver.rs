@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::domain::budget::Axis;
+use crate::domain::budget::Limit;
 use crate::domain::command::Command;
 use crate::domain::command::Refusal;
 use crate::domain::daily::Today;
@@ -186,6 +187,8 @@ impl<J: Journal> Driver<J> {
             first = Input::Recovered { owner: owner.clone(), lacks };
         };
         self.tasks.clear(limits::LEAVE_PATIENCE).await;
+        // From here on nothing follows.
+        (self.on_change)(&Summary::of(&self.run));
         if let Err(why) = result {
             tracing::error!(%why, "the engine stopped");
             // Said before the ends of its channels are dropped: whoever notices that asks why.
@@ -328,7 +331,7 @@ impl<J: Journal> Driver<J> {
         if turned.run.status != self.run.status {
             tracing::info!(run = %turned.run.id, status = turned.run.status.phrase(), "the status changed");
         }
-        let changed = turned.run.status != self.run.status || turned.run.iteration.n != self.run.iteration.n;
+        let changed = listed(&turned.run) != listed(&self.run);
         self.run = turned.run;
         self.active.turn(now.active, self.clock.mono(), self.is_active(now.at));
         self.shown.send_replace(self.run.clone());
@@ -353,6 +356,12 @@ impl<J: Journal> Driver<J> {
             (self.on_change)(&Summary::of(&self.run));
         }
     }
+}
+
+/// What a list of runs shows of a run, and must not show as it was: where it stands, how many things wait, what it may
+/// cost. What it cost follows with the next of them.
+fn listed(run: &Run) -> (&Status, u32, usize, Limit) {
+    (&run.status, run.iteration.n, run.waiting_count(), run.pool.limits().on(Axis::Cost))
 }
 
 /// Whether a record may change what all runs together spent, or is the first in this process to show it.

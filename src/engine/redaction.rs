@@ -11,16 +11,10 @@ use secrecy::ExposeSecret;
 use secrecy::SecretString;
 use serde_json::Value;
 
-use crate::domain::approval::Decision;
-use crate::domain::approval::Resolution;
-use crate::domain::command::Command;
-use crate::domain::command::PlanEdit;
 use crate::domain::limits;
 use crate::domain::line::Line;
 use crate::domain::mark::HASH_CHARS;
 use crate::domain::mark::mark;
-use crate::domain::model::ModelReply;
-use crate::domain::model::StopReason;
 use crate::domain::text::sha256_hex;
 use crate::domain::tool::Facts;
 use crate::engine::redaction::encodings::Form;
@@ -29,11 +23,10 @@ use crate::engine::redaction::readings::Kind;
 use crate::engine::redaction::readings::Readings;
 use crate::engine::redaction::search::HEAD_BYTES;
 use crate::engine::redaction::search::Search;
-use crate::machine::Input;
-use crate::machine::Outcome;
 use crate::tools::Veil;
 
 pub mod encodings;
+mod inputs;
 mod lines;
 pub mod patterns;
 mod readings;
@@ -142,112 +135,20 @@ impl Redactor {
         facts
     }
 
-    /// An input as the machine may see it.
-    pub fn input(&self, input: Input) -> Input {
-        match input {
-            Input::Command(command, client) => Input::Command(self.command(command), client),
-            Input::Outcome(outcome) => Input::Outcome(self.outcome(outcome)),
-            Input::Recovered { .. } | Input::Unready { .. } | Input::Tick => input,
-        }
-    }
-
-    fn command(&self, mut command: Command) -> Command {
-        match &mut command {
-            Command::Decide { decision: Decision::Deny(text), .. }
-            | Command::Resolve { resolution: Resolution::Happened(text), .. }
-            | Command::Answer { text, .. }
-            | Command::Confirm { text, .. }
-            | Command::Interject { text, .. }
-            | Command::EditPlan(
-                PlanEdit::Add { title: text }
-                | PlanEdit::Retitle { title: text, .. }
-                | PlanEdit::Mark { note: text, .. },
-            ) => self.clean(text),
-            Command::Coded { leave, .. } => **leave = self.command((**leave).clone()),
-            Command::Decide { decision: Decision::Edit(arguments), .. } => *arguments = self.arguments(arguments),
-            // The words of a rule are those of the call, which was cleaned before.
-            Command::Decide {
-                decision:
-                    Decision::AllowOnce
-                    | Decision::AllowRun
-                    | Decision::AllowTool
-                    | Decision::AllowRule(_)
-                    | Decision::AllowUnboxed,
-                ..
-            }
-            | Command::Resolve {
-                resolution: Resolution::NotHappened | Resolution::RunAgain | Resolution::Skip, ..
-            }
-            | Command::AllowAll { .. }
-            | Command::SetTrust(_)
-            | Command::Withdraw(_)
-            | Command::Pause(_)
-            | Command::Resume
-            | Command::GrantReplans
-            | Command::Accept
-            | Command::Close
-            | Command::Retry
-            | Command::Cancel(_)
-            | Command::Raise { .. }
-            | Command::EditPlan(PlanEdit::Move { .. })
-            | Command::Correct { .. }
-            | Command::Price { .. }
-            | Command::Leave => {}
-        }
-        command
-    }
-
-    fn outcome(&self, mut outcome: Outcome) -> Outcome {
-        match &mut outcome {
-            Outcome::Model { result: Ok(reply), .. } => self.reply(reply),
-            Outcome::Model { result: Err(failure), .. } => {
-                self.clean(&mut failure.message);
-                self.clean_cut(&mut failure.received.text);
-            }
-            Outcome::Prepared(calls) => {
-                for (_, facts) in calls {
-                    *facts = self.clean_facts(std::mem::take(facts));
-                }
-            }
-            Outcome::Tool { outcome, .. } => {
-                self.clean(&mut outcome.text);
-                outcome.watched.iter_mut().for_each(|name| self.clean(name));
-            }
-            Outcome::Drifted { why, .. } => self.clean(why),
-            Outcome::Check { detail, .. } => self.clean(detail),
-            // What is read back was cleaned before it was recorded.
-            Outcome::CheckEnded { .. } | Outcome::Probed { .. } | Outcome::ReadBack { .. } => {}
-        }
-        outcome
-    }
-
-    fn reply(&self, reply: &mut ModelReply) {
-        for text in [&mut reply.text, &mut reply.reasoning] {
-            match reply.stop {
-                StopReason::End | StopReason::Calls | StopReason::Refused => self.clean(text),
-                StopReason::Length | StopReason::Paused | StopReason::Other(_) => self.clean_cut(text),
-            }
-        }
-        reply.opaque.iter_mut().for_each(|unknown| self.clean(unknown));
-        if let StopReason::Other(reason) = &mut reply.stop {
-            self.clean(reason);
-        }
-        for call in &mut reply.calls {
-            call.arguments = self.arguments(&call.arguments);
-            self.clean(&mut call.name);
-            self.clean(&mut call.id);
-        }
-    }
-
     fn clean(&self, text: &mut String) {
         if let Cow::Owned(clean) = self.cleaned(text) {
             *text = clean;
         }
     }
 
-    /// As `clean`, of a text that was cut off: a long beginning of a known value at its end is taken out as well.
+    /// As `clean`, of a text that was cut off.
     fn clean_cut(&self, text: &mut String) {
         self.clean(text);
+        self.take_begun(text);
+    }
+
+    /// Takes out a long beginning of a known value at the end of a text.
+    fn take_begun(&self, text: &mut String) {
         let look = |bytes: &[u8], kind| self.begun(bytes, kind, [HEAD_BYTES; 3]);
         if let Some(start) = Readings::of(text).begun_at_end(look) {
             let mark = mark(CUT_OFF, &self.hash(text.get(start..).unwrap_or_default()));

@@ -30,6 +30,7 @@ use crate::domain::tool::Facts;
 use crate::headless::lines::control_phrase;
 use crate::headless::lines::limit_phrase;
 use crate::headless::text::title;
+use crate::policy::decider::whom;
 use crate::policy::grave;
 
 /// Whether texts are told.
@@ -75,6 +76,9 @@ pub struct Line {
     args_sha256: Option<String>,
     decision: Option<String>,
     rule: Option<String>,
+    /// In words; programs have `actor` and `rule`.
+    #[serde(skip)]
+    by: Option<String>,
     outcome: Option<String>,
     cost_micros: Option<u64>,
     text: Option<Value>,
@@ -186,14 +190,14 @@ pub fn text(lines: &[Line]) -> String {
         let call = line.call.as_deref().zip(line.tool.as_deref()).map(|(call, tool)| format!("{call} {}", title(tool)));
         let words = line.words.as_deref().map(|words| format!("`{}`", title(words)));
         let hash = line.args_sha256.as_deref().map(|hash| format!("arguments {}", head(hash)));
-        let rule = line.rule.as_deref().map(|rule| format!("rule `{}`", title(rule)));
+        let by = line.by.as_deref().map(|by| format!("by {}", title(by)));
         let outcome = line.outcome.as_deref().map(title);
         let cost = line.cost_micros.map(|cost| MicroUsd(cost).exact());
         let text = line.text.as_ref().map(|text| match text {
             Value::String(text) => format!("\"{}\"", title(text)),
             other => format!("{} bytes {}", other["bytes"], other["sha256"].as_str().unwrap_or_default()),
         });
-        let parts = [call, words, hash, line.decision.clone(), rule, outcome, cost, text];
+        let parts = [call, words, hash, line.decision.clone(), by, outcome, cost, text];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let (time, seq, actor) = (&line.time, line.seq, title(&line.actor));
         format!("{time} {seq:>6} {actor:<24} {:<22} {}", line.action, parts.join(" · ")).trim_end().to_string() + "\n"
@@ -233,6 +237,13 @@ fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads) ->
     let by = |client: &ClientId| {
         let through = if client.0 == "operator" { String::new() } else { format!(" ({client})") };
         Line { actor: format!("operator{through}"), ..start.clone() }
+    };
+    let who = |decider: &By| {
+        let line = match decider {
+            By::Operator(client) => by(client),
+            By::Rule(rule) => Line { actor: "rule".to_string(), rule: Some(rule.clone()), ..start.clone() },
+        };
+        Line { by: Some(whom(decider)), ..line }
     };
     let on = |call: CallId, line: Line| {
         let known = calls.get(&call);
@@ -302,10 +313,7 @@ fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads) ->
                 Decision::Edit(arguments) => ("allow as changed", told(arguments)),
                 Decision::Deny(text) => ("deny", told(text)),
             };
-            let line = match decider {
-                By::Operator(client) => by(client),
-                By::Rule(rule) => Line { actor: "rule".to_string(), rule: Some(rule.clone()), ..start.clone() },
-            };
+            let line = who(decider);
             // A denial is never typed.
             let is_leave = !matches!(decision, Decision::Deny(_) | Decision::Edit(_));
             let code = calls.get(call).filter(|_| is_leave).map(|known| known.code(decision)).unwrap_or_default();
@@ -361,13 +369,7 @@ fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads) ->
         Event::ClaimJudged { text, .. } | Event::StallDetected { diagnosis: text, .. } => {
             Line { text: told(text), ..start }
         }
-        Event::TrustChanged { trust, by: decider } => {
-            let line = match decider {
-                By::Operator(client) => by(client),
-                By::Rule(rule) => Line { actor: "rule".to_string(), rule: Some(rule.clone()), ..start.clone() },
-            };
-            Line { outcome: Some(trust.word().to_string()), ..line }
-        }
+        Event::TrustChanged { trust, by: decider } => Line { outcome: Some(trust.word().to_string()), ..who(decider) },
         Event::InterjectionWithdrawn { id, by: client } => Line { outcome: Some(id.to_string()), ..by(client) },
         Event::Rewound { to, by: client, .. } => {
             Line { outcome: Some(format!("to the end of iteration {to}")), ..by(client) }

@@ -25,7 +25,6 @@ use crate::domain::model::Purpose;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::Plan;
 use crate::domain::plan::TodoStatus;
-use crate::domain::rule::is_standing;
 use crate::domain::run::Run;
 use crate::domain::status::Course;
 use crate::domain::status::ParkReason;
@@ -44,6 +43,7 @@ use crate::headless::text::block;
 use crate::headless::text::clock;
 use crate::headless::text::title;
 use crate::headless::text::whole;
+use crate::policy::decider::whom;
 use crate::policy::ending;
 use crate::policy::spending;
 
@@ -320,20 +320,14 @@ fn prepared(call: CallId, facts: &Facts) -> String {
 }
 
 fn trusted(trust: Trust, by: &By) -> String {
-    format!("[trust] {trust}, set by {}: {}\n", author(by), trust.meaning())
-}
-
-fn author(by: &By) -> String {
-    match by {
-        By::Operator(client) => format!("you ({})", title(&client.0)),
-        By::Rule(name) if is_standing(name) => format!("the {}", title(name)),
-        By::Rule(name) => format!("the rule {}", title(name)),
-    }
+    format!("[trust] {trust}, set by {}: {}\n", title(&whom(by)), trust.meaning())
 }
 
 fn decided(call: CallId, decision: &Decision, by: &By) -> String {
-    let by = author(by);
+    let is_rule = matches!(by, By::Rule(_));
+    let by = title(&whom(by));
     match decision {
+        Decision::AllowOnce if is_rule => format!("[call {call}] allowed by {by}\n"),
         Decision::AllowOnce => format!("[call {call}] allowed once by {by}\n"),
         Decision::AllowRun => format!("[call {call}] allowed until the run ends by {by}\n"),
         Decision::AllowTool => format!("[call {call}] its tool is allowed until the run ends by {by}\n"),

@@ -25,6 +25,7 @@ use crate::protocol::client::Update;
 
 pub mod asking;
 pub mod audit;
+pub mod deeds;
 pub mod exit;
 #[cfg(test)]
 mod fixture;
@@ -39,6 +40,7 @@ pub(crate) mod room;
 pub mod show;
 pub mod table;
 pub mod text;
+pub mod under_way;
 
 /// Why a run can't be shown any further. The run itself is as its journal says.
 #[derive(Debug, thiserror::Error)]

@@ -58,16 +58,37 @@ pub fn resolve(run: &Run, call: CallId, resolution: Resolution) -> Result<Comman
     Ok(Command::Resolve { call, resolution })
 }
 
-/// An answer to the question that waits. Errors with a sentence when there is none.
-pub fn answer(run: &Run, text: String) -> Result<Command, String> {
-    let asked = run.waiting().into_iter().find(|(_, waits)| *waits == Waits::Answer);
-    match asked {
-        Some((call, _)) => Ok(Command::Answer { call: call.id, text }),
-        None => Err(format!(
-            "run {id} has asked nothing; nothing was sent; to tell it something, use `tiller say {id} TEXT`",
-            id = run.id.short()
-        )),
+/// An answer to the question of this call; without one, to the only question that waits. No other question of a run ever
+/// has the name of that call. Errors with a sentence when there is none, or more than one.
+pub fn answer(run: &Run, call: Option<CallId>, text: String) -> Result<Command, String> {
+    let id = run.id.short();
+    let asked: Vec<CallId> = asked(run).map(|call| call.id).collect();
+    if let Some(one) = asked.iter().find(|one| call.is_none() && one.to_string() == text) {
+        return Err(format!(
+            "{one} is the name of the question, and no answer to it; nothing was sent; type `tiller answer {id} {one} \
+             TEXT`"
+        ));
     }
+    match (call, asked.as_slice()) {
+        (None, []) => Err(format!(
+            "run {id} has asked nothing; nothing was sent; to tell it something, use `tiller say {id} TEXT`"
+        )),
+        (None, [call]) => Ok(Command::Answer { call: *call, text }),
+        (None, [call, ..]) => Err(format!(
+            "{} questions of run {id} wait, and which one is meant is not known; nothing was sent; name its call, as in \
+             `tiller answer {id} {call} TEXT`; `tiller show {id}` lists them",
+            asked.len()
+        )),
+        (Some(call), _) => {
+            waiting(run, call, Waits::Answer)?;
+            Ok(Command::Answer { call, text })
+        }
+    }
+}
+
+/// The questions that wait for an answer.
+fn asked(run: &Run) -> impl Iterator<Item = &ToolCall> {
+    run.waiting().into_iter().filter(|(_, waits)| *waits == Waits::Answer).map(|(call, _)| call)
 }
 
 /// A word on the claim, if what is asked has this digest still. Errors with a sentence.
@@ -144,7 +165,7 @@ pub fn deciding(run: &Run, call: &ToolCall, waits: Waits) -> Vec<String> {
             ]
         }
         Waits::Outcome => vec![format!("tiller resolve {id} {name} happened|not|again|skip")],
-        Waits::Answer => vec![format!("tiller answer {id} \"the answer\"")],
+        Waits::Answer => vec![format!("tiller answer {id} {} \"the answer\"", call.id)],
     }
 }
 
@@ -276,7 +297,7 @@ mod tests {
         );
         assert!(resolve(&run, CallId(2), Resolution::Skip).unwrap_err().contains("word of its outcome"));
         assert_eq!(
-            answer(&run, "blue".to_string()),
+            answer(&run, None, "blue".to_string()),
             Err("run 777777 has asked nothing; nothing was sent; to tell it something, use `tiller say 777777 TEXT`"
                 .to_string())
         );
@@ -295,8 +316,30 @@ mod tests {
     #[test]
     fn an_answer_finds_its_question() {
         let run = desk(asks_operator("red or blue?")).run;
-        assert_eq!(answer(&run, "red".to_string()), Ok(Command::Answer { call: CallId(2), text: "red".to_string() }));
-        assert_eq!(further(&run), ["tiller answer 777777 \"the answer\"", "tiller resume 777777"]);
+        let red = || "red".to_string();
+        for call in [None, Some(CallId(2))] {
+            assert_eq!(answer(&run, call, red()), Ok(Command::Answer { call: CallId(2), text: red() }));
+        }
+        assert_eq!(further(&run), ["tiller answer 777777 c2 \"the answer\"", "tiller resume 777777"]);
+        let other = answer(&run, Some(CallId(1)), red()).unwrap_err();
+        assert!(other.starts_with("call c1 of run 777777 does not wait for an answer; nothing changed"), "{other}");
+        let name = answer(&run, None, "c2".to_string()).unwrap_err();
+        assert!(name.contains("nothing was sent; type `tiller answer 777777 c2 TEXT`"), "{name}");
+        let whole = Command::Answer { call: CallId(2), text: "c2".to_string() };
+        assert_eq!(answer(&run, Some(CallId(2)), "c2".to_string()), Ok(whole));
+    }
+
+    #[test]
+    fn of_two_questions_one_is_named() {
+        let mut run = desk(asks_operator("red or blue?")).run;
+        let mut second = run.calls[&CallId(2)].clone();
+        second.id = CallId(3);
+        run.iteration.calls.push(second.id);
+        run.calls.insert(second.id, second);
+        let said = answer(&run, None, "red".to_string()).unwrap_err();
+        assert!(said.contains("2 questions") && said.contains("`tiller answer 777777 c2 TEXT`"), "{said}");
+        let third = Command::Answer { call: CallId(3), text: "red".to_string() };
+        assert_eq!(answer(&run, Some(CallId(3)), "red".to_string()), Ok(third));
     }
 
     #[test]

@@ -1,37 +1,25 @@
 //! Runs as text: one in full, all of them as a list, and both as JSON for programs. Pure.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
-
 use jiff::tz::TimeZone;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::domain::approval::Decision;
 use crate::domain::budget::Axis;
 use crate::domain::daily::Today;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::event::Record;
-use crate::domain::id::CallId;
 use crate::domain::limits;
-use crate::domain::lineage;
-use crate::domain::lineage::Behind;
-use crate::domain::lineage::Deed;
 use crate::domain::lineage::Lineage;
-use crate::domain::message::Message;
 use crate::domain::money::MicroUsd;
 use crate::domain::run::Run;
 use crate::domain::run::Waits;
-use crate::domain::sandbox::Manner;
-use crate::domain::sandbox::place;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::summary::Listed;
 use crate::domain::summary::Summary;
-use crate::domain::tool::EffectClass;
-use crate::domain::tool::Facts;
 use crate::domain::tool::ToolCall;
+use crate::headless::deeds;
 use crate::headless::lines::created;
 use crate::headless::lines::lacking;
 use crate::headless::lines::limit_phrase;
@@ -47,6 +35,7 @@ use crate::headless::remembered;
 use crate::headless::text::block;
 use crate::headless::text::clock;
 use crate::headless::text::title;
+use crate::headless::under_way;
 use crate::policy::grave;
 use crate::policy::spending;
 
@@ -91,9 +80,10 @@ pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone:
         text += &format!("[guide] {}: told as text of the repository, each line behind a bar\n", title(&guide.title()));
         text += &block(&guide.text);
     }
+    text += &under_way::lines(run, matches!(way, Way::Held(_)), zone);
     text += &facts(run, records, today);
     text += &remembered::lines(&remembered::of(run, records));
-    text += &hidden(records);
+    text += &deeds::hidden(records);
     let doubtful: String = run
         .pool
         .doubtful()
@@ -132,34 +122,6 @@ fn unboxed_code(run: &Run, call: &ToolCall, waits: Waits) -> Option<String> {
     grave::code_unboxed(run, call).filter(|_| waits == Waits::Decision)
 }
 
-/// What was done before the run went back behind it: hidden from the model, and not undone.
-fn hidden(records: &[Record]) -> String {
-    let put_back: BTreeSet<CallId> = records.iter().filter_map(|record| put_back(&record.event)).collect();
-    let mut text = String::new();
-    for (to, deeds) in lineage::hidden(records) {
-        let is_restored = deeds.iter().any(|deed| put_back.contains(&deed.call));
-        let undone = if is_restored { "nothing but the files that were put back" } else { "none of them" };
-        text += &format!("[deeds] before it went back to the end of iteration {to}, which undid {undone}\n");
-        for deed in &deeds {
-            text += &deed_line(deed);
-            if put_back.contains(&deed.call) {
-                text += "    its file was put back\n";
-            }
-        }
-    }
-    text
-}
-
-/// The call whose file was put back by this event, if one was.
-fn put_back(event: &Event) -> Option<CallId> {
-    if let Event::RestoreFinished { call, failure: None, .. } = event { Some(*call) } else { None }
-}
-
-fn deed_line(deed: &Deed) -> String {
-    let ended = deed.outcome.map_or("nobody knows how it ended", |outcome| outcome.word());
-    format!("  {} {} {}: {ended}\n", deed.call, title(&deed.tool), title(&deed.title))
-}
-
 /// That a run can't go on here, and why.
 pub fn hindered(why: &str) -> String {
     format!("it can't go on here: {why}\n")
@@ -174,7 +136,7 @@ pub fn rest(run: &Run, records: &[Record]) -> String {
         run.iteration.n,
         plan_lines(&run.plan),
         facts(run, records, None),
-        hidden(records)
+        deeds::hidden(records)
     )
 }
 
@@ -231,62 +193,12 @@ fn facts(run: &Run, records: &[Record], today: Option<Today>) -> String {
             limits::TOOL_FAULTS
         );
     }
-    text + &deeds(run, records)
+    text + &deeds::deeds(run, records)
 }
 
 /// Why a claim was rejected, if that is what happened.
 fn rejected(event: &Event) -> Option<&str> {
     if let Event::ClaimJudged { verdict: ClaimVerdict::Rejected, text } = event { Some(text) } else { None }
-}
-
-/// Where each call that started a program ran last.
-fn places(records: &[Record]) -> BTreeMap<CallId, String> {
-    let mut facts: BTreeMap<CallId, &Facts> = BTreeMap::new();
-    let mut manners: BTreeMap<CallId, Manner> = BTreeMap::new();
-    let mut places = BTreeMap::new();
-    for record in records {
-        if let Event::ToolCallPrepared { call, facts: found } = &record.event {
-            facts.insert(*call, found);
-        } else if let Event::ApprovalDecided { call, decision, by, .. } = &record.event {
-            manners.insert(*call, Manner::by(Some(by), *decision == Decision::AllowUnboxed));
-        } else if let Event::ToolCallStarted { call, .. } = &record.event
-            && let Some(found) = facts.get(call)
-            && let Some(place) = place(found, manners.get(call).copied().unwrap_or_default())
-        {
-            places.insert(*call, place);
-        }
-    }
-    places
-}
-
-/// What was done, or refused: every call that could change something and has ended, and the last claim. A line that was
-/// let happen because it only reads is none of them; the audit has it.
-fn deeds(run: &Run, records: &[Record]) -> String {
-    let (readings, places) = (lineage::readings(records), places(records));
-    let mut tools: BTreeMap<CallId, &str> = BTreeMap::new();
-    let mut text = String::new();
-    for entry in run.transcript.all() {
-        match &entry.message {
-            Message::Assistant { uses, .. } => tools.extend(uses.iter().map(|one| (one.id, one.tool.as_str()))),
-            Message::ToolResult { call, title: about, kind, .. } => {
-                let tool = tools.get(call).copied().unwrap_or_default();
-                let effect = run.offer.find(tool).map(|one| one.effect);
-                let is_deed = !matches!(effect, None | Some(EffectClass::Read | EffectClass::Control));
-                if is_deed && !readings.contains(call) {
-                    let place = places.get(call).map(|place| format!(", ran {place}")).unwrap_or_default();
-                    text += &format!("  {call} {} {}: {}{place}\n", title(tool), title(about), kind.word());
-                }
-            }
-            Message::Operator { .. } | Message::Engine { .. } => {}
-        }
-    }
-    if !text.is_empty() {
-        text = format!("[deeds] calls that could change something\n{text}");
-    }
-    if let Some(claim) = &run.iteration.claim {
-        text += &format!("[claim] says of its work\n{}", block(&claim.summary));
-    }
-    text
 }
 
 /// A run as it is found: its head, its status and its plan.
@@ -308,20 +220,6 @@ pub(crate) fn health(status: &Status, is_held: bool) -> &'static str {
         | Status::Failed(_)
         | Status::Cancelled => "",
     }
-}
-
-/// What going back did not undo.
-pub fn behind(behind: &Behind) -> String {
-    let mut text: String = behind.deeds.iter().map(deed_line).collect();
-    if !text.is_empty() {
-        text = format!("[not undone] these happened after it\n{text}");
-    }
-    if !behind.told.is_empty() {
-        text += "[not told again] what you had said after it; say again what still holds\n";
-        let said = behind.told.iter().map(|(id, words)| format!("  {id} {}\n", title(words)));
-        text.extend(said);
-    }
-    text
 }
 
 /// The last words about a run that is left: how it stands, and what gets it further.
@@ -364,6 +262,7 @@ fn to_type(run: &Run) -> String {
 /// A run in full, as one JSON object. `records` is its journal.
 pub fn run_json(run: &Run, records: &[Record], today: Option<Today>, way: &Way) -> String {
     let mut all = whole_json(run, today);
+    all["under_way"] = under_way::json(run, matches!(way, Way::Held(_)));
     all["remembered"] = json!(remembered::of(run, records));
     all["hindrance"] = json!(way.hindrance());
     if let Some(guide) = &run.terms.guide {
@@ -457,6 +356,7 @@ mod tests {
     use crate::domain::budget::ReservationId;
     use crate::domain::command::Command;
     use crate::domain::command::Policy;
+    use crate::domain::id::CallId;
     use crate::domain::id::ModelCallId;
     use crate::domain::id::RUN_ID_LENGTH;
     use crate::domain::id::RunId;

@@ -9,6 +9,7 @@ pub mod claim;
 pub mod compaction;
 pub mod context;
 pub mod deadline;
+pub mod decider;
 pub mod editing;
 pub mod ending;
 pub mod grave;

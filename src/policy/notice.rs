@@ -13,6 +13,7 @@ use crate::domain::status::Status;
 use crate::domain::status::Warning;
 use crate::domain::text::counted;
 use crate::domain::tool::OutcomeKind;
+use crate::policy::decider;
 
 /// What is told of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,11 +42,8 @@ pub fn of(record: &Record, run: &Run) -> Option<Notice> {
             calling("approval_requested", format!("{} waits for a decision: {why}", named(run, *call)))
         }
         Event::ApprovalDecided { call, decision, by, .. } => {
-            let by = match by {
-                By::Operator(client) => format!("the operator ({client})"),
-                By::Rule(rule) => format!("the rule {rule}"),
-            };
-            told("approval_decided", format!("{} was {} by {by}", named(run, *call), word(decision)))
+            let told_of = format!("{} was {} by {}", named(run, *call), word(decision, by), decider::whom(by));
+            told("approval_decided", told_of)
         }
         Event::ApprovalInvalidated { call, why } => {
             told("approval_invalidated", format!("what was decided about {} holds no longer: {why}", named(run, *call)))
@@ -132,8 +130,9 @@ fn of_status(status: &Status) -> Option<Notice> {
     Some(Notice { event, sentence: format!("the run is {}", status.phrase()), calls })
 }
 
-fn word(decision: &Decision) -> &'static str {
+fn word(decision: &Decision, by: &By) -> &'static str {
     match decision {
+        Decision::AllowOnce if matches!(by, By::Rule(_)) => "allowed",
         Decision::AllowOnce => "allowed once",
         Decision::AllowRun => "allowed for the run",
         Decision::AllowTool => "allowed for the run, with every call of its tool,",

@@ -16,7 +16,6 @@ use crate::domain::event::Record;
 use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::domain::model::FailureClass;
-use crate::domain::rule::is_standing;
 use crate::domain::run::Run;
 use crate::domain::sandbox;
 use crate::domain::status::ParkReason;
@@ -27,7 +26,7 @@ use crate::domain::text::one_line;
 use crate::domain::tool::changes;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
-use crate::policy::permission;
+use crate::policy::decider;
 use crate::tui::theme::Role;
 
 /// A note in its place.
@@ -52,8 +51,8 @@ pub struct Chronicle {
     todos: VecDeque<(u32, String)>,
     /// What the run is parked for, while it is.
     parked: Option<String>,
-    /// Calls that did not run merely because nothing stood against it, and by what they ran.
-    allowed: BTreeMap<CallId, &'static str>,
+    /// Who decided about calls; nothing for one of which that holds no longer.
+    decided: BTreeMap<CallId, Option<String>>,
     /// Why the last claim was rejected that was.
     rejected: Option<String>,
     /// Where calls ran that started a program.
@@ -61,9 +60,6 @@ pub struct Chronicle {
     /// What calls that were allowed for the run are about, by what every equal call shares.
     granted: BTreeMap<String, String>,
 }
-
-/// What the gate lets happen of itself and is more than a tool that only reads: the operator sees why nobody asked.
-const BUILT_IN: [&str; 3] = [permission::READS_LINE, permission::AUTO_EDIT, permission::FULL_TRUST];
 
 /// Longest reason of a rejected claim that is kept for where the run stands, in characters.
 const WHY_CHARS: usize = 400;
@@ -88,9 +84,9 @@ impl Chronicle {
         keep(&mut self.notes);
         self.todos.extend(after.todos);
         keep(&mut self.todos);
-        self.allowed.extend(after.allowed);
-        while self.allowed.len() > limits::NOTES_MAX {
-            self.allowed.pop_first();
+        self.decided.extend(after.decided);
+        while self.decided.len() > limits::NOTES_MAX {
+            self.decided.pop_first();
         }
         self.ran.extend(after.ran);
         while self.ran.len() > limits::NOTES_MAX {
@@ -118,12 +114,10 @@ impl Chronicle {
             self.notes.retain(|note| note.iteration <= *to);
             self.todos.retain(|(n, _)| n <= to);
         }
-        if let Event::ApprovalDecided { call, decision, by, .. } = &record.event
-            && let Some(how) = how(decision, by)
-        {
-            self.allowed.insert(*call, how);
-            if self.allowed.len() > limits::NOTES_MAX {
-                self.allowed.pop_first();
+        if let Some((call, who)) = decider::of_event(&record.event) {
+            self.decided.insert(call, who.map(|who| title(&who, limits::TODO_TITLE_MAX_CHARS)));
+            if self.decided.len() > limits::NOTES_MAX {
+                self.decided.pop_first();
             }
         }
         if let Event::ClaimJudged { verdict: ClaimVerdict::Rejected, text } = &record.event {
@@ -176,9 +170,9 @@ impl Chronicle {
         self.notes.range(start..).take_while(move |note| note.iteration == iteration)
     }
 
-    /// By what a call ran, where that is more than that nothing stood against it.
-    pub fn allowed(&self, call: CallId) -> Option<&'static str> {
-        self.allowed.get(&call).copied()
+    /// Who decided about a call, where anybody did and that is known still; sanitised.
+    pub fn decided(&self, call: CallId) -> Option<&str> {
+        self.decided.get(&call)?.as_deref()
     }
 
     /// Why the last claim was rejected that was; sanitised.
@@ -195,16 +189,6 @@ impl Chronicle {
     pub fn todo(&self, iteration: u32) -> Option<&str> {
         let place = self.todos.binary_search_by_key(&iteration, |(n, _)| *n).ok()?;
         self.todos.get(place).map(|(_, todo)| todo.as_str()).filter(|todo| !todo.is_empty())
-    }
-}
-
-fn how(decision: &Decision, by: &By) -> Option<&'static str> {
-    match (by, decision) {
-        (By::Operator(_), Decision::AllowUnboxed) => Some("allowed by you outside of the box"),
-        (By::Operator(_), _) => Some("allowed by you"),
-        (By::Rule(rule), _) if is_standing(rule) => Some("allowed by a rule of yours"),
-        (By::Rule(rule), _) if permission::is_grant(rule) => Some("allowed for the run"),
-        (By::Rule(rule), _) => BUILT_IN.into_iter().find(|built_in| built_in == rule),
     }
 }
 

@@ -26,6 +26,7 @@ use crate::domain::tool::OutcomeKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
+use crate::policy::decider;
 use crate::tui::app::App;
 use crate::tui::guide;
 use crate::tui::reread::told;
@@ -298,15 +299,14 @@ fn call(app: &App, one: &ToolUse, arguments: Option<&str>, result: Option<&Ended
 fn outcome(app: &App, one: &ToolUse, ended: &Ended<'_>) -> (&'static str, Role, String) {
     let (mark, role) = mark_of(ended.kind);
     let word = word_of(ended.kind);
-    let text = match ended.took {
-        Span(0) if control::is_control(&one.tool) || !has_run(ended.kind) => word.to_string(),
-        Span(0) => format!("{word} · {}", size(ended.bytes)),
-        took => {
-            let allowed = app.chronicle.allowed(one.id).map(|how| format!(" · {how}")).unwrap_or_default();
-            format!("{word}{allowed} · {} · {}", human(took), size(ended.bytes))
-        }
-    };
-    (mark, role, text)
+    let parts = decider::ended(ended.kind, word, app.chronicle.decided(one.id));
+    let mut parts: Vec<String> = parts.into_iter().map(String::from).collect();
+    let took = Some(ended.took).filter(|took| *took > Span(0));
+    parts.extend(took.map(human));
+    if took.is_some() || (has_run(ended.kind) && !control::is_control(&one.tool)) {
+        parts.push(size(ended.bytes));
+    }
+    (mark, role, parts.join(" · "))
 }
 
 /// Whether a call that ended so has a result of its own, and not only a sentence about why not.
@@ -345,6 +345,8 @@ fn mark_of(kind: OutcomeKind) -> (&'static str, Role) {
 /// Where a call stands that has not ended.
 fn standing_of(app: &App, call: &ToolCall) -> (&'static str, Role, String) {
     let for_long = app.now.at.since(call.since);
+    let who = decider::of_call(call).map(|who| title(&who, limits::TODO_TITLE_MAX_CHARS));
+    let beside = who.as_ref().map(|who| format!("{who} · ")).unwrap_or_default();
     match (&call.state, app.run.waits(call)) {
         (_, Some(_)) if app.is_sent(call.id) => ("‖", Role::Moving, "sent".to_string()),
         (_, Some(Waits::Decision)) => ("‖", Role::Attention, format!("waits for you · {}", age(for_long))),
@@ -353,9 +355,9 @@ fn standing_of(app: &App, call: &ToolCall) -> (&'static str, Role, String) {
         (CallState::Proposed, None) => ("·", Role::Dim, "looked at".to_string()),
         (CallState::Prepared, None) => ("·", Role::Dim, "judged".to_string()),
         (CallState::Awaiting { .. }, None) => ("‖", Role::Attention, "waits for you".to_string()),
-        (CallState::Approved, None) => ("○", Role::Text, "allowed".to_string()),
-        (CallState::Denied { .. }, None) => ("–", Role::Warning, "denied".to_string()),
-        (CallState::Running, None) => ("▸", Role::Moving, format!("running {}", elapsed(for_long))),
+        (CallState::Approved, None) => ("○", Role::Text, who.unwrap_or("allowed".to_string())),
+        (CallState::Denied { .. }, None) => ("–", Role::Warning, who.unwrap_or("denied".to_string())),
+        (CallState::Running, None) => ("▸", Role::Moving, format!("{beside}running {}", elapsed(for_long))),
         (CallState::OutcomeUnknown { .. }, None) => ("?", Role::Warning, "looked for its traces".to_string()),
         (CallState::Closed(kind), None) => {
             let (mark, role) = mark_of(*kind);

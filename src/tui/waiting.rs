@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::domain::approval::By;
 use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::domain::lookalike;
@@ -19,6 +18,7 @@ use crate::domain::visible::approval;
 use crate::domain::visible::foreign_letters;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
+use crate::policy::decider::whom;
 use crate::policy::grave;
 use crate::tui::action::Action;
 use crate::tui::action::Choice;
@@ -356,11 +356,7 @@ pub fn whole(call: &ToolCall, waits: Waits) -> Body {
         }
     }
     if let Some(by) = &call.allowed {
-        let who = match by {
-            By::Operator(client) if client.0 == "operator" => "the operator".to_string(),
-            By::Operator(client) => format!("the operator, through {}", title(&client.0, 40)),
-            By::Rule(rule) => format!("rule {}", title(rule, 80)),
-        };
+        let who = title(&whom(by), 100);
         let times = counted(usize::try_from(call.attempts).unwrap_or(usize::MAX), "time");
         whole.heading(format!("allowed by {who}; started {times}"));
     }

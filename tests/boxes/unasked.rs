@@ -127,7 +127,7 @@ fn lines_that_only_read_run_from_their_words_and_leave_all_as_it_was() {
     // What only reads is no deed; the audit has it.
     let id = &stage.ids()[0];
     assert!(!stage.ask(&["show", id]).out.contains("[deeds]"));
-    stage.ask(&["audit", id]).check(0, &["rule `read-only line`"]);
+    stage.ask(&["audit", id]).check(0, &[" · allow · by the read-only table"]);
 }
 
 /// The same, by a rule of the operator's; the control is the operator's own leave, which a shell runs.

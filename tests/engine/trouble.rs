@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::json;
+use tiller::domain::approval::Decision;
 use tiller::domain::budget::Axis;
+use tiller::domain::budget::Limit;
 use tiller::domain::command::Cancel;
 use tiller::domain::command::Command;
 use tiller::domain::command::Policy;
@@ -61,6 +63,29 @@ async fn s_50_a_resume_without_what_it_needs_asks_nobody() {
     let refused = stage.submit(Command::Resume).await.unwrap_err().to_string();
     assert_eq!(refused, "the run can't go on yet: credentials; set TEST_KEY; then resume");
     assert_eq!(stage.run().await, run);
+}
+
+/// The list of runs is told whenever something begins or ceases to wait, also where the status stays as it is.
+#[tokio::test(start_paused = true)]
+async fn what_a_list_says_of_what_waits_is_true_after_each_decision() {
+    let told = Arc::new(Mutex::new(None));
+    let keep = told.clone();
+    let on_change = Box::new(move |now: &Summary| *keep.lock().unwrap() = Some((now.waiting, now.cost_limit)));
+    let two = [("work", json!({"n": 1})), ("work", json!({"n": 2}))];
+    let lines = vec![says("plan", &[plan()]), says("", &two)];
+    let stage = stage_in(lines, Manner::Ends, |_| {}, |_| {}, |world| World { on_change, ..world });
+    let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    let listed = || told.lock().unwrap().map(|(waiting, _)| waiting);
+    assert_eq!((run.waiting_count(), listed()), (2, Some(2)));
+    let (second, _) = run.waiting()[1];
+    let (call, digest, decision) = (second.id, second.digest().unwrap(), Decision::Deny(String::new()));
+    stage.submit(Command::Decide { call, digest, decision }).await.unwrap();
+    let run = stage.run().await;
+    assert!(is_parked(&run, &ParkReason::Approval), "the first waits still: {:?}", run.status);
+    assert_eq!((run.waiting_count(), listed()), (1, Some(1)));
+    let limit = Limit::At(9_000_000);
+    stage.submit(Command::Raise { axis: Axis::Cost, limit }).await.unwrap();
+    assert_eq!(*told.lock().unwrap(), Some((1, limit)));
 }
 
 /// Breaks the loop down whenever it begins to run, so many times.

@@ -125,6 +125,57 @@ fn s_24_an_outcome_that_nobody_knows_is_asked_about_and_never_repeated_by_itself
     }
 }
 
+/// What ran when the process was killed is named before anybody resumes, and so is what a resume does about it.
+#[test]
+fn what_was_running_at_a_kill_is_shown() {
+    let read = || ("read_file", serde_json::json!({ "path": "notes.txt" }));
+    let write = || ("write_file", serde_json::json!({ "path": "notes.txt", "content": "second\n" }));
+    let cases = [
+        (
+            shell("one"),
+            "tool:during:1",
+            "shell echo one >> trace.txt; echo left; sleep 0.2",
+            "resume asks you what became of it",
+        ),
+        (write(), "tool:before:1", "write_file notes.txt", "resume looks at the file"),
+        (read(), "tool:before:1", "read_file notes.txt", "resume runs it once more"),
+    ];
+    for (call, fault, about, resume) in cases {
+        let is_read = call.0 == "read_file";
+        let life = Life::begin(&[call], is_read.then_some(fault));
+        let who = if is_read { "" } else { ", allowed by you (command line)" };
+        if !is_read {
+            life.allow(0);
+            life.resume_killed(fault);
+        }
+        let shown = life.ask(&["show", &life.id]);
+        shown.check(0, &["[under way] begun or decided about, and not over\n", about, &format!("    {resume}")]);
+        let row = shown.out.lines().find(|line| line.starts_with("  c2 ")).unwrap();
+        assert!(row.contains(": was running when its process ended, since 20") && row.ends_with(who), "{shown}");
+        let json = &life.stage.show()["under_way"][0];
+        assert_eq!(json["name"], "c2", "{json}");
+        assert!(json["resume"].as_str().unwrap().starts_with(&resume["resume ".len()..]), "{json}");
+        assert!(json["since"].as_u64().is_some() && json["arguments"].is_string(), "{json}");
+        let resumed = life.resume();
+        let asks = resume.contains("asks you");
+        assert_eq!(resumed.code, if asks { 14 } else { 0 }, "{resumed}");
+        assert_eq!(
+            life.stage.show()["under_way"],
+            serde_json::json!([]),
+            "what waits is asked about, and not told twice"
+        );
+    }
+    // A model call that was lost is told, too.
+    let life = Life::begin(&[read()], Some("after:C3:1"));
+    life.ask(&["show", &life.id]).check(
+        0,
+        &[
+            "  m1 the model: was being asked when its process ended, since 20",
+            "    resume counts its worst case as spent",
+        ],
+    );
+}
+
 #[test]
 fn s_26_what_waits_for_a_decision_waits_on_after_a_kill() {
     let life = Life::begin(&[shell("one"), shell("two"), shell("three")], Some("after:C4b:1"));
@@ -213,7 +264,7 @@ fn s_32_a_cancel_that_was_killed_is_completed_and_tells_what_is_unknown() {
     shown.check(0, &["[cancelled]", "[deeds] calls that could change something"]);
     let deed = |call: &str| shown.out.lines().find(|line| line.trim_start().starts_with(call)).unwrap().to_string();
     assert!(
-        deed("c2 shell").ends_with(": unknown, ran without a box, with all your rights")
+        deed("c2 shell").ends_with(": unknown, allowed by you (command line), ran without a box, with all your rights")
             && deed("c3 shell").ends_with(": cancelled"),
         "{shown}"
     );

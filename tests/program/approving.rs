@@ -82,7 +82,8 @@ fn s_34_edit_and_allow_runs_the_changed_call_once_and_a_refused_place_stays_refu
     let asked = lines.iter().find(|line| line["action"] == "approval_requested").unwrap();
     let before = asked["args_sha256"].as_str().unwrap();
     let (before, after) = (&before[..12], &sha256_hex(mine.as_bytes())[..12]);
-    let decided = format!("arguments {after} · allow as changed · in the place of arguments {before} · ");
+    let decided =
+        format!("arguments {after} · allow as changed · by you (command line) · in the place of arguments {before} · ");
     stage.ask(&["audit", id]).check(0, &[&decided, &format!("write_file · `b.txt` · arguments {after} · attempt 1")]);
     assert_eq!(std::fs::read_to_string(stage.path("work/b.txt")).unwrap(), "mine\n");
     assert!(!stage.path("work/a.txt").exists());

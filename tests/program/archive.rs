@@ -85,6 +85,7 @@ fn an_audit_has_a_line_for_each_decision_effect_and_charge() {
     // As text, each to the micro-dollar, so that they come to their sum.
     let text = stage.ask(&["audit", &id]).out;
     assert!(text.contains(" shell · `sh check.sh` · arguments "), "{text}");
+    assert!(text.contains(" · allow once · by you (command line)\n"), "{text}");
     let figure = |line: &str| MicroUsd::parse_dollars(line.rsplit(" · ").next().unwrap()).unwrap().0;
     let charges: u64 = text.lines().filter(|line| line.contains(" budget_settled ")).map(figure).sum();
     assert_eq!(charges, spent);

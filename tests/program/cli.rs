@@ -120,7 +120,8 @@ fn orders() {
         &["deny", "k7f", "c7", "1a2b3c4d", "not there"],
         &order("Decide { call: CallId(7), digest: \"1a2b3c4d\", decision: Deny(\"not there\") }"),
     );
-    check(&["answer", "k7f", "blue"], &order("Answer(\"blue\")"));
+    check(&["answer", "k7f", "blue"], &order("Answer { call: None, text: \"blue\" }"));
+    check(&["answer", "k7f", "c9", "blue"], &order("Answer { call: Some(CallId(9)), text: \"blue\" }"));
     check(&["resolve", "k7f", "c7", "happened"], &order("Resolve { call: CallId(7), resolution: Happened(\"\") }"));
     check(
         &["resolve", "k7f", "c7", "happened", "sent"],

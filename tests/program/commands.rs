@@ -52,6 +52,34 @@ fn a_claim_with_open_todos_is_no_failed_check() {
     stage.ask(&["show", &id]).check(0, &["look at why it was rejected"]);
 }
 
+/// An answer goes to the question that it names, or to the only one, and what was answered is said.
+#[test]
+fn an_answer_goes_to_the_question_that_was_meant() {
+    let stage = Stage::new();
+    let (plan, claim) = SHORT.split_at(SHORT.rfind("[[step]]").unwrap());
+    let asks = |question: &str| {
+        let call = format!("{{ tool = \"ask_operator\", args = {{ question = \"{question}\" }} }}");
+        format!("[[step]]\nname = \"{question}\"\ncalls = [ {call} ]\n")
+    };
+    let model = stage.model(&format!("{plan}{}{}{claim}", asks("red or blue"), asks("delete it")));
+    let told = stage.ask(&["run", "do it", "--plain", "--model", &model]);
+    let id = stage.ids()[0].clone();
+    let short = &id[..6];
+    told.check(14, &[&format!("tiller answer {short} c2 \"the answer\"")]);
+    stage
+        .ask(&["answer", &id, "c1", "red"])
+        .check(3, &["call c1 of run", "does not wait for an answer; nothing changed"]);
+    stage
+        .ask(&["answer", &id, "c2"])
+        .check(3, &["c2 is the name of the question, and no answer to it; nothing was sent"]);
+    stage.ask(&["answer", &id, "red"]).check(0, &["recorded: c2 is answered: red or blue · run "]);
+    stage.ask(&["resume", &id, "--plain"]).check(14, &[&format!("tiller answer {short} c3 \"the answer\"")]);
+    // Whoever still means the first question answers no other.
+    stage.ask(&["answer", &id, "c2", "blue"]).check(3, &["call c2 of run", "nothing changed"]);
+    stage.ask(&["answer", &id, "c3", "no"]).check(0, &["recorded: c3 is answered: delete it · run "]);
+    stage.ask(&["resume", &id, "--plain"]).check(0, &["completed"]);
+}
+
 /// What is said can be taken back by the name that it was told under.
 #[test]
 fn what_was_said_is_named_so_that_it_can_be_taken_back() {

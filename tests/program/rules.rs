@@ -39,10 +39,10 @@ fn a_rule_counts_from_the_next_call_on_and_until_it_is_removed() {
         .ask(&["rules", "list"])
         .check(0, &["there is no standing rule; `tiller rules add allow -- WORD …` makes one"]);
     stage.ask(&["rules", "add", "allow", "--path", "docs/**"]).check(0, &["allow the files docs/**, in "]);
-    run(&stage, "docs/a.md").check(0, &["allowed once by the standing rule r", "completed"]);
+    run(&stage, "docs/a.md").check(0, &["allowed by your rule r", "completed"]);
     run(&stage, "b.md").check(10, &["waiting for approval"]);
     stage.ask(&["rules", "add", "deny", "--everywhere", "--path", "docs/*.md"]).check(0, &["everywhere"]);
-    run(&stage, "docs/c.md").check(0, &["denied by the standing rule r", "completed"]);
+    run(&stage, "docs/c.md").check(0, &["denied by your rule r", "completed"]);
     assert!(!stage.path("work/docs/c.md").exists());
     let listed = stage.ask(&["rules", "list", "--json"]).out;
     let listed: Vec<Value> = listed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -107,7 +107,7 @@ fn a_rule_may_name_a_program_by_its_path() {
     stage.ask(&["rules", "add", "allow", "--unboxed", "--", "./x.sh"]);
     let call = r#"{ tool = "shell", args = { command = "./x.sh" } }"#;
     let script = format!("{PLAN}\n[[step]]\nname = \"work\"\ntext = \"Now.\"\ncalls = [ {call} ]\n{END}");
-    stage.run(&script).check(0, &["allowed once by the standing rule r", "it-ran-by-its-path", "completed"]);
+    stage.run(&script).check(0, &["allowed by your rule r", "it-ran-by-its-path", "completed"]);
     for word in ["command", "type", "source", ".", "alias", "export"] {
         let told = stage.ask(&["rules", "add", "allow", "--", word, "x"]);
         told.check(3, &[&format!("{word} is a word of the shell and no program"), "no rule was made"]);
@@ -140,7 +140,7 @@ fn a_decision_makes_a_rule_and_the_next_run_is_not_asked() {
     listed.check(0, &["allow the files a.md, in ", "made of c2 of run "]);
     stage.ask(&["audit", &stage.ids()[0], "--payloads"]).check(0, &["allow by a new rule"]);
     std::fs::remove_file(stage.path("work/a.md")).unwrap();
-    run(&stage, "a.md").check(0, &["allowed once by the standing rule r", "completed"]);
+    run(&stage, "a.md").check(0, &["allowed by your rule r", "completed"]);
 }
 
 /// Leave that was given, and not used yet, does not outlast a rule that denies.
@@ -159,7 +159,7 @@ fn a_rule_that_denies_makes_leave_void_that_was_given_before() {
         resumed.check(0, &["completed"]);
         assert_eq!(stage.path("work/a.md").exists(), !denies, "{resumed}");
         assert_eq!(resumed.out.contains("a standing rule says deny now: the files *.md"), denies, "{resumed}");
-        assert_eq!(resumed.out.contains("denied by the standing rule r"), denies, "{resumed}");
+        assert_eq!(resumed.out.contains("denied by your rule r"), denies, "{resumed}");
     }
 }
 

@@ -202,7 +202,7 @@ fn several_waiting() {
 fn unknown_outcome() {
     let story = || {
         let (mut story, call) = working_with(|story| story.command_waits("git push origin main"));
-        story.decide(call, Decision::AllowOnce, By::Operator(ClientId("screen".to_string())));
+        story.decide(call, Decision::AllowOnce, By::Operator(ClientId("operator".to_string())));
         story.start(call);
         story.wait(4_000);
         story.event(Event::Recovered { findings: vec![Finding::ToolCallLost(call)] });
@@ -235,7 +235,7 @@ fn parked_for_its_budget() {
         story.event(Event::BudgetRaised {
             axis: Axis::Cost,
             limit: Limit::At(3_000),
-            by: ClientId("screen".to_string()),
+            by: ClientId("operator".to_string()),
         });
         story.close(
             Course::Park(ParkReason::Budget(Axis::Cost)),
@@ -279,7 +279,7 @@ fn stall_and_replan() {
         let propose = |story: &mut Story| [0, 1, 2].map(|_| story.command_waits("cargo test -p lexer"));
         let (mut story, calls) = working_with(propose);
         for call in calls {
-            story.decide(call, Decision::AllowOnce, By::Operator(ClientId("screen".to_string())));
+            story.decide(call, Decision::AllowOnce, By::Operator(ClientId("operator".to_string())));
             story.start(call);
             story.finish(call, OutcomeKind::Failed, "running 3 tests\ntest bom ... FAILED\ntest crlf ... ok\ntest tabs ... ok\n\nfailures:\n    bom\n\ntest result: FAILED. 2 passed; 1 failed\nexit status 101", 3_100);
         }
@@ -353,7 +353,7 @@ fn what_is_said_is_sent_and_then_queued() {
             story.event(Event::InterjectionQueued {
                 id: InterjectionId(1),
                 text,
-                by: ClientId("screen".to_string()),
+                by: ClientId("operator".to_string()),
                 policy: Policy::Next,
             });
         });

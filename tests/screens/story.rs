@@ -57,6 +57,7 @@ use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::ToolOutcome;
 use tiller::domain::tool::ToolSpec;
 use tiller::domain::trust::Trust;
+use tiller::policy::permission::READS;
 use tiller::tui::app::App;
 use tiller::tui::app::Moment;
 use tiller::tui::app::Msg;
@@ -287,7 +288,7 @@ impl Story {
 
     pub fn start(&mut self, call: CallId) {
         if self.run.calls[&call].allowed.is_none() {
-            self.decide(call, Decision::AllowOnce, By::Rule("read inside the workspace".to_string()));
+            self.decide(call, Decision::AllowOnce, By::Rule(READS.to_string()));
         }
         let attempt = self.run.calls[&call].attempts + 1;
         self.event(Event::ToolCallStarted { call, attempt });

@@ -33,7 +33,7 @@ use crate::screens::story::rest;
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 36)];
 
 fn by_operator() -> By {
-    By::Operator(ClientId("screen".to_string()))
+    By::Operator(ClientId("operator".to_string()))
 }
 
 fn waits(calls: &[fn(&mut Story) -> CallId]) -> (Story, Vec<CallId>) {
@@ -130,14 +130,72 @@ fn where_a_call_ran_can_be_read_afterwards() {
 #[test]
 fn what_a_rule_of_the_gate_let_happen_says_why() {
     for (rule, wanted) in [
-        ("read-only line", "done · read-only line · 65ms"),
-        ("trust mode auto_edit", "done · trust mode auto_edit · 65ms"),
+        ("read-only line", "done · allowed by the read-only table · 65ms"),
+        ("trust mode auto_edit", "done · allowed by trust mode auto_edit · 65ms"),
+        ("trust mode full_trust", "done · allowed by full trust · 65ms"),
+        ("standing rule r1a2b", "done · allowed by your rule r1a2b · 65ms"),
+        ("allowed for this run", "done · allowed by you, for this run · 65ms"),
+        ("tool allowed for this run", "done · allowed by you, with its tool, for this run · 65ms"),
         ("reads inside the workspace", "done · 65ms"),
     ] {
         let story = ran(Some(Level::Full), false, Decision::AllowOnce, By::Rule(rule.to_string()));
         let mut show = at_rest(story, (120, 36), '2');
         says(&mut show, wanted);
     }
+}
+
+/// Who decided stands on the row of a call from the decision on to its end and behind it, however short it ran.
+#[test]
+fn who_decided_is_told_wherever_a_call_stands() {
+    let operator = || By::Operator(ClientId("operator".to_string()));
+    let rule = |name: &str| By::Rule(name.to_string());
+    let row = |story: Story, wanted: &str| says(&mut at_rest(story, (120, 36), '2'), wanted);
+    // A read that was asked about, and a fetch that was allowed for the run: both were over at once.
+    for (by, wanted) in [
+        (operator(), "done · allowed by you · 2 B"),
+        (By::Operator(ClientId("command line".to_string())), "done · allowed by you (command line) · 2 B"),
+        (rule("allowed for this run"), "done · allowed by you, for this run · 2 B"),
+        (rule("standing rule r1a2b"), "done · allowed by your rule r1a2b · 2 B"),
+    ] {
+        let mut story = pursuing();
+        let call = story.propose_read(".env");
+        story.decide(call, Decision::AllowOnce, by);
+        story.start(call);
+        story.finish(call, OutcomeKind::Done, "a\n", 0);
+        row(story, wanted);
+    }
+    // One that is denied while another one before it waits, and then is over.
+    for (by, wanted) in [
+        (operator(), "denied by you"),
+        (rule("standing rule r1a2b"), "denied by your rule r1a2b"),
+        (rule("denied before in this run"), "denied by you, before in this run"),
+        (rule("trust mode plan"), "denied by trust mode plan"),
+    ] {
+        let mut story = pursuing();
+        story.command_waits("cargo test");
+        let call = story.propose_read(".env");
+        story.decide(call, Decision::Deny(String::new()), by);
+        let mut show = at_rest(story, (120, 36), '2');
+        says(&mut show, wanted);
+        show.next(|story| story.finish(call, OutcomeKind::Denied, "denied", 0));
+        says(&mut show, wanted);
+    }
+    // One that may start, and one that runs.
+    let mut story = pursuing();
+    let call = story.propose_read(".env");
+    story.decide(call, Decision::AllowOnce, operator());
+    let mut show = at_rest(story, (120, 36), '2');
+    says(&mut show, "allowed by you");
+    show.next(|story| story.start(call));
+    says(&mut show, "allowed by you · running");
+    // What was decided does not hold any more.
+    show.next(|story| {
+        story.event(Event::ApprovalInvalidated { call, why: "it changed".to_string() });
+        story.prepare(call, ".env", "reads a sensitive name", "read .env");
+        story.finish(call, OutcomeKind::Cancelled, "", 0);
+    });
+    says(&mut show, "cancelled");
+    assert!(!flat(&show.frame()).contains("allowed by you"), "{}", show.frame());
 }
 
 #[test]

@@ -96,7 +96,8 @@ fn check_approve(stage: &Stage, line: &str, more: &[&str], made: &str) {
     let place = if more.is_empty() { "attempt 1, without a box" } else { "attempt 1, outside of the box" };
     stage.ask(&["audit", &run]).check(0, &[", by its code", place]);
     let ran = if more.is_empty() { "without a box, with all your rights" } else { "outside of the box, by its code" };
-    stage.ask(&["show", &run]).check(0, &[&format!("done, ran {ran}\n")]);
+    let place = if ran.starts_with("outside") { ", outside of the box" } else { "" };
+    stage.ask(&["show", &run]).check(0, &[&format!("done, allowed by you (command line){place}, ran {ran}\n")]);
 }
 
 #[test]

@@ -38,7 +38,8 @@ fn a_whole_rehearsal() {
     let short = &id[..6];
     let text = pty.text();
     assert!(text.contains(&format!("run {short} is parked (question)")), "{text}");
-    assert!(text.contains(&format!("  tiller answer {short} \"the answer\"")), "{text}");
+    let question = stage.show()["waiting"][0]["call"].as_str().unwrap().to_string();
+    assert!(text.contains(&format!("  tiller answer {short} {question} \"the answer\"")), "{text}");
     assert!(text.contains(&format!("  tiller resume {short}")), "{text}");
 
     let mut pty = Pty::tiller(&stage, (120, 36), &["resume", short]);
