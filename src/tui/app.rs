@@ -506,7 +506,7 @@ impl App {
             self.emptied_ms = Some(self.now.ms);
             let done = self.notice.take().filter(|notice| notice.lasts == Lasts::AndNext);
             let done = done.map(|notice| format!("{}; ", notice.text)).unwrap_or_default();
-            self.say(format!("{done}nothing waits for you any more: the keys are in the composer again"), Role::Dim);
+            self.say_keys_are_back(&done);
         }
         Vec::new()
     }

@@ -50,6 +50,15 @@ impl App {
         is_there
     }
 
+    /// Says that they went back, after what was `done`. The records that said so may have brought what waits by now.
+    pub(crate) fn say_keys_are_back(&mut self, done: &str) {
+        let (why, lasts) = match self.waiting.is_empty() {
+            true => ("nothing waits for you any more", Lasts::WhileNothingWaits),
+            false => ("what waits now came after what you saw", Lasts::AWhile),
+        };
+        self.say_for(format!("{done}{why}: the keys are in the composer again"), Role::Dim, lasts);
+    }
+
     /// The pane that has the keys, as it is called on the screen.
     pub(crate) fn pane(&self) -> &'static str {
         match self.focus {

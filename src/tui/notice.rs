@@ -20,6 +20,8 @@ pub enum Lasts {
     UntilKeyOrStatus,
     /// The same, but only as long as this call waits: it is about a key for it.
     UntilKeyOrCall(CallId),
+    /// For a while, but only as long as nothing waits for the operator: it says so.
+    WhileNothingWaits,
 }
 
 /// A sentence above the composer.
@@ -38,26 +40,28 @@ pub struct Notice {
 impl Notice {
     /// When it goes by itself, if it does.
     pub(crate) fn ends_ms(&self) -> Option<u64> {
-        matches!(self.lasts, Lasts::AWhile | Lasts::AndNext).then_some(self.until_ms)
+        matches!(self.lasts, Lasts::AWhile | Lasts::AndNext | Lasts::WhileNothingWaits).then_some(self.until_ms)
     }
 }
 
 impl App {
     pub(crate) fn say(&mut self, text: impl Into<String>, role: Role) {
+        self.say_for(text, role, Lasts::AWhile);
+    }
+
+    pub(crate) fn say_for(&mut self, text: impl Into<String>, role: Role, lasts: Lasts) {
         let until_ms = self.now.ms.saturating_add(limits::NOTICE.0);
-        self.notice = Some(Notice { text: text.into(), role, until_ms, lasts: Lasts::AWhile });
+        self.notice = Some(Notice { text: text.into(), role, until_ms, lasts });
     }
 
     /// Says what was done, which stays to be read also when the keys go elsewhere by themselves.
     pub(crate) fn tell_done(&mut self, text: String, role: Role) {
-        self.say(text, role);
-        self.notice = self.notice.take().map(|notice| Notice { lasts: Lasts::AndNext, ..notice });
+        self.say_for(text, role, Lasts::AndNext);
     }
 
     /// Says why a key did nothing. That stands until another is pressed, however long it takes to look up.
     pub(crate) fn explain(&mut self, text: impl Into<String>, lasts: Lasts) {
-        self.say(text, Role::Warning);
-        self.notice = self.notice.take().map(|notice| Notice { lasts, ..notice });
+        self.say_for(text, Role::Warning, lasts);
     }
 
     /// Opens something above the panes. What was said before is about something else, and a dialog says under its field
@@ -85,16 +89,19 @@ impl App {
 
     /// The run has another status: what was said about the one before is not true any more.
     pub(crate) fn forget_of_status(&mut self) {
-        let stays =
-            |notice: &Notice| matches!(notice.lasts, Lasts::AndNext | Lasts::UntilKey | Lasts::UntilKeyOrCall(_));
+        let stays = |notice: &Notice| {
+            !matches!(notice.lasts, Lasts::AWhile | Lasts::UntilKeyOrStatus | Lasts::WhileNothingWaits)
+        };
         self.notice = self.notice.take().filter(stays);
     }
 
-    /// Other calls wait: what was said about a key for one that was decided is about nothing any more.
+    /// Other calls wait: what was said about a key for one that was decided is about nothing any more, and that nothing
+    /// waits is not true any more.
     pub(crate) fn forget_of_calls(&mut self) {
         let waiting = &self.waiting;
         let stays = |notice: &Notice| match notice.lasts {
             Lasts::UntilKeyOrCall(call) => waiting.iter().any(|item| item.call == call),
+            Lasts::WhileNothingWaits => waiting.is_empty(),
             Lasts::AWhile | Lasts::AndNext | Lasts::UntilKey | Lasts::UntilKeyOrStatus => true,
         };
         self.notice = self.notice.take().filter(stays);

@@ -92,6 +92,38 @@ fn the_keys_go_back_between_two_calls_that_come_together() {
         story.park(ParkReason::Approval);
     });
     assert_eq!((show.app.focus, show.app.waiting.len()), (Focus::Composer, 1));
+    says_that_something_waits(&mut show);
+}
+
+fn says_that_something_waits(show: &mut Show) {
+    let frame = flat(&show.frame());
+    assert!(frame.contains("the keys are in the composer again"), "{frame}");
+    assert!(!frame.contains("nothing waits"), "{frame}");
+}
+
+/// A call that is not any more what was shown is looked at anew and waits again, all in one piece or one by one.
+#[test]
+fn a_call_that_is_asked_about_anew_is_not_said_to_wait_no_more() {
+    let anew = |story: &mut Story, call: CallId| {
+        story.prepare(call, "cargo test", "runs a program", "cargo test");
+        story.request(call, "it runs a program and no rule allows that");
+    };
+    let void = |story: &mut Story, call: CallId| {
+        story.event(Event::ApprovalInvalidated { call, why: "its program changed".to_string() });
+    };
+    let (mut show, calls) = on_calls(&[shell]);
+    show.next(|story| {
+        void(story, calls[0]);
+        anew(story, calls[0]);
+    });
+    assert_eq!((show.app.focus, show.app.waiting.len()), (Focus::Composer, 1));
+    says_that_something_waits(&mut show);
+    let (mut show, calls) = on_calls(&[shell]);
+    show.next(|story| void(story, calls[0]));
+    assert!(flat(&show.frame()).contains("nothing waits for you any more"), "{}", show.frame());
+    show.next(|story| anew(story, calls[0]));
+    assert_eq!((show.app.focus, show.app.waiting.len()), (Focus::Composer, 1));
+    assert!(!flat(&show.frame()).contains("nothing waits"), "{}", show.frame());
 }
 
 #[test]
