@@ -149,6 +149,8 @@ impl App {
     pub(crate) fn close_dialog(&mut self) {
         // What was said was about what was open.
         self.notice = None;
+        // Nor is what was seen of it where the one below stands.
+        self.seen.popup = None;
         match self.popups.pop() {
             Some(Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel) => {
                 self.asking = None;

@@ -141,6 +141,16 @@ impl App {
         };
     }
 
+    /// Opens the help for what is on top; where that is the help, goes back to what it was opened on.
+    pub(crate) fn help(&mut self) {
+        match self.popups.last() {
+            Some(Popup::Help { .. }) => self.close_dialog(),
+            Some(Popup::Whole { .. } | Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel) | None => {
+                self.open(Popup::Help { places: self.places(), scroll: Scroll::START });
+            }
+        }
+    }
+
     pub(crate) fn view(&mut self) {
         if self.focus == Focus::Activity && self.popups.is_empty() {
             let first = self.seen.activity.as_ref().map(|view| view.top.0);

@@ -1,9 +1,12 @@
 //! The sentence above the composer: what was just said, and for how long it is true. What it is about goes, and it goes
 //! too: with the dialog it was said in or before, with the status it speaks of, with the call it speaks of.
 
+use crossterm::event::KeyEvent;
+
 use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::tui::app::App;
+use crate::tui::guard::Cut;
 use crate::tui::popup::Popup;
 use crate::tui::theme::Role;
 
@@ -16,7 +19,9 @@ pub enum Lasts {
     AndNext,
     /// Until the next key, however long that takes: it explains one that did nothing.
     UntilKey,
-    /// The same, but only as long as the run has the status that it speaks of.
+    /// The same; it says that Esc goes to the composer, and so Esc does.
+    UntilKeyWithWay,
+    /// Until the next key, but only as long as the run has the status that it speaks of.
     UntilKeyOrStatus,
     /// The same, but only as long as this call waits: it is about a key for it.
     UntilKeyOrCall(CallId),
@@ -42,6 +47,11 @@ impl Notice {
     pub(crate) fn ends_ms(&self) -> Option<u64> {
         matches!(self.lasts, Lasts::AWhile | Lasts::AndNext | Lasts::WhileNothingWaits).then_some(self.until_ms)
     }
+
+    /// Whether it says that something was not done, and no way to go.
+    pub(crate) fn refuses(&self) -> bool {
+        matches!(self.role, Role::Warning | Role::Bad) && self.lasts != Lasts::UntilKeyWithWay
+    }
 }
 
 impl App {
@@ -64,6 +74,15 @@ impl App {
         self.say_for(text, Role::Warning, lasts);
     }
 
+    /// Says why a key that reached nothing was dropped.
+    pub(crate) fn explain_dropped(&mut self, cut: Cut, key: &KeyEvent) {
+        let lasts = match cut {
+            Cut::Together(_) | Cut::Words => Lasts::UntilKeyWithWay,
+            Cut::Closed | Cut::NotOpened | Cut::Opened(_) => Lasts::UntilKey,
+        };
+        self.explain(self.dropped(cut, key), lasts);
+    }
+
     /// Opens something above the panes. What was said before is about something else, and a dialog says under its field
     /// what is wrong with what it was sent.
     pub(crate) fn open(&mut self, popup: Popup) {
@@ -71,6 +90,7 @@ impl App {
         if matches!(popup, Popup::Words { .. } | Popup::Raise { .. }) {
             self.guard.opened(self.pressed, self.now.ms);
         }
+        self.seen.popup = None;
         self.popups.push(popup);
     }
 
@@ -102,7 +122,7 @@ impl App {
         let stays = |notice: &Notice| match notice.lasts {
             Lasts::UntilKeyOrCall(call) => waiting.iter().any(|item| item.call == call),
             Lasts::WhileNothingWaits => waiting.is_empty(),
-            Lasts::AWhile | Lasts::AndNext | Lasts::UntilKey | Lasts::UntilKeyOrStatus => true,
+            Lasts::AWhile | Lasts::AndNext | Lasts::UntilKey | Lasts::UntilKeyWithWay | Lasts::UntilKeyOrStatus => true,
         };
         self.notice = self.notice.take().filter(stays);
     }

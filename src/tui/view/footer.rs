@@ -255,6 +255,9 @@ fn hidden(app: &App, screen: Rect) -> Vec<Action> {
     if app.focus == Focus::Composer && app.popups.is_empty() {
         hidden.push(Action::Close);
     }
+    if matches!(app.popups.last(), Some(Popup::Help { .. })) {
+        hidden.push(Action::Help);
+    }
     if !app.run.is_running() {
         hidden.push(Action::Stop);
     }

@@ -83,7 +83,7 @@ pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
     let has_keys = list.writes && list.help.is_none();
     let hint = if list.writes { "what is to be reached, in a sentence or two…" } else { "" };
     draw_field(frame, field, &list.goal, Field { prompt: " new goal › ", hint, has_keys, palette: list.palette });
-    draw_key_row(frame, keys, &labelled(&list.places(), &[Action::Close, Action::Stop]), list.palette);
+    draw_key_row(frame, keys, &labelled(&list.places(), &hidden(list)), list.palette);
     match list.help {
         Some(scroll) => {
             let area = Rect { height: area.height.saturating_sub(1), ..area };
@@ -93,6 +93,13 @@ pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
         }
         None => view,
     }
+}
+
+/// Keys that the last row does not name: they do nothing of use here.
+fn hidden(list: &List) -> Vec<Action> {
+    let help = if list.help.is_some() { Some(Action::Help) } else { None };
+    let back = if list.closes() { None } else { Some(Action::Close) };
+    [Action::Stop].into_iter().chain(help).chain(back).collect()
 }
 
 fn draw_head(frame: &mut Frame<'_>, area: Rect, list: &List, greeting: Vec<String>) {
