@@ -147,6 +147,35 @@ fn what_was_refused_stays_in_its_dialog_with_the_reason() {
     }
 }
 
+/// A call that the operator's own rule denies as they changed it is changed further where it was written.
+#[test]
+fn a_change_that_is_refused_can_be_changed_further() {
+    for size in [(120, 36), (80, 24)] {
+        let mut show = at_rest(with_diff(), size, '3');
+        show.letters("G");
+        rest(&mut show);
+        show.letters("e");
+        rest(&mut show);
+        show.chord(KeyCode::Char('u'), KeyModifiers::CONTROL);
+        show.letters(r#"{"path":".env","old":"a","new":"b"}"#);
+        show.press(KeyCode::Enter);
+        let why = "the standing rule 1f2e denies it: the files .env";
+        show.tell(Msg::Refused(Ticket(1), Refusal::EditRefused(why.to_string())));
+        let frame = show.frame();
+        assert!(boxed(&frame).contains(r#"{"path":".env","old":"a","new":"b"}"#), "{frame}");
+        let told = format!("as you changed it, it would not run: {why}; nothing was decided; change it further");
+        assert!(boxed(&frame).contains(&told), "{frame}");
+        show.press(KeyCode::Backspace);
+        show.press(KeyCode::Backspace);
+        show.letters(r#"c"}"#);
+        show.press(KeyCode::Enter);
+        let further = Decision::Edit(r#"{"path":".env","old":"a","new":"bc"}"#.to_string());
+        assert!(matches!(&commands(&show)[1], Command::Decide { decision, .. } if *decision == further));
+        show.tell(Msg::Accepted(Ticket(2), Seq(9_999)));
+        assert!(show.app.popups.is_empty());
+    }
+}
+
 #[test]
 fn a_refused_end_of_the_run_stays_in_its_dialog() {
     for key in ["C", "K", "A", "F"] {
