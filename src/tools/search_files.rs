@@ -18,6 +18,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::limits;
+use crate::domain::text::counted;
 use crate::domain::text::head;
 use crate::domain::text::one_line;
 use crate::domain::tool::EffectClass;
@@ -195,7 +196,7 @@ impl Found {
 
     fn text(mut self) -> String {
         if self.matches == 0 {
-            self.lines.push(format!("[nothing found in {} files]", self.files));
+            self.lines.push(format!("[nothing found in {}]", counted(self.files, "file")));
         }
         if let Some(why) = &self.stopped {
             self.lines.push(format!("[{why}; search for less]"));
