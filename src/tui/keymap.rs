@@ -217,7 +217,6 @@ pub const TABLE: &[Binding] = &[
     row(Place::Screen, &[alt(KeyCode::Char('3'))], Action::ShowWaiting, "", "what waits for you"),
     row(Place::Screen, &[alt(KeyCode::Char('4'))], Action::ShowSpend, "", "the spend"),
     row(Place::Screen, &[control('g')], Action::GoToWaiting, "", "go to what has waited longest"),
-    row(Place::Composer, &[letter('?')], Action::Help, "", "the same as F1, while the composer is empty"),
     row(Place::Screen, &[key(KeyCode::F(6))], Action::OpenRuns, "runs", "the list of runs"),
     row(
         Place::Screen,
@@ -258,6 +257,7 @@ pub const TABLE: &[Binding] = &[
     row(Place::Composer, &[control('u')], Action::ClearLine, "", "clear the line from its start to the caret"),
     row(Place::Composer, &[key(KeyCode::Up)], Action::Earlier, "", "at the first line: what you sent before"),
     row(Place::Composer, &[key(KeyCode::Down)], Action::Later, "", "at the last line: what you sent after that"),
+    row(Place::Composer, &[letter('?')], Action::Help, "", "the same as F1, while the composer is empty"),
     row(
         Place::Moving,
         &[letter('j'), key(KeyCode::Down)],
