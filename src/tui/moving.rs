@@ -146,7 +146,9 @@ impl App {
         match self.popups.last() {
             Some(Popup::Help { .. }) => self.close_dialog(),
             Some(Popup::Whole { .. } | Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel) | None => {
+                let over = self.notice.take().filter(|notice| notice.lasts == Lasts::WithDialog);
                 self.open(Popup::Help { places: self.places(), scroll: Scroll::START });
+                self.notice = over;
             }
         }
     }

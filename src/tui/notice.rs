@@ -25,6 +25,8 @@ pub enum Lasts {
     UntilKeyOrStatus,
     /// The same, but only as long as this call waits: it is about a key for it.
     UntilKeyOrCall(CallId),
+    /// Until the dialog that it is about is sent again or closed: it says what is wrong with what is written there.
+    WithDialog,
     /// For a while, but only as long as nothing waits for the operator: it says so.
     WhileNothingWaits,
 }
@@ -98,7 +100,9 @@ impl App {
     /// explanation of its own.
     pub(crate) fn forget_explained(&mut self) {
         let now_ms = self.now.ms;
-        self.notice = self.notice.take().filter(|notice| notice.ends_ms().is_some_and(|end| end > now_ms));
+        let stays =
+            |notice: &Notice| notice.lasts == Lasts::WithDialog || notice.ends_ms().is_some_and(|end| end > now_ms);
+        self.notice = self.notice.take().filter(stays);
     }
 
     /// Time passed.
@@ -122,7 +126,12 @@ impl App {
         let stays = |notice: &Notice| match notice.lasts {
             Lasts::UntilKeyOrCall(call) => waiting.iter().any(|item| item.call == call),
             Lasts::WhileNothingWaits => waiting.is_empty(),
-            Lasts::AWhile | Lasts::AndNext | Lasts::UntilKey | Lasts::UntilKeyWithWay | Lasts::UntilKeyOrStatus => true,
+            Lasts::AWhile
+            | Lasts::AndNext
+            | Lasts::UntilKey
+            | Lasts::UntilKeyWithWay
+            | Lasts::WithDialog
+            | Lasts::UntilKeyOrStatus => true,
         };
         self.notice = self.notice.take().filter(stays);
     }

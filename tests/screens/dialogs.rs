@@ -165,6 +165,13 @@ fn a_change_that_is_refused_can_be_changed_further() {
         assert!(boxed(&frame).contains(r#"{"path":".env","old":"a","new":"b"}"#), "{frame}");
         let told = format!("as you changed it, it would not run: {why}; nothing was decided; change it further");
         assert!(boxed(&frame).contains(&told), "{frame}");
+        // However long that takes to think about, and whatever is looked up meanwhile.
+        show.press(KeyCode::F(1));
+        let help = show.frame_at(show.ms + 60_000);
+        assert!(help.contains("Keys that work here") && !help.contains("it would not run"), "{help}");
+        show.press(KeyCode::F(1));
+        show.frame_at(show.ms + 60_000);
+        assert!(boxed(&show.frame()).contains(&told), "{}", show.frame());
         show.press(KeyCode::Backspace);
         show.press(KeyCode::Backspace);
         show.letters(r#"c"}"#);

@@ -22,6 +22,7 @@ use crate::tui::composer::Composer;
 use crate::tui::keymap;
 use crate::tui::keymap::Binding;
 use crate::tui::keymap::Place;
+use crate::tui::notice::Lasts;
 use crate::tui::popup::Popup;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
@@ -80,6 +81,10 @@ pub fn draw_banner_over(frame: &mut Frame<'_>, banner: Rect, app: &App) {
     let top = match app.popups.last() {
         // It shows what is to be said itself.
         Some(Popup::Words { .. } | Popup::Raise { .. }) => return,
+        // What the dialog below the help says stands there again when that is closed.
+        Some(Popup::Help { .. }) if app.notice.as_ref().is_some_and(|notice| notice.lasts == Lasts::WithDialog) => {
+            return;
+        }
         Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Cancel) if app.notice.is_some() => {
             screen.bottom().saturating_sub(wanted)
         }
