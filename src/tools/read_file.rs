@@ -269,13 +269,13 @@ mod tests {
                 "Failed: locked can't be read: permission denied."
             }
         );
-        assert_eq!(found, "Done: closed/\nlocked (1 bytes)\n");
+        assert_eq!(found, "Done: closed/\nlocked (1 byte)\n");
         let inner = stage.run("read_file", r#"{"path":"closed/x"}"#).await;
         assert!(may || inner.starts_with("Impossible: ROOT/ws/closed/x: permission denied"), "{inner}");
         let listed = stage.run("list_dir", r#"{"path":"closed"}"#).await;
         assert!(may || listed == "Failed: closed can't be listed: permission denied.", "{listed}");
         let searched = stage.run("search_files", r#"{"pattern":"x"}"#).await;
-        assert!(may || searched == "Done: [nothing found in 1 files]\n[files left out: 2 unreadable]\n", "{searched}");
+        assert!(may || searched == "Done: [nothing found in 1 file]\n[files left out: 2 unreadable]\n", "{searched}");
         let open = std::fs::Permissions::from_mode(0o700);
         std::fs::set_permissions(stage.scene.workspace.join("closed"), open).unwrap();
     }
