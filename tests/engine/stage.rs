@@ -169,14 +169,14 @@ impl Tool for Work {
         }
     }
 
-    /// A rule denies `{"n":13}`, and `{"n":14}` can't be done.
+    /// A rule denies `{"n":113}`, and `{"n":114}` can't be done.
     fn prepare(&self, _scene: &Scene, arguments: &str) -> Result<Prepared, Problem> {
-        if arguments == r#"{"n":14}"# {
-            return Err(Problem::new(ProblemKind::Impossible, "There is no 14. Nothing was done.".to_string()));
+        if arguments == r#"{"n":114}"# {
+            return Err(Problem::new(ProblemKind::Impossible, "There is no 114. Nothing was done.".to_string()));
         }
-        let words = "work 13".to_string();
-        let denied = RuleHit { id: "r13".to_string(), effect: RuleEffect::Deny, words, is_lost: false };
-        let rule = Some(denied).filter(|_| arguments == r#"{"n":13}"#);
+        let words = "work 113".to_string();
+        let denied = RuleHit { id: "r113".to_string(), effect: RuleEffect::Deny, words, is_lost: false };
+        let rule = Some(denied).filter(|_| arguments == r#"{"n":113}"#);
         let action = Box::new(Working { executions: self.executions.clone(), manner: self.manner });
         Ok(Prepared { facts: Facts { title: "work".to_string(), rule, ..Facts::default() }, action })
     }

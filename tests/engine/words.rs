@@ -142,7 +142,7 @@ async fn a_change_that_would_not_run_decides_nothing_and_can_be_changed_further(
     };
     let told =
         |why: &str| format!("as you changed it, it would not run: {why}; nothing was decided; change it further");
-    for (n, why) in [(13, "the standing rule r13 denies it: work 13"), (14, "There is no 14. Nothing was done")] {
+    for (n, why) in [(113, "the standing rule r113 denies it: work 113"), (114, "There is no 114. Nothing was done")] {
         let before = stage.records().await.len();
         let refusal = stage.submit(edit(n)).await.unwrap_err();
         assert_eq!(refusal.to_string(), told(why));
