@@ -386,8 +386,11 @@ fn dialogs_fit_on_small_screens() {
     }
 }
 
+/// A story, a pane and the keys that open something there.
+type Opened = (fn() -> Story, char, &'static str);
+
 /// What can be open, and what opens it.
-const OPEN: [(fn() -> Story, char, &str); 9] = [
+const OPEN: [Opened; 9] = [
     (with_diff, '3', "v"),
     (pursuing, '2', "v"),
     (with_diff, '3', "d"),

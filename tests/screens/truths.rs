@@ -294,10 +294,13 @@ fn no_notice_covers_what_needs_the_operator() {
     }
 }
 
+/// How a run ends, and what is said of where its work is.
+type End = (fn(&mut Story), &'static str);
+
 /// Where the work is, is said by its name, wherever a run ends.
 #[test]
 fn what_was_done_is_said_to_be_in_a_folder_by_name() {
-    let ends: [(fn(&mut Story), &str); 2] = [
+    let ends: [End; 2] = [
         (
             |story| {
                 let verified = Status::Completed(Finish::AcceptedByOperator);
