@@ -50,9 +50,10 @@ impl Notice {
         matches!(self.lasts, Lasts::AWhile | Lasts::AndNext | Lasts::WhileNothingWaits).then_some(self.until_ms)
     }
 
-    /// Whether it says that something was not done, and no way to go.
+    /// Whether it says that something was not done, and not also what was, or a way to go.
     pub(crate) fn refuses(&self) -> bool {
-        matches!(self.role, Role::Warning | Role::Bad) && self.lasts != Lasts::UntilKeyWithWay
+        let is_more = matches!(self.lasts, Lasts::UntilKeyWithWay | Lasts::AndNext);
+        matches!(self.role, Role::Warning | Role::Bad) && !is_more
     }
 }
 

@@ -139,13 +139,16 @@ fn end(app: &App) -> Vec<Row> {
     rows.extend(fired(app));
     let reached = if app.focus == Focus::Composer { "in a pane (Tab): " } else { "" };
     let folder = title(&run.terms.workspace, limits::PATH_MAX_BYTES);
-    let next = match &run.status {
+    let stays = match &run.status {
         Status::Completed(_) => format!("what changed is in {folder}: look at it before you keep it"),
-        Status::Failed(_) | Status::Cancelled => {
-            format!("what was done stays in {folder}; {reached}{}", lineage::ways_on())
+        Status::Failed(_) | Status::Cancelled | Status::Queued | Status::Running | Status::Parked(_) => {
+            format!("what was done stays in {folder}")
         }
-        Status::Queued | Status::Running | Status::Parked(_) => format!("what was done stays in {folder}"),
     };
-    rows.push(Row::new(4, "", next, Role::Dim, Form::Prose));
+    // A row of its own: the name of a folder may be long.
+    let on =
+        matches!(run.status, Status::Failed(_) | Status::Cancelled).then(|| format!("{reached}{}", lineage::ways_on()));
+    let told = [stays].into_iter().chain(on);
+    rows.extend(told.map(|text| Row::new(4, "", text, Role::Dim, Form::Prose)));
     rows
 }

@@ -18,6 +18,7 @@ use tiller::domain::tool::Digest;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Facts;
 use tiller::domain::tool::Grave;
+use tiller::tui::app::Focus;
 use tiller::tui::app::Msg;
 
 use crate::screens::story::Show;
@@ -143,6 +144,9 @@ fn no_wider_leave_and_no_list_covers_a_grave_call() {
     assert_eq!(commands(&show), [list]);
     let told = "1 allowed: c2; c3 is grave and has a code of its own";
     assert!(show.frame().contains(told), "{}", show.frame());
+    // That is no refusal: Esc goes to the composer.
+    show.press(KeyCode::Esc);
+    assert_eq!(show.app.focus, Focus::Composer);
 }
 
 #[test]

@@ -247,7 +247,7 @@ fn who_has_the_keys_in_the_composer_is_told_the_way_to_the_keys_of_a_pane() {
     let mut story = pursuing();
     story.event(Event::StatusChanged { status: Status::Cancelled, by: None });
     let mut show = at_rest(story, (120, 36), '2');
-    says(&mut show, "parser; R takes it up again");
+    says(&mut show, "parser R takes it up again");
     show.press(KeyCode::Esc);
     says(&mut show, "in a pane (Tab): R takes it up again");
 }
@@ -313,7 +313,7 @@ fn what_was_done_is_said_to_be_in_a_folder_by_name() {
                 story.close(Course::Continue, &[]);
                 story.event(Event::StatusChanged { status: Status::Cancelled, by: None });
             },
-            "what was done stays in /home/op/parser;",
+            "what was done stays in /home/op/parser",
         ),
     ];
     for size in SIZES {
