@@ -13,11 +13,13 @@ use std::time::Duration;
 use crate::archive;
 use crate::archive::Advice;
 use crate::domain::budget::Axis;
+use crate::domain::budget::Limit;
 use crate::domain::id::RunId;
 use crate::domain::limits;
 use crate::domain::run::Run;
 use crate::domain::summary::Summary;
 use crate::domain::text::counted;
+use crate::domain::text::of_kind;
 use crate::domain::time::Timestamp;
 use crate::domain::visible::transcript;
 use crate::headless::exit;
@@ -115,8 +117,9 @@ fn due(home: &Home, keep: Keep, now: Timestamp) -> Result<Vec<RunId>, StoreError
 /// What is kept, and what would be removed next, in a sentence.
 pub fn outlook(home: &Home, keep: Keep, now: Timestamp) -> Result<String, StoreError> {
     let rule = format!(
-        "runs that have ended are kept for {} days untouched, at most {} of them",
+        "runs that have ended are kept for {} {} untouched, at most {} of them",
         limit_phrase(Axis::Loops, keep.days),
+        of_kind(keep.days == Limit::At(1), "day"),
         limit_phrase(Axis::Loops, keep.runs)
     );
     let due = due(home, keep, now)?;

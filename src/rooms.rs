@@ -228,6 +228,7 @@ impl<'a> Rooms<'a> {
                 greeting: self.greeting(),
                 notice: self.notice.take(),
                 process: std::process::id(),
+                behind: current.cloned(),
             };
             let list = move || home.list().map_err(|error| error.to_string());
             let refused = match list::runs(list, options).await.map_err(lost)? {

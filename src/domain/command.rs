@@ -361,6 +361,8 @@ pub enum Refusal {
     WrongCode(CallId, Option<CallId>),
     /// The changed arguments do not fit the tool.
     BadEdit(String),
+    /// With the changed arguments the call would not run.
+    EditRefused(String),
     /// No rule can be made of the decision, or it could not be kept.
     BadRule(String),
     /// The text is empty.
@@ -473,6 +475,9 @@ impl fmt::Display for Refusal {
                  of the other side of its box, or of what {call} was before; nothing was decided; `tiller show RUN` names \
                  the code"
             ),
+            Refusal::EditRefused(why) => {
+                write!(out, "as you changed it, it would not run: {why}; nothing was decided; change it further")
+            }
             Refusal::BadEdit(why) => write!(out, "the changed arguments do not fit: {why}; nothing was decided"),
             Refusal::Empty => write!(out, "the text is empty; nothing was sent"),
             Refusal::TooLong => write!(

@@ -18,6 +18,7 @@ use crate::domain::message::Entry;
 use crate::domain::message::Message;
 use crate::domain::message::ToolUse;
 use crate::domain::message::Transcript;
+use crate::domain::text::counted;
 use crate::domain::text::head;
 use crate::domain::text::short_hash;
 use crate::domain::time::Timestamp;
@@ -302,8 +303,8 @@ fn inlined(entry: &Arc<Entry>) -> Arc<Entry> {
 fn beginning(entry: &Entry, bytes: usize) -> Arc<Entry> {
     let Message::Operator { id, text } = &entry.message else { return Arc::new(entry.clone()) };
     let kept = head(text, bytes);
-    let (missing, hash) = (text.len() - kept.len(), reference(text));
-    let text = format!("{kept}\n[… {missing} bytes more; the whole of it has the ref {hash}]");
+    let (missing, hash) = (counted(text.len() - kept.len(), "byte"), reference(text));
+    let text = format!("{kept}\n[… {missing} more; the whole of it has the ref {hash}]");
     Arc::new(Entry { message: Message::Operator { id: *id, text }, ..entry.clone() })
 }
 

@@ -4,6 +4,7 @@
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::domain::text::counted;
 use crate::domain::text::sha256_hex;
 
 /// Files that hold a guide, seen from the folder. The first that is a regular file there is the guide; no other is read,
@@ -35,7 +36,7 @@ impl Guide {
 
     /// Which file it is: name, size, and the beginning of its hash.
     pub fn title(&self) -> String {
-        format!("{} ({} bytes, SHA-256 {})", self.name, self.bytes, self.short_hash())
+        format!("{} ({}, SHA-256 {})", self.name, counted(self.bytes, "byte"), self.short_hash())
     }
 
     /// The beginning of its hash.

@@ -506,5 +506,8 @@ pub const ASKS_SPAN: Span = Span::seconds(60);
 pub const RULES: usize = 1_000;
 /// Longest file of rules, in bytes.
 pub const RULES_FILE_BYTES: u64 = 1024 * 1024;
+/// How long arguments that the operator changed are tried before they count. What takes longer is judged after that, as
+/// any call is.
+pub const EDIT_TRIED: Span = Span::seconds(5);
 /// How long a run waits for the file of rules: longer than the lock on it is waited for.
 pub const RULES_PATIENCE: Span = Span::seconds(20);

@@ -1,5 +1,7 @@
 //! Text with a longest length: its head and its tail are kept, and what was left out is counted.
 
+use std::fmt::Display;
+
 use sha2::Digest;
 use sha2::Sha256;
 
@@ -46,7 +48,7 @@ pub fn excerpt(text: &str, max: usize) -> String {
 
 /// A head and a tail, with the line between them that says how many bytes are missing.
 pub fn around(first: &str, missing: usize, last: &str) -> String {
-    format!("{first}{CUT_BEGINS}{missing} bytes left out{CUT_ENDS}{last}")
+    format!("{first}{CUT_BEGINS}{} left out{CUT_ENDS}{last}", counted(missing, "byte"))
 }
 
 /// One line of at most `max` characters, for titles; whitespace collapsed, an ellipsis where it was cut.
@@ -58,14 +60,34 @@ pub fn one_line(text: &str, max: usize) -> String {
     line.chars().take(max.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// So many things of a kind whose name takes an `s` where they are several: `1 line`, `2 lines`.
-pub fn counted(count: usize, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+/// So many things of a kind: `1 line`, `2 lines`, `2 entries`. Every count of a text goes through here, or through
+/// `of_kind` where the number is written in another way.
+pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, one: &str) -> String {
+    format!("{count} {}", of_kind(count == N::from(1), one))
+}
+
+/// The name of a kind of things, of which there is one or not: with an `s`, or `ies` in the place of a `y`.
+pub fn of_kind(is_one: bool, one: &str) -> String {
+    match one.strip_suffix('y') {
+        _ if is_one => one.to_string(),
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{one}s"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_thing_is_not_several() {
+        let told = |count: usize| ["line", "entry"].map(|one| counted(count, one));
+        assert_eq!(told(0), ["0 lines", "0 entries"]);
+        assert_eq!(told(1), ["1 line", "1 entry"]);
+        assert_eq!(told(2), ["2 lines", "2 entries"]);
+        assert_eq!((counted(1_u64, "byte"), counted(1_u32, "day")), ("1 byte".to_string(), "1 day".to_string()));
+        assert_eq!(around("a", 1, "b"), "a\n[… 1 byte left out …]\nb");
+    }
 
     #[test]
     fn cuts_fall_between_characters() {

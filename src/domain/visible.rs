@@ -10,6 +10,7 @@ use unicode_properties::UnicodeGeneralCategory;
 use unicode_width::UnicodeWidthChar;
 
 use crate::domain::limits;
+use crate::domain::text::counted;
 use crate::domain::text::one_line;
 
 /// What opens a marker.
@@ -296,7 +297,7 @@ impl Page {
 
     fn end_text(&mut self) {
         if self.cut_bytes > 0 {
-            self.out.push_str(&format!("… ⟦+{} bytes⟧", self.cut_bytes));
+            self.out.push_str(&format!("… ⟦+{}⟧", counted(self.cut_bytes, "byte")));
         }
         self.cut_bytes = 0;
         self.marks_left = 0;

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::domain::approval::Decision;
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::command::Command;
@@ -45,6 +46,7 @@ use crate::machine::Turn;
 use crate::machine::effect::Effect;
 use crate::machine::turn_below;
 use crate::model::Model;
+use crate::policy::editing;
 use crate::store::Journal;
 use crate::store::ledger::Ledger;
 use crate::tools::Toolbox;
@@ -283,9 +285,8 @@ impl<J: Journal> Driver<J> {
         let now = Now { at: self.clock.now(), active: self.active.at(self.clock.mono()) };
         let mut rest = Rest::Done;
         let mut turned = turn_below(&self.run, input, now, Above::Bears);
-        // A rule is kept before the decision that makes it counts; one that can't be kept decides nothing.
-        if turned.is_ok()
-            && let Err(refusal) = self.rules.keep(&self.run, input).await
+        if let Ok(counts) = &turned
+            && let Err(refusal) = self.before_it_counts(input, &counts.run).await
         {
             reply(answer, Err(refusal));
             return Ok(Rest::Done);
@@ -314,6 +315,17 @@ impl<J: Journal> Driver<J> {
         }
         self.adopt(turned, now, answer).await;
         Ok(rest)
+    }
+
+    /// What must be so before a decision counts; else it decides nothing. A rule that it makes is kept. A call that the
+    /// operator changed is tried: one that would be denied waits on, with what was typed, and can be changed further.
+    async fn before_it_counts(&mut self, input: &Input, after: &Run) -> Result<(), Refusal> {
+        self.rules.keep(&self.run, input).await?;
+        let Input::Command(Command::Decide { call, decision: Decision::Edit(_), .. }, _) = input else { return Ok(()) };
+        let Some(call) = after.calls.get(call) else { return Ok(()) };
+        let facts = self.tasks.look(call, limits::EDIT_TRIED).await;
+        let why = facts.and_then(|facts| editing::refused(after, call, &facts));
+        why.map_or(Ok(()), |why| Err(Refusal::EditRefused(why)))
     }
 
     /// Whether time counts as active: not while parked, and not through a long wait for the provider.

@@ -88,6 +88,12 @@ impl Tasks {
         Tasks { model, tools, reader, rules, deltas, set: JoinSet::new(), flying: BTreeMap::new(), started: 0 }
     }
 
+    /// What a call would touch, found out at once; nothing where that takes longer than `most`.
+    pub async fn look(&mut self, call: &ToolCall, most: Span) -> Option<Facts> {
+        let found = facts(&self.tools, &self.rules, call);
+        tokio::time::timeout(Duration::from_millis(most.0), found).await.ok()
+    }
+
     /// Starts a piece of work.
     pub fn start(&mut self, effect: Effect) {
         match effect {
@@ -228,10 +234,13 @@ impl Tasks {
 async fn prepare(tools: Toolbox, rules: Consulted, calls: Vec<ToolCall>) -> Outcome {
     let mut prepared = Vec::new();
     for call in calls {
-        let facts = tools.prepare(&call).await;
-        prepared.push((call.id, rules.about(&call, facts).await));
+        prepared.push((call.id, facts(&tools, &rules, &call).await));
     }
     Outcome::Prepared(prepared)
+}
+
+async fn facts(tools: &Toolbox, rules: &Consulted, call: &ToolCall) -> Facts {
+    rules.about(call, tools.prepare(call).await).await
 }
 
 fn unprepared(call: CallId) -> (CallId, Facts) {

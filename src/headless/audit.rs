@@ -195,7 +195,10 @@ pub fn text(lines: &[Line]) -> String {
         let cost = line.cost_micros.map(|cost| MicroUsd(cost).exact());
         let text = line.text.as_ref().map(|text| match text {
             Value::String(text) => format!("\"{}\"", title(text)),
-            other => format!("{} bytes {}", other["bytes"], other["sha256"].as_str().unwrap_or_default()),
+            other => {
+                let size = counted(other["bytes"].as_u64().unwrap_or_default(), "byte");
+                format!("{size} {}", other["sha256"].as_str().unwrap_or_default())
+            }
         });
         let parts = [call, words, hash, line.decision.clone(), by, outcome, cost, text];
         let parts: Vec<String> = parts.into_iter().flatten().collect();

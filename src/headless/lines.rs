@@ -31,6 +31,7 @@ use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::status::Verdict;
 use crate::domain::terms::Terms;
+use crate::domain::text::counted;
 use crate::domain::text::excerpt;
 use crate::domain::time::Timestamp;
 use crate::domain::time::human;
@@ -91,7 +92,7 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
             format!("[model] {call} asked to summarise the conversation\n")
         }
         Event::ContextPruned { refs } => {
-            format!("[context] old texts of {} calls are not sent any more\n", refs.len())
+            format!("[context] old texts of {} are not sent any more\n", counted(refs.len(), "call"))
         }
         Event::ContextCompacted { from, to, summary, author, before, after } => {
             let sizes = format!("{before} bytes were sent before, {after} are now");
@@ -344,7 +345,7 @@ fn decided(call: CallId, decision: &Decision, by: &By) -> String {
 fn finished(call: CallId, outcome: &ToolOutcome) -> String {
     let took = match outcome.kind {
         OutcomeKind::Done | OutcomeKind::Failed | OutcomeKind::TimedOut => {
-            format!(" after {}, {} bytes", human(outcome.took), outcome.bytes)
+            format!(" after {}, {}", human(outcome.took), counted(outcome.bytes, "byte"))
         }
         OutcomeKind::Cancelled | OutcomeKind::Denied | OutcomeKind::NotRun(_) | OutcomeKind::Unknown => String::new(),
     };

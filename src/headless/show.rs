@@ -18,6 +18,7 @@ use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::summary::Listed;
 use crate::domain::summary::Summary;
+use crate::domain::text::counted;
 use crate::domain::tool::ToolCall;
 use crate::headless::deeds;
 use crate::headless::lines::created;
@@ -153,7 +154,11 @@ fn facts(run: &Run, records: &[Record], today: Option<Today>) -> String {
     text += &format!("[spend] {}\n", spend(run));
     let (count, begun) = (run.pool.used(Axis::Loops), u64::from(run.iteration.n));
     if count < begun {
-        text += &format!("  of {begun} iterations {count} count for the limit: planning and wrapping up do not\n");
+        text += &format!(
+            "  of {} {count} {} for the limit: planning and wrapping up do not\n",
+            counted(begun, "iteration"),
+            if count == 1 { "counts" } else { "count" }
+        );
     }
     if let Some(Today { spent, limit }) = today {
         text += &format!("  all runs together: {spent} of {} in 24 hours\n", limit_phrase(Axis::Cost, limit));

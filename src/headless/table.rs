@@ -10,6 +10,7 @@ use crate::domain::cells::pad;
 use crate::domain::cells::wrap;
 use crate::domain::summary::Listed;
 use crate::domain::summary::Summary;
+use crate::domain::text::of_kind;
 use crate::domain::time::Timestamp;
 use crate::headless::lines::limit_phrase;
 use crate::headless::show::health;
@@ -95,8 +96,12 @@ impl Row {
             let place = |(place, row): (usize, &String)| ended(if place == 0 { &name } else { &indent }, row);
             return rows.iter().enumerate().map(place).collect();
         }
-        let counted = if iterations == "1" { "iteration" } else { "iterations" };
-        let mut parts = vec![status.clone(), when.clone(), spent.clone(), format!("{iterations} {counted}")];
+        let mut parts = vec![
+            status.clone(),
+            when.clone(),
+            spent.clone(),
+            format!("{iterations} {}", of_kind(iterations == "1", "iteration")),
+        ];
         match waiting.as_str() {
             "0" => {}
             "1" => parts.push("1 thing waits for you".to_string()),

@@ -14,6 +14,7 @@ use crate::domain::message::ToolUse;
 use crate::domain::model::Offer;
 use crate::domain::outline::TextPlace;
 use crate::domain::run::Run;
+use crate::domain::text::counted;
 use crate::domain::text::head;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
@@ -110,7 +111,9 @@ pub fn page(text: &str, asked: &ReadRef) -> Result<String, String> {
     match (page, pages.len()) {
         (Some(page), 1) => Ok((*page).to_string()),
         (Some(page), all) => Ok(format!("[page {number} of {all}]\n{page}")),
-        (None, all) => Err(format!("ref {} has {all} pages, from 1; there is no page {number}", asked.wanted)),
+        (None, all) => {
+            Err(format!("ref {} has {}, from 1; there is no page {number}", asked.wanted, counted(all, "page")))
+        }
     }
 }
 

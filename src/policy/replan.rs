@@ -3,6 +3,7 @@
 use crate::domain::limits;
 use crate::domain::message::Message;
 use crate::domain::run::Run;
+use crate::domain::text::counted;
 use crate::domain::text::one_line;
 
 /// Longest line about one error, in characters.
@@ -23,10 +24,11 @@ pub fn brief(run: &Run, diagnosis: &str) -> String {
         false => format!("Open todos: {}", open.join("; ")),
     });
     let (done, all) = run.plan.score();
+    let all = counted(all, "todo");
     let changed = changed(run);
     lines.push(match changed.is_empty() {
-        true => format!("Since the start: {done} of {all} todos done, no file written."),
-        false => format!("Since the start: {done} of {all} todos done; files written: {}.", changed.join(", ")),
+        true => format!("Since the start: {done} of {all} done, no file written."),
+        false => format!("Since the start: {done} of {all} done; files written: {}.", changed.join(", ")),
     });
     lines.join("\n")
 }

@@ -4,6 +4,7 @@
 use serde_json::Map;
 use serde_json::Value;
 
+use crate::domain::text::counted;
 use crate::domain::text::one_line;
 
 /// What does not fit, as a JSON pointer and a sentence; nothing when all of it does.
@@ -29,7 +30,7 @@ fn at(pointer: &str, schema: &Value, value: &Value) -> Option<Misfit> {
         Value::Object(object) => members(pointer, schema, object),
         Value::Array(items) => {
             if let Some(most) = number("maxItems").filter(|most| items.len() as u64 > *most) {
-                return here(format!("it has {} items and may have {most}", items.len()));
+                return here(format!("it has {} and may have {most}", counted(items.len(), "item")));
             }
             let inner = schema.get("items")?;
             items.iter().enumerate().find_map(|(place, item)| at(&format!("{pointer}/{place}"), inner, item))
@@ -37,7 +38,7 @@ fn at(pointer: &str, schema: &Value, value: &Value) -> Option<Misfit> {
         Value::String(text) => {
             let length = text.chars().count() as u64;
             if let Some(most) = number("maxLength").filter(|most| length > *most) {
-                return here(format!("it has {length} characters and may have {most}"));
+                return here(format!("it has {} and may have {most}", counted(length, "character")));
             }
             number("minLength").filter(|least| length < *least).and_then(|_| here("it must not be empty".to_string()))
         }

@@ -29,6 +29,7 @@ use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::run::Run;
+use crate::domain::text::counted;
 use crate::domain::text::one_line;
 use crate::domain::time::Timestamp;
 use crate::store::Newer;
@@ -432,7 +433,7 @@ impl Database {
     /// Proves that a journal which ends at `head` goes as far as its anchor, and is the one that was anchored.
     fn prove_anchor(&self, head: Mark, marks: &[Mark]) -> Result<(), Fault> {
         let Some(newest) = marks.first() else {
-            let why = format!("it has {} records, but its anchor is missing or can't be read", head.seq);
+            let why = format!("it has {}, but its anchor is missing or can't be read", counted(head.seq.0, "record"));
             return Err(Fault::Damaged(why));
         };
         if head.seq < newest.seq {

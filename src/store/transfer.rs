@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::domain::event::FORMAT_VERSION;
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
+use crate::domain::text::counted;
 use crate::store::Newer;
 use crate::store::StoreError;
 use crate::store::codec;
@@ -97,7 +98,7 @@ pub fn read(text: &str) -> Result<Carried, StoreError> {
         mark = next;
     }
     if records.is_empty() || records.len() != header.records {
-        return Err(foreign(format!("it should have {} records and has {}", header.records, records.len())));
+        return Err(foreign(format!("it should have {} and has {}", counted(header.records, "record"), records.len())));
     }
     if mark.link.whole() != header.head {
         return Err(foreign("its last record is not the one that was exported".to_string()));

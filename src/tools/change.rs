@@ -28,6 +28,7 @@ use nix::unistd::unlinkat;
 
 use crate::domain::limits;
 use crate::domain::lookalike;
+use crate::domain::text::counted;
 use crate::domain::text::one_line;
 use crate::domain::text::sha256_hex;
 use crate::domain::tool::ErrorClass;
@@ -169,8 +170,9 @@ impl Shown {
             None => ("", "/dev/null", String::new()),
             Some((_, Some(text))) => (text, place.shown.as_str(), String::new()),
             Some((bytes, None)) => {
-                let (count, hash) = (bytes.len(), sha256_hex(bytes));
-                let note = format!("replaces {count} bytes that are not text (SHA-256 {hash}): {}\n", place.shown);
+                let (size, hash) = (counted(bytes.len(), "byte"), sha256_hex(bytes));
+                let are = if bytes.len() == 1 { "is" } else { "are" };
+                let note = format!("replaces {size} that {are} not text (SHA-256 {hash}): {}\n", place.shown);
                 ("", place.shown.as_str(), note)
             }
         };

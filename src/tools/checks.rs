@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use crate::domain::limits;
 use crate::domain::terms::Check;
+use crate::domain::text::counted;
 use crate::domain::text::one_line;
 use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
@@ -77,7 +78,7 @@ fn lasting(problem: Problem) -> Option<String> {
 pub(crate) async fn exists(scene: &Scene, path: &str) -> (bool, String) {
     let (scene, path) = (scene.clone(), path.to_string());
     look(move || match Place::find(&scene, &path).and_then(|place| place.kind()) {
-        Ok(Kind::File(bytes)) => (true, format!("{path} is a file of {bytes} bytes\n")),
+        Ok(Kind::File(bytes)) => (true, format!("{path} is a file of {}\n", counted(bytes, "byte"))),
         Ok(Kind::Folder) => (true, format!("{path} is a folder\n")),
         Ok(Kind::Missing) => (false, format!("{path} is not there\n")),
         Err(problem) => (false, problem.text),

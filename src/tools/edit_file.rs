@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::domain::limits;
+use crate::domain::text::counted;
 use crate::domain::text::head;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Noise;
@@ -89,8 +90,11 @@ fn edit(scene: &Scene, place: &Place, asked: &Arguments) -> Result<Prepared, Pro
         return Err(mismatch(place, asked, text, matches));
     }
     let after = replaced(place, text, asked, matches)?;
-    let done =
-        format!("Edited {}: replaced {matches} of {matches}; it has {} lines now.", place.shown, after.lines().count());
+    let done = format!(
+        "Edited {}: replaced {matches} of {matches}; it has {} now.",
+        place.shown,
+        counted(after.lines().count(), "line")
+    );
     change::prepare(scene, place, Some(before), after, done)
 }
 

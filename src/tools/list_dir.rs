@@ -7,6 +7,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::limits;
+use crate::domain::text::counted;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::Noise;
@@ -134,7 +135,7 @@ fn list(scene: &Scene, place: &Place, depth: usize, cancel: &CancellationToken) 
         lines.push(format!("[only the first {} entries; list a folder below, or search]", limits::ENTRIES_MAX));
     }
     if unreadable > 0 {
-        lines.push(format!("[{unreadable} entries can't be read]"));
+        lines.push(format!("[{} can't be read]", counted(unreadable, "entry")));
     }
     lines.extend(walk.told());
     Executed::ended(OutcomeKind::Done, lines.join("\n") + "\n")
@@ -144,7 +145,7 @@ fn line(root: &Path, entry: &Entry) -> String {
     let name = names::shown(entry.path.strip_prefix(root).unwrap_or(&entry.path).as_os_str());
     match &entry.what {
         What::Folder => format!("{name}/"),
-        What::File(size) => format!("{name} ({size} bytes)"),
+        What::File(size) => format!("{name} ({})", counted(*size, "byte")),
         What::Link(Some(target)) => format!("{name} -> {}", names::shown(target)),
         What::Link(None) => format!("{name} -> ?"),
         What::Other => format!("{name} (not a regular file)"),

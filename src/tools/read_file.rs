@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::domain::limits;
+use crate::domain::text::counted;
 use crate::domain::text::head;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
@@ -133,7 +134,7 @@ fn read(path: &Path, shown: &str, range: Range) -> Executed {
         Some(text) => Executed::ended(OutcomeKind::Done, numbered(text, shown, range)),
         None => Executed::ended(
             OutcomeKind::Done,
-            format!("{shown} is a binary file of {} bytes; nothing of it is shown.", bytes.len()),
+            format!("{shown} is a binary file of {}; nothing of it is shown.", counted(bytes.len(), "byte")),
         ),
     }
 }
@@ -149,7 +150,7 @@ fn numbered(text: &str, shown: &str, range: Range) -> String {
         return format!("[{shown} is empty]");
     }
     if range.start > total {
-        return format!("[{shown} has {total} lines; line {} is past its end]", range.start);
+        return format!("[{shown} has {}; line {} is past its end]", counted(total, "line"), range.start);
     }
     let skipped = usize::try_from(range.start - 1).unwrap_or(usize::MAX);
     let mut result = String::new();
@@ -158,7 +159,7 @@ fn numbered(text: &str, shown: &str, range: Range) -> String {
         let kept = head(line, limits::READ_LINE_MAX_BYTES);
         let cut = match line.len() - kept.len() {
             0 => String::new(),
-            missing => format!(" [… {missing} bytes of this line left out]"),
+            missing => format!(" [… {} of this line left out]", counted(missing, "byte")),
         };
         let shown_line = format!("{next}\t{kept}{cut}\n");
         if result.len() + shown_line.len() > limits::RESULT_MAX_BYTES - CLOSING_BYTES {
@@ -268,13 +269,13 @@ mod tests {
                 "Failed: locked can't be read: permission denied."
             }
         );
-        assert_eq!(found, "Done: closed/\nlocked (1 bytes)\n");
+        assert_eq!(found, "Done: closed/\nlocked (1 byte)\n");
         let inner = stage.run("read_file", r#"{"path":"closed/x"}"#).await;
         assert!(may || inner.starts_with("Impossible: ROOT/ws/closed/x: permission denied"), "{inner}");
         let listed = stage.run("list_dir", r#"{"path":"closed"}"#).await;
         assert!(may || listed == "Failed: closed can't be listed: permission denied.", "{listed}");
         let searched = stage.run("search_files", r#"{"pattern":"x"}"#).await;
-        assert!(may || searched == "Done: [nothing found in 1 files]\n[files left out: 2 unreadable]\n", "{searched}");
+        assert!(may || searched == "Done: [nothing found in 1 file]\n[files left out: 2 unreadable]\n", "{searched}");
         let open = std::fs::Permissions::from_mode(0o700);
         std::fs::set_permissions(stage.scene.workspace.join("closed"), open).unwrap();
     }

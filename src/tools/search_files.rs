@@ -18,6 +18,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::limits;
+use crate::domain::text::counted;
 use crate::domain::text::head;
 use crate::domain::text::one_line;
 use crate::domain::tool::EffectClass;
@@ -195,7 +196,7 @@ impl Found {
 
     fn text(mut self) -> String {
         if self.matches == 0 {
-            self.lines.push(format!("[nothing found in {} files]", self.files));
+            self.lines.push(format!("[nothing found in {}]", counted(self.files, "file")));
         }
         if let Some(why) = &self.stopped {
             self.lines.push(format!("[{why}; search for less]"));
@@ -401,7 +402,10 @@ mod tests {
         scene.off_limits.push(scene.workspace.join("tiller.toml"));
         let none = |count: u32| match count {
             0 => "[nothing found in 0 files]\n".to_string(),
-            _ => format!("[nothing found in {count} files]\n[files left out: {count} with sensitive names]\n"),
+            _ => format!(
+                "[nothing found in {}]\n[files left out: {count} with sensitive names]\n",
+                counted(count, "file")
+            ),
         };
         check(&stage, r#"{"pattern":"needle"}"#, &none(0)).await;
         check(&stage, r#"{"pattern":"needle","path":".git"}"#, &none(2)).await;
@@ -423,7 +427,7 @@ mod tests {
         let wide = stage.run("search_files", r#"{"pattern":"needle","context_lines":2}"#).await;
         assert!(wide.len() < limits::RESULT_MAX_BYTES && wide.contains("[the result is full"), "{}", wide.len());
         stage.write("many", "a".repeat(1_000_000));
-        assert!(stage.run("search_files", r#"{"pattern":"(a*)*(a*)*b"}"#).await.contains("[nothing found in 1 files]"));
+        assert!(stage.run("search_files", r#"{"pattern":"(a*)*(a*)*b"}"#).await.contains("[nothing found in 1 file]"));
         for arguments in [
             r#"{"pattern":"("}"#,
             r#"{"pattern":"(a{1000}){1000}{1000}"}"#,

@@ -20,6 +20,7 @@ use tokio::time::timeout;
 
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::text::counted;
 use crate::domain::text::head;
 use crate::domain::text::one_line;
 use crate::domain::text::sha256_hex;
@@ -184,20 +185,21 @@ impl Fetch {
 
     async fn result(&self, page: Page) -> Executed {
         let Page { url, hops, status, content_type, bytes, kind } = page;
-        let (size, essence) = (bytes.len(), body::essence(&content_type));
+        let (size, essence) = (counted(bytes.len(), "byte"), body::essence(&content_type));
+        let (are, them) = if bytes.len() == 1 { ("is", "it") } else { ("are", "them") };
         let read = spawn_blocking(move || body::read(&bytes, kind, &content_type)).await;
         let Ok(read) = read else { return Executed::broken() };
         let Some((text, has_errors)) = read else {
             let text = format!(
-                "{} answered with {size} bytes that are no text, although it calls them {essence:?}. The answer was \
+                "{} answered with {size} that {are} no text, although it calls {them} {essence:?}. The answer was \
                  thrown away; only text is read.",
                 self.target.host
             );
             return Executed::failed(text, None);
         };
-        let mut said = format!("{url}: status {status}, {}, {size} bytes", one_line(&essence, 80));
+        let mut said = format!("{url}: status {status}, {}, {size}", one_line(&essence, 80));
         if hops > 0 {
-            said.push_str(&format!(", after {hops} redirects"));
+            said.push_str(&format!(", after {}", counted(hops, "redirect")));
         }
         if has_errors {
             said.push_str(", some of which are no text and were replaced");
@@ -230,7 +232,7 @@ fn part(text: &str, start: usize, room: usize) -> String {
         return "[empty]".to_string();
     }
     if start >= text.len() {
-        return format!("[the text has {} bytes; byte {start} is past its end]", text.len());
+        return format!("[the text has {}; byte {start} is past its end]", counted(text.len(), "byte"));
     }
     let start = text.floor_char_boundary(start);
     let shown = head(&text[start..], room);

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::domain::limits;
+use crate::domain::text::counted;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Noise;
 use crate::domain::tool::Problem;
@@ -59,7 +60,12 @@ impl Tool for WriteFile {
 fn write(scene: &Scene, place: &Place, content: String) -> Result<Prepared, Problem> {
     let before = change::current(place)?;
     let verb = if before.is_some() { "Replaced the content of" } else { "Made" };
-    let done = format!("{verb} {}: {} lines, {} bytes.", place.shown, content.lines().count(), content.len());
+    let done = format!(
+        "{verb} {}: {}, {}.",
+        place.shown,
+        counted(content.lines().count(), "line"),
+        counted(content.len(), "byte")
+    );
     change::prepare(scene, place, before, content, done)
 }
 

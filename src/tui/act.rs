@@ -25,6 +25,7 @@ use crate::tui::moving::Move;
 use crate::tui::moving::PANES;
 use crate::tui::moving::page;
 use crate::tui::notice::Lasts;
+use crate::tui::notice::Notice;
 use crate::tui::popup::Asks;
 use crate::tui::popup::Popup;
 use crate::tui::scroll::Scroll;
@@ -69,6 +70,7 @@ impl App {
             return Vec::new();
         }
         let is_held = self.is_held_down(&key);
+        let was_refused = self.notice.as_ref().is_some_and(Notice::refuses);
         if key.kind == KeyEventKind::Press && !is_held {
             self.forget_explained();
         }
@@ -85,7 +87,7 @@ impl App {
         if let Some(cut) = self.guard.cut().filter(|cut| self.is_cut_off(*cut, &key)) {
             // Doubted anew: the operator may have gone to another pane meanwhile, and types words there as well.
             self.guard.cut_off(cut, self.now.ms);
-            self.explain(self.dropped(cut, &key), Lasts::UntilKey);
+            self.explain_dropped(cut, &key);
             return Vec::new();
         }
         self.guard.field_is_seen();
@@ -95,6 +97,12 @@ impl App {
             self.guard.interrupt();
         }
         match action {
+            // What was typed next, believing a field to be there, would go to the agent.
+            Some(Action::Close) if was_refused && !self.has_dialog() => {
+                self.guard.disturb(self.now.ms);
+                self.notice = None;
+                Vec::new()
+            }
             Some(action) if self.keeps_back(key, action) => Vec::new(),
             Some(action) => self.obey(action, &key),
             None => {
@@ -145,6 +153,14 @@ impl App {
         self.popups.is_empty() && self.focus == Focus::Composer
     }
 
+    /// Whether something is open that says itself what Esc does.
+    fn has_dialog(&self) -> bool {
+        matches!(
+            self.popups.last(),
+            Some(Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel | Popup::Help { .. })
+        )
+    }
+
     /// Whether a key is among those that go nowhere for this reason.
     fn is_cut_off(&self, cut: Cut, key: &KeyEvent) -> bool {
         let has_field = matches!(self.popups.last(), Some(Popup::Words { .. } | Popup::Raise { .. }));
@@ -164,7 +180,7 @@ impl App {
         if self.is_letter_for_a_pane(key) {
             self.guard.cut_off(Cut::Words, self.now.ms);
         }
-        self.explain(self.dropped(Cut::Words, key), Lasts::UntilKey);
+        self.explain_dropped(Cut::Words, key);
     }
 
     /// Why a key goes nowhere, and what to do.
@@ -253,7 +269,7 @@ impl App {
             Action::ShowWaiting => self.show(Focus::Waiting),
             Action::ShowSpend => self.show(Focus::Spend),
             Action::GoToWaiting => self.go_to_waiting(),
-            Action::Help => self.open(Popup::Help { places: self.places(), scroll: Scroll::START }),
+            Action::Help => self.help(),
             Action::OpenRuns => return vec![Out::OpenRuns],
             Action::Close => self.close(),
             Action::Stop => return self.stop(),

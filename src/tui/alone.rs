@@ -14,7 +14,6 @@ use crate::tui::app::Msg;
 use crate::tui::app::Out;
 use crate::tui::guard::Cut;
 use crate::tui::keymap::is_letter;
-use crate::tui::notice::Lasts;
 
 /// A letter that is to do something, as long as others may follow it.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +42,7 @@ impl App {
         let KeyCode::Char(letter) = key.code else { return };
         let cut = Cut::Together(letter);
         self.guard.cut_off(cut, self.now.ms);
-        self.explain(self.dropped(cut, &key), Lasts::UntilKey);
+        self.explain_dropped(cut, &key);
     }
 
     /// Lets the key count that is kept back, if its time has come and this is not what may have followed it. A frame

@@ -506,7 +506,7 @@ impl App {
             self.emptied_ms = Some(self.now.ms);
             let done = self.notice.take().filter(|notice| notice.lasts == Lasts::AndNext);
             let done = done.map(|notice| format!("{}; ", notice.text)).unwrap_or_default();
-            self.say(format!("{done}nothing waits for you any more: the keys are in the composer again"), Role::Dim);
+            self.say_keys_are_back(&done);
         }
         Vec::new()
     }
@@ -545,8 +545,9 @@ impl App {
     fn refused(&mut self, ticket: Ticket, refusal: &Refusal) -> Vec<Out> {
         let Some(place) = self.sent.iter().position(|sent| sent.ticket == ticket) else { return Vec::new() };
         let sent = self.sent.remove(place);
+        let lasts = if self.asking == Some(ticket) { Lasts::WithDialog } else { Lasts::AWhile };
         self.asking = self.asking.filter(|asking| *asking != ticket);
-        self.say(transcript(&refusal.of(&self.run.id)).replace('\n', " "), Role::Bad);
+        self.say_for(transcript(&refusal.of(&self.run.id)).replace('\n', " "), Role::Bad, lasts);
         if let Command::Interject { text, .. } | Command::Answer { text, .. } = sent.command
             && self.composer.is_empty()
         {

@@ -21,6 +21,7 @@ use crate::domain::sandbox;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::terms::Check;
+use crate::domain::text::counted;
 use crate::domain::text::head;
 use crate::domain::text::one_line;
 use crate::domain::tool::changes;
@@ -363,11 +364,6 @@ fn recovered(findings: &[Finding]) -> String {
     let what = if lost.is_empty() { "nothing was lost".to_string() } else { lost.join("; ") };
     format!("the process before this one ended without warning: {what}")
 }
-/// So many of something.
-fn counted(many: usize, what: &str) -> String {
-    if many == 1 { format!("1 {what}") } else { format!("{many} {what}s") }
-}
-
 /// Iterations from one to another.
 fn iterations(from: u32, to: u32) -> String {
     if from == to { format!("iteration {from}") } else { format!("iterations {from} to {to}") }

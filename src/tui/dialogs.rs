@@ -84,7 +84,7 @@ impl App {
             }
             Ok(Requested::Step(out)) => vec![out],
             Err((why, role)) => {
-                self.say(why, role);
+                self.say_for(why, role, Lasts::WithDialog);
                 Vec::new()
             }
         }
@@ -147,14 +147,17 @@ impl App {
 
     /// Closes what is on top. After a dialog that letters were typed for, a deciding key asks once more.
     pub(crate) fn close_dialog(&mut self) {
-        // What was said was about what was open.
-        self.notice = None;
+        // What was said was about what was open, or about what the help is open over.
+        let over = self.notice.take().filter(|notice| notice.lasts == Lasts::WithDialog);
+        // Nor is what was seen of it where the one below stands.
+        self.seen.popup = None;
         match self.popups.pop() {
             Some(Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel) => {
                 self.asking = None;
                 self.guard.doubt();
             }
-            Some(Popup::Help { .. } | Popup::Whole { .. }) | None => {}
+            Some(Popup::Help { .. }) => self.notice = over,
+            Some(Popup::Whole { .. }) | None => {}
         }
     }
 

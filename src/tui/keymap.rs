@@ -191,7 +191,8 @@ pub const TABLE: &[Binding] = &[
         &[key(KeyCode::Esc)],
         Action::Close,
         "back",
-        "close what is open, else back to the composer; never leaves, never decides",
+        "take away what was refused, else close what is open, else back to the composer, or from the list of runs to the \
+         run it was opened from; never leaves, never decides",
     ),
     row(
         Place::Anywhere,
@@ -199,6 +200,13 @@ pub const TABLE: &[Binding] = &[
         Action::Stop,
         "pause",
         "clear the draft; then: pause after the running call; again: stop the call now; twice within a second while the run is not running: leave",
+    ),
+    row(
+        Place::Anywhere,
+        &[key(KeyCode::F(1))],
+        Action::Help,
+        "help",
+        "help for the place where you are; once more, or Esc: back there",
     ),
     row(Place::Anywhere, &[control('z')], Action::Suspend, "", "suspend to the shell; `fg` brings all back"),
     row(Place::Anywhere, &[control('l')], Action::Redraw, "", "draw everything anew"),
@@ -209,13 +217,6 @@ pub const TABLE: &[Binding] = &[
     row(Place::Screen, &[alt(KeyCode::Char('3'))], Action::ShowWaiting, "", "what waits for you"),
     row(Place::Screen, &[alt(KeyCode::Char('4'))], Action::ShowSpend, "", "the spend"),
     row(Place::Screen, &[control('g')], Action::GoToWaiting, "", "go to what has waited longest"),
-    row(
-        Place::Screen,
-        &[key(KeyCode::F(1)), letter('?')],
-        Action::Help,
-        "help",
-        "help for the place where you are (`?` only while the composer is empty)",
-    ),
     row(Place::Screen, &[key(KeyCode::F(6))], Action::OpenRuns, "runs", "the list of runs"),
     row(
         Place::Screen,
@@ -256,6 +257,7 @@ pub const TABLE: &[Binding] = &[
     row(Place::Composer, &[control('u')], Action::ClearLine, "", "clear the line from its start to the caret"),
     row(Place::Composer, &[key(KeyCode::Up)], Action::Earlier, "", "at the first line: what you sent before"),
     row(Place::Composer, &[key(KeyCode::Down)], Action::Later, "", "at the last line: what you sent after that"),
+    row(Place::Composer, &[letter('?')], Action::Help, "", "the same as F1, while the composer is empty"),
     row(
         Place::Moving,
         &[letter('j'), key(KeyCode::Down)],
@@ -280,6 +282,7 @@ pub const TABLE: &[Binding] = &[
         "end",
         "to the end; the activity follows again",
     ),
+    row(Place::Moving, &[letter('?')], Action::Help, "", "the same as F1"),
     row(Place::Pane, &[letter('z')], Action::Zoom, "zoom", "this pane alone, or all of them again"),
     row(
         Place::Pane,
@@ -403,7 +406,6 @@ pub const TABLE: &[Binding] = &[
     row(Place::Question, &[letter('v')], Action::View, "whole", "the whole question"),
     row(Place::Words, &[key(KeyCode::Enter)], Action::Submit, "send", "send; the words may be left empty"),
     row(Place::Words, &[control('u')], Action::ClearLine, "", "clear the line from its start to the caret"),
-    row(Place::Words, &[key(KeyCode::F(1))], Action::Help, "help", "help"),
     row(
         Place::Edit,
         &[key(KeyCode::Enter)],
@@ -412,7 +414,6 @@ pub const TABLE: &[Binding] = &[
         "allow the call with these arguments, once",
     ),
     row(Place::Edit, &[control('u')], Action::ClearLine, "", "clear the line from its start to the caret"),
-    row(Place::Edit, &[key(KeyCode::F(1))], Action::Help, "help", "help"),
     row(
         Place::Entry,
         &[key(KeyCode::Enter)],
@@ -421,12 +422,10 @@ pub const TABLE: &[Binding] = &[
         "do with what is written what the dialog says in its last row",
     ),
     row(Place::Entry, &[control('u')], Action::ClearLine, "", "clear the line from its start to the caret"),
-    row(Place::Entry, &[key(KeyCode::F(1))], Action::Help, "help", "help"),
     row(Place::Raise, &[key(KeyCode::Down), key(KeyCode::Tab)], Action::NextAxis, "other limit", "the next limit"),
     row(Place::Raise, &[key(KeyCode::Up), key(KeyCode::BackTab)], Action::PreviousAxis, "", "the limit before"),
     row(Place::Raise, &[control('u')], Action::ClearLine, "", "clear the line from its start to the caret"),
     row(Place::Raise, &[key(KeyCode::Enter)], Action::Submit, "set", "set the limit"),
-    row(Place::Raise, &[key(KeyCode::F(1))], Action::Help, "help", "help"),
     row(
         Place::Cancel,
         &[letter('C')],
@@ -437,11 +436,9 @@ pub const TABLE: &[Binding] = &[
     row(Place::Cancel, &[letter('A')], Action::AcceptWork, "accept", "take the work of a parked run as it is"),
     row(Place::Cancel, &[letter('F')], Action::CloseFailed, "failed", "close a parked run as failed"),
     row(Place::Cancel, &[letter('K')], Action::CancelNow, "at once", "cancel and end what runs at once"),
-    row(Place::Cancel, &[key(KeyCode::F(1))], Action::Help, "help", "help"),
     row(Place::Runs, &[key(KeyCode::Enter)], Action::OpenRun, "open", "open the run"),
     row(Place::Runs, &[letter('n')], Action::NewGoal, "new goal", "write the goal of a new run"),
     row(Place::Runs, &[letter('q'), control('d')], Action::LeaveList, "leave", "leave"),
-    row(Place::Runs, &[key(KeyCode::F(1)), letter('?')], Action::Help, "help", "help"),
     row(Place::Goal, &[key(KeyCode::Enter)], Action::Send, "start", "start a run with this goal"),
     row(Place::Goal, &[control('j'), shift(KeyCode::Enter), alt(KeyCode::Enter)], Action::Newline, "", "a line break"),
     row(Place::Goal, &[control('u')], Action::ClearLine, "", "clear the line from its start to the caret"),
@@ -463,6 +460,12 @@ pub fn rows(place: Place) -> impl Iterator<Item = &'static Binding> {
 /// The first key of an action, as the footer names it; empty when the table has none.
 pub fn key_of(action: Action) -> String {
     let row = TABLE.iter().find(|row| row.action == action);
+    row.and_then(|row| row.keys.first()).map(|chord| chord.short()).unwrap_or_default()
+}
+
+/// The first key of an action in a place, as the footer names it; empty when there is none.
+pub fn key_in(place: Place, action: Action) -> String {
+    let row = rows(place).find(|row| row.action == action);
     row.and_then(|row| row.keys.first()).map(|chord| chord.short()).unwrap_or_default()
 }
 
@@ -535,7 +538,7 @@ mod tests {
     #[test]
     fn enter_space_and_digits_decide_nothing() {
         let deciding = [Place::Decision, Place::Outcome, Place::Cancel];
-        for row in TABLE.iter().filter(|row| deciding.contains(&row.place) && row.action != Action::Help) {
+        for row in TABLE.iter().filter(|row| deciding.contains(&row.place)) {
             for chord in row.keys {
                 assert!(matches!(chord.code, KeyCode::Char(one) if one.is_ascii_alphabetic()), "{}", chord.name());
             }

@@ -54,6 +54,8 @@ pub struct ListOptions {
     pub notice: Option<String>,
     /// The id of this process: a run that it holds is not in another one.
     pub process: u32,
+    /// The run that the list was opened from, which goes on behind it; nothing where there is none.
+    pub behind: Option<RunId>,
 }
 
 /// Shows the list until the operator chooses. `list` is asked anew every few seconds.
@@ -134,6 +136,7 @@ pub struct List {
     /// The sentence above the list.
     pub(crate) greeting: String,
     process: u32,
+    behind: Option<RunId>,
     /// The sentence below it.
     pub(crate) notice: Option<(String, Role)>,
     /// The runs, in the order in which they are shown.
@@ -157,6 +160,7 @@ impl List {
             palette: options.palette,
             greeting: options.greeting,
             process: options.process,
+            behind: options.behind,
             notice: options.notice.map(|text| (title(&text, limits::NOTE_MAX_BYTES), Role::Warning)),
             listed: Vec::new(),
             selected: None,
@@ -238,9 +242,8 @@ impl List {
             Action::Newline => self.goal.newline(),
             Action::ClearLine => self.goal.clear_line(),
             Action::NewGoal => self.writes = true,
-            Action::Help => self.help = Some(Scroll::START),
-            Action::Close if self.help.is_some() => self.help = None,
-            Action::Close => self.writes = self.listed.is_empty(),
+            Action::Help => self.help = if self.help.is_some() { None } else { Some(Scroll::START) },
+            Action::Close => return self.close(),
             Action::Down => self.step(1),
             Action::Up => self.step(-1),
             Action::PageDown => self.step(self.page()),
@@ -285,6 +288,31 @@ impl List {
             | Action::CancelGently
             | Action::CancelNow => {}
         }
+        Asked::Nothing
+    }
+
+    /// Whether something is open that Esc closes.
+    pub(crate) fn closes(&self) -> bool {
+        self.help.is_some() || self.behind.is_some() || (self.writes && !self.listed.is_empty())
+    }
+
+    /// Closes what is on top: the help, the text field, the list. Below the list is the run that it was opened from.
+    fn close(&mut self) -> Asked {
+        if self.help.take().is_some() {
+            return Asked::Nothing;
+        }
+        if self.writes && !self.listed.is_empty() {
+            self.writes = false;
+            return Asked::Nothing;
+        }
+        if let Some(run) = &self.behind {
+            return Asked::Choice(Choice::Open(run.clone()));
+        }
+        let clear = format!("{} clears the field, then ", keymap::key_of(Action::Stop));
+        let clear = if self.writes && !self.goal.is_empty() { clear.as_str() } else { "" };
+        let leave = keymap::key_in(if self.writes { Place::Goal } else { Place::Runs }, Action::LeaveList);
+        self.notice =
+            Some((format!("no run is behind this list to go back to; {clear}{leave} leaves tiller"), Role::Dim));
         Asked::Nothing
     }
 

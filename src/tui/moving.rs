@@ -50,6 +50,15 @@ impl App {
         is_there
     }
 
+    /// Says that they went back, after what was `done`. The records that said so may have brought what waits by now.
+    pub(crate) fn say_keys_are_back(&mut self, done: &str) {
+        let (why, lasts) = match self.waiting.is_empty() {
+            true => ("nothing waits for you any more", Lasts::WhileNothingWaits),
+            false => ("what waits now came after what you saw", Lasts::AWhile),
+        };
+        self.say_for(format!("{done}{why}: the keys are in the composer again"), Role::Dim, lasts);
+    }
+
     /// The pane that has the keys, as it is called on the screen.
     pub(crate) fn pane(&self) -> &'static str {
         match self.focus {
@@ -130,6 +139,18 @@ impl App {
                 from.moved(rows)
             }
         };
+    }
+
+    /// Opens the help for what is on top; where that is the help, goes back to what it was opened on.
+    pub(crate) fn help(&mut self) {
+        match self.popups.last() {
+            Some(Popup::Help { .. }) => self.close_dialog(),
+            Some(Popup::Whole { .. } | Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel) | None => {
+                let over = self.notice.take().filter(|notice| notice.lasts == Lasts::WithDialog);
+                self.open(Popup::Help { places: self.places(), scroll: Scroll::START });
+                self.notice = over;
+            }
+        }
     }
 
     pub(crate) fn view(&mut self) {

@@ -1,9 +1,12 @@
 //! The sentence above the composer: what was just said, and for how long it is true. What it is about goes, and it goes
 //! too: with the dialog it was said in or before, with the status it speaks of, with the call it speaks of.
 
+use crossterm::event::KeyEvent;
+
 use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::tui::app::App;
+use crate::tui::guard::Cut;
 use crate::tui::popup::Popup;
 use crate::tui::theme::Role;
 
@@ -16,10 +19,16 @@ pub enum Lasts {
     AndNext,
     /// Until the next key, however long that takes: it explains one that did nothing.
     UntilKey,
-    /// The same, but only as long as the run has the status that it speaks of.
+    /// The same; it says that Esc goes to the composer, and so Esc does.
+    UntilKeyWithWay,
+    /// Until the next key, but only as long as the run has the status that it speaks of.
     UntilKeyOrStatus,
     /// The same, but only as long as this call waits: it is about a key for it.
     UntilKeyOrCall(CallId),
+    /// Until the dialog that it is about is sent again or closed: it says what is wrong with what is written there.
+    WithDialog,
+    /// For a while, but only as long as nothing waits for the operator: it says so.
+    WhileNothingWaits,
 }
 
 /// A sentence above the composer.
@@ -38,26 +47,43 @@ pub struct Notice {
 impl Notice {
     /// When it goes by itself, if it does.
     pub(crate) fn ends_ms(&self) -> Option<u64> {
-        matches!(self.lasts, Lasts::AWhile | Lasts::AndNext).then_some(self.until_ms)
+        matches!(self.lasts, Lasts::AWhile | Lasts::AndNext | Lasts::WhileNothingWaits).then_some(self.until_ms)
+    }
+
+    /// Whether it says that something was not done, and not also what was, or a way to go.
+    pub(crate) fn refuses(&self) -> bool {
+        let is_more = matches!(self.lasts, Lasts::UntilKeyWithWay | Lasts::AndNext);
+        matches!(self.role, Role::Warning | Role::Bad) && !is_more
     }
 }
 
 impl App {
     pub(crate) fn say(&mut self, text: impl Into<String>, role: Role) {
+        self.say_for(text, role, Lasts::AWhile);
+    }
+
+    pub(crate) fn say_for(&mut self, text: impl Into<String>, role: Role, lasts: Lasts) {
         let until_ms = self.now.ms.saturating_add(limits::NOTICE.0);
-        self.notice = Some(Notice { text: text.into(), role, until_ms, lasts: Lasts::AWhile });
+        self.notice = Some(Notice { text: text.into(), role, until_ms, lasts });
     }
 
     /// Says what was done, which stays to be read also when the keys go elsewhere by themselves.
     pub(crate) fn tell_done(&mut self, text: String, role: Role) {
-        self.say(text, role);
-        self.notice = self.notice.take().map(|notice| Notice { lasts: Lasts::AndNext, ..notice });
+        self.say_for(text, role, Lasts::AndNext);
     }
 
     /// Says why a key did nothing. That stands until another is pressed, however long it takes to look up.
     pub(crate) fn explain(&mut self, text: impl Into<String>, lasts: Lasts) {
-        self.say(text, Role::Warning);
-        self.notice = self.notice.take().map(|notice| Notice { lasts, ..notice });
+        self.say_for(text, Role::Warning, lasts);
+    }
+
+    /// Says why a key that reached nothing was dropped.
+    pub(crate) fn explain_dropped(&mut self, cut: Cut, key: &KeyEvent) {
+        let lasts = match cut {
+            Cut::Together(_) | Cut::Words => Lasts::UntilKeyWithWay,
+            Cut::Closed | Cut::NotOpened | Cut::Opened(_) => Lasts::UntilKey,
+        };
+        self.explain(self.dropped(cut, key), lasts);
     }
 
     /// Opens something above the panes. What was said before is about something else, and a dialog says under its field
@@ -67,6 +93,7 @@ impl App {
         if matches!(popup, Popup::Words { .. } | Popup::Raise { .. }) {
             self.guard.opened(self.pressed, self.now.ms);
         }
+        self.seen.popup = None;
         self.popups.push(popup);
     }
 
@@ -74,7 +101,9 @@ impl App {
     /// explanation of its own.
     pub(crate) fn forget_explained(&mut self) {
         let now_ms = self.now.ms;
-        self.notice = self.notice.take().filter(|notice| notice.ends_ms().is_some_and(|end| end > now_ms));
+        let stays =
+            |notice: &Notice| notice.lasts == Lasts::WithDialog || notice.ends_ms().is_some_and(|end| end > now_ms);
+        self.notice = self.notice.take().filter(stays);
     }
 
     /// Time passed.
@@ -85,17 +114,25 @@ impl App {
 
     /// The run has another status: what was said about the one before is not true any more.
     pub(crate) fn forget_of_status(&mut self) {
-        let stays =
-            |notice: &Notice| matches!(notice.lasts, Lasts::AndNext | Lasts::UntilKey | Lasts::UntilKeyOrCall(_));
+        let stays = |notice: &Notice| {
+            !matches!(notice.lasts, Lasts::AWhile | Lasts::UntilKeyOrStatus | Lasts::WhileNothingWaits)
+        };
         self.notice = self.notice.take().filter(stays);
     }
 
-    /// Other calls wait: what was said about a key for one that was decided is about nothing any more.
+    /// Other calls wait: what was said about a key for one that was decided is about nothing any more, and that nothing
+    /// waits is not true any more.
     pub(crate) fn forget_of_calls(&mut self) {
         let waiting = &self.waiting;
         let stays = |notice: &Notice| match notice.lasts {
             Lasts::UntilKeyOrCall(call) => waiting.iter().any(|item| item.call == call),
-            Lasts::AWhile | Lasts::AndNext | Lasts::UntilKey | Lasts::UntilKeyOrStatus => true,
+            Lasts::WhileNothingWaits => waiting.is_empty(),
+            Lasts::AWhile
+            | Lasts::AndNext
+            | Lasts::UntilKey
+            | Lasts::UntilKeyWithWay
+            | Lasts::WithDialog
+            | Lasts::UntilKeyOrStatus => true,
         };
         self.notice = self.notice.take().filter(stays);
     }

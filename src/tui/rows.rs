@@ -32,10 +32,10 @@ use crate::tui::guide;
 use crate::tui::reread::told;
 use crate::tui::standing;
 use crate::tui::text::age;
-use crate::tui::text::count;
 use crate::tui::text::dollars;
 use crate::tui::text::elapsed;
 use crate::tui::text::size;
+use crate::tui::text::tokens;
 use crate::tui::theme::Role;
 
 /// Lines of the model's words that are shown before they fold.
@@ -203,10 +203,10 @@ fn heading(app: &App, n: u32) -> Row {
         (Phase::Pursue, Some(todo)) => title(todo, limits::TODO_TITLE_MAX_CHARS),
         (Phase::Pursue, None) => "Work on the plan".to_string(),
     };
-    let (spent, tokens) =
+    let (spent, sent) =
         closed.map_or((run.iteration.spent, run.iteration.tokens), |closed| (closed.spent, closed.tokens));
     let money = if spent > MicroUsd(0) { format!("{} · ", dollars(spent)) } else { String::new() };
-    let used = if tokens > 0 { format!("{money}{} tokens", count(tokens)) } else { String::new() };
+    let used = if sent > 0 { format!("{money}{}", tokens(sent)) } else { String::new() };
     let moved = match closed {
         Some(closed) if closed.phase == Phase::Pursue && !closed.progress => "no progress",
         Some(_) | None => "",
@@ -317,10 +317,6 @@ fn has_run(kind: OutcomeKind) -> bool {
     }
 }
 
-fn plural(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
-}
-
 fn word_of(kind: OutcomeKind) -> &'static str {
     match kind {
         OutcomeKind::Unknown => "outcome unknown, skipped",
@@ -372,7 +368,7 @@ fn about_control(one: &ToolUse, arguments: &str) -> String {
     let is_short = arguments.len() <= FOLDED_BYTES;
     let value: Value = if is_short { serde_json::from_str(arguments).unwrap_or_default() } else { Value::Null };
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_string);
-    let todos = value.get("todos").and_then(Value::as_array).map(|todos| plural(todos.len(), "todo"));
+    let todos = value.get("todos").and_then(Value::as_array).map(|todos| counted(todos.len(), "todo"));
     let about = match one.tool.as_str() {
         control::UPDATE_PLAN => match (todos, text("explanation")) {
             (Some(todos), Some(why)) => Some(format!("{todos}: {why}")),
@@ -481,7 +477,7 @@ fn streaming(app: &App, flying: &ModelCall) -> Vec<Row> {
     let so_far = if bytes > 0 { format!("{} · ", size(bytes as u64)) } else { String::new() };
     let attempt = if flying.id.attempt > 1 { format!(" · attempt {}", flying.id.attempt) } else { String::new() };
     // The text is whole in its record; here the rest of it comes too fast to be shown.
-    let lost = if live.lost > 0 { format!("{} scraps not shown · ", live.lost) } else { String::new() };
+    let lost = if live.lost > 0 { format!("{} not shown · ", counted(live.lost, "scrap")) } else { String::new() };
     row.right = format!("{lost}{so_far}{}{attempt}", elapsed(app.now.at.since(flying.started)));
     row.right_role = Role::Moving;
     rows.push(row);

@@ -4,11 +4,14 @@
 use crate::domain::budget::Axis;
 use crate::domain::budget::Limit;
 use crate::domain::command::Policy;
+use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::status::Finish;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
+use crate::domain::text::counted;
 use crate::domain::time::human;
+use crate::domain::visible::title;
 use crate::domain::visible::transcript;
 use crate::policy::ending;
 use crate::policy::spending;
@@ -18,8 +21,8 @@ use crate::tui::lineage;
 use crate::tui::rows::Form;
 use crate::tui::rows::Row;
 use crate::tui::text::age;
-use crate::tui::text::count;
 use crate::tui::text::dollars;
+use crate::tui::text::tokens;
 use crate::tui::theme::Role;
 use crate::tui::view::header;
 
@@ -127,21 +130,25 @@ fn end(app: &App) -> Vec<Row> {
         (Some(_), false) => format!("{}{of}", dollars(run.pool.spent())),
     };
     let sum = format!(
-        "{checks}{} {} · {money} · {} tokens · {}",
-        run.iteration.n,
-        if run.iteration.n == 1 { "iteration" } else { "iterations" },
-        count(run.pool.used(Axis::Tokens)),
+        "{checks}{} · {money} · {} · {}",
+        counted(run.iteration.n, "iteration"),
+        tokens(run.pool.used(Axis::Tokens)),
         human(header::active(app))
     );
     rows.push(Row::new(4, "", sum, Role::Dim, Form::Prose));
     rows.extend(fired(app));
     let reached = if app.focus == Focus::Composer { "in a pane (Tab): " } else { "" };
-    let ended = format!("what was done stays in the folder; {reached}{}", lineage::ways_on());
-    let next = match &run.status {
-        Status::Completed(_) => "what changed is in the folder: look at it before you keep it",
-        Status::Failed(_) | Status::Cancelled => &ended,
-        Status::Queued | Status::Running | Status::Parked(_) => "what was done stays in the folder",
+    let folder = title(&run.terms.workspace, limits::PATH_MAX_BYTES);
+    let stays = match &run.status {
+        Status::Completed(_) => format!("what changed is in {folder}: look at it before you keep it"),
+        Status::Failed(_) | Status::Cancelled | Status::Queued | Status::Running | Status::Parked(_) => {
+            format!("what was done stays in {folder}")
+        }
     };
-    rows.push(Row::new(4, "", next, Role::Dim, Form::Prose));
+    // A row of its own: the name of a folder may be long.
+    let on =
+        matches!(run.status, Status::Failed(_) | Status::Cancelled).then(|| format!("{reached}{}", lineage::ways_on()));
+    let told = [stays].into_iter().chain(on);
+    rows.extend(told.map(|text| Row::new(4, "", text, Role::Dim, Form::Prose)));
     rows
 }

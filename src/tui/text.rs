@@ -4,6 +4,7 @@
 use ratatui::text::Span as Piece;
 
 use crate::domain::money::MicroUsd;
+use crate::domain::text::of_kind;
 use crate::domain::time::Span;
 use crate::domain::time::human;
 use crate::domain::visible::MARK_CLOSE;
@@ -54,6 +55,11 @@ pub fn count(number: u64) -> String {
         10_000..1_000_000 => format!("{}k", number / 1_000),
         1_000_000.. => format!("{}.{}M", number / 1_000_000, number / 100_000 % 10),
     }
+}
+
+/// Tokens for people.
+pub fn tokens(number: u64) -> String {
+    format!("{} {}", count(number), of_kind(number == 1, "token"))
 }
 
 /// Money for people, as it is told everywhere.

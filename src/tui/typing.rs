@@ -72,7 +72,7 @@ impl App {
             None if self.focus == Focus::Composer => self.write(|composer| fits = composer.paste(text)),
             None => {
                 let text = "pasted text goes into the composer only; nothing was taken (Esc goes there)";
-                self.explain(text, Lasts::UntilKey);
+                self.explain(text, Lasts::UntilKeyWithWay);
             }
         }
         if !fits {

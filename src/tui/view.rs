@@ -1,6 +1,7 @@
 //! The layout: which panes a terminal of this size shows, and where. Pure: it draws what `App` says and reports what
 //! it showed. A pane draws inside its own rectangle only.
 
+pub mod about;
 pub mod activity;
 pub mod footer;
 pub mod header;
@@ -122,7 +123,8 @@ pub(crate) fn zoom_changes(app: &App, screen: Rect) -> bool {
 fn draw_tiny(frame: &mut Frame<'_>, area: Rect, app: &App) -> Seen {
     let mut seen = Seen::default();
     if !app.waiting.is_empty() && area.width >= LEAST.0 && area.height >= LEAST.1 {
-        let [middle, banner] = Layout::vertical([Constraint::Min(1), Constraint::Length(1)]).areas(area);
+        let [middle, banner] =
+            Layout::vertical([Constraint::Min(1), Constraint::Length(footer::banner_rows(app, area))]).areas(area);
         waiting::draw(frame, middle, app, &mut seen);
         footer::draw_banner(frame, banner, app);
         if !app.popups.is_empty() {

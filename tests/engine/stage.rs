@@ -33,6 +33,8 @@ use tiller::domain::model::Received;
 use tiller::domain::model::StopReason;
 use tiller::domain::money::Price;
 use tiller::domain::money::Usage;
+use tiller::domain::rule::RuleEffect;
+use tiller::domain::rule::RuleHit;
 use tiller::domain::run::Run;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
@@ -46,6 +48,7 @@ use tiller::domain::tool::Facts;
 use tiller::domain::tool::Noise;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::Problem;
+use tiller::domain::tool::ProblemKind;
 use tiller::domain::tool::ToolSpec;
 use tiller::domain::trust::Trust;
 use tiller::engine::clock::Clock;
@@ -166,9 +169,16 @@ impl Tool for Work {
         }
     }
 
-    fn prepare(&self, _scene: &Scene, _arguments: &str) -> Result<Prepared, Problem> {
+    /// A rule denies `{"n":113}`, and `{"n":114}` can't be done.
+    fn prepare(&self, _scene: &Scene, arguments: &str) -> Result<Prepared, Problem> {
+        if arguments == r#"{"n":114}"# {
+            return Err(Problem::new(ProblemKind::Impossible, "There is no 114. Nothing was done.".to_string()));
+        }
+        let words = "work 113".to_string();
+        let denied = RuleHit { id: "r113".to_string(), effect: RuleEffect::Deny, words, is_lost: false };
+        let rule = Some(denied).filter(|_| arguments == r#"{"n":113}"#);
         let action = Box::new(Working { executions: self.executions.clone(), manner: self.manner });
-        Ok(Prepared { facts: Facts { title: "work".to_string(), ..Facts::default() }, action })
+        Ok(Prepared { facts: Facts { title: "work".to_string(), rule, ..Facts::default() }, action })
     }
 }
 

@@ -126,3 +126,32 @@ async fn s_35_of_two_who_decide_one_wins() {
         assert_eq!(decided.count(), 1, "{loser:?}");
     }
 }
+
+/// What the operator changes a call into is tried before it counts: where the gate would not let that run, nothing is
+/// decided, and the same call can be changed further.
+#[tokio::test(start_paused = true)]
+async fn a_change_that_would_not_run_decides_nothing_and_can_be_changed_further() {
+    let lines = vec![says("plan", &[plan()]), says("", &[("work", json!({"n": 1}))]), says("", &[done(), finish()])];
+    let stage = stage(lines, Manner::Ends, |_| {});
+    let run = stage.until(|run| is_parked(run, &ParkReason::Approval)).await;
+    let (call, _) = run.waiting()[0];
+    let edit = |n: u32| Command::Decide {
+        call: call.id,
+        digest: call.digest().unwrap(),
+        decision: Decision::Edit(format!(r#"{{"n":{n}}}"#)),
+    };
+    let told =
+        |why: &str| format!("as you changed it, it would not run: {why}; nothing was decided; change it further");
+    for (n, why) in [(113, "the standing rule r113 denies it: work 113"), (114, "There is no 114. Nothing was done")] {
+        let before = stage.records().await.len();
+        let refusal = stage.submit(edit(n)).await.unwrap_err();
+        assert_eq!(refusal.to_string(), told(why));
+        assert_eq!(stage.records().await.len(), before, "nothing was recorded");
+        assert_eq!(stage.run().await.waiting().len(), 1, "it waits on");
+    }
+    assert_eq!(stage.executions(), 0);
+    stage.submit(edit(2)).await.unwrap();
+    let run = stage.until(Run::is_ended).await;
+    assert_eq!(stage.executions(), 1);
+    assert!(run.waiting().is_empty());
+}

@@ -48,7 +48,7 @@ async fn texts_are_given_with_where_they_are_from() {
         ),
         (
             typed("text/plain; charset=iso-8859-1", b"\xe9"),
-            format!("Done: http://HOST/x?y=1: status 200, text/plain, 1 bytes\n{by}é"),
+            format!("Done: http://HOST/x?y=1: status 200, text/plain, 1 byte\n{by}é"),
         ),
         (Does::text(""), format!("Done: http://HOST/x?y=1: status 200, text/plain, 0 bytes\n{by}[empty]")),
         (

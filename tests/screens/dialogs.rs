@@ -2,6 +2,7 @@
 //! read on a small screen.
 
 use crossterm::event::KeyCode;
+use crossterm::event::KeyEvent;
 use crossterm::event::KeyModifiers;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -17,6 +18,7 @@ use tiller::domain::event::Finding;
 use tiller::domain::id::CallId;
 use tiller::domain::id::ClientId;
 use tiller::domain::id::InterjectionId;
+use tiller::domain::id::RunId;
 use tiller::domain::id::Seq;
 use tiller::domain::line::Joint;
 use tiller::domain::line::Line;
@@ -28,6 +30,8 @@ use tiller::domain::sandbox::Level;
 use tiller::domain::status::Course;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
+use tiller::domain::summary::Listed;
+use tiller::domain::summary::Summary;
 use tiller::domain::terms::Terms;
 use tiller::domain::time::Now;
 use tiller::domain::tool::EffectClass;
@@ -44,11 +48,14 @@ use tiller::tui::app::Options;
 use tiller::tui::app::Ticket;
 use tiller::tui::lineage::Step;
 use tiller::tui::lineage::StepKind;
+use tiller::tui::list::Asked;
+use tiller::tui::list::Choice;
 use tiller::tui::list::List;
 use tiller::tui::list::ListOptions;
 use tiller::tui::notice::Lasts;
 use tiller::tui::notice::Notice;
 use tiller::tui::past::Reading;
+use tiller::tui::popup::Popup;
 use tiller::tui::popup::exact_dollars;
 use tiller::tui::theme::Role;
 use tiller::tui::view::runs;
@@ -137,6 +144,42 @@ fn what_was_refused_stays_in_its_dialog_with_the_reason() {
         assert_eq!(sent[0], sent[1]);
         show.tell(Msg::Accepted(Ticket(2), Seq(9_999)));
         assert!(show.app.popups.is_empty(), "{key}");
+    }
+}
+
+/// A call that the operator's own rule denies as they changed it is changed further where it was written.
+#[test]
+fn a_change_that_is_refused_can_be_changed_further() {
+    for size in [(120, 36), (80, 24)] {
+        let mut show = at_rest(with_diff(), size, '3');
+        show.letters("G");
+        rest(&mut show);
+        show.letters("e");
+        rest(&mut show);
+        show.chord(KeyCode::Char('u'), KeyModifiers::CONTROL);
+        show.letters(r#"{"path":".env","old":"a","new":"b"}"#);
+        show.press(KeyCode::Enter);
+        let why = "the standing rule 1f2e denies it: the files .env";
+        show.tell(Msg::Refused(Ticket(1), Refusal::EditRefused(why.to_string())));
+        let frame = show.frame();
+        assert!(boxed(&frame).contains(r#"{"path":".env","old":"a","new":"b"}"#), "{frame}");
+        let told = format!("as you changed it, it would not run: {why}; nothing was decided; change it further");
+        assert!(boxed(&frame).contains(&told), "{frame}");
+        // However long that takes to think about, and whatever is looked up meanwhile.
+        show.press(KeyCode::F(1));
+        let help = show.frame_at(show.ms + 60_000);
+        assert!(help.contains("Keys that work here") && !help.contains("it would not run"), "{help}");
+        show.press(KeyCode::F(1));
+        show.frame_at(show.ms + 60_000);
+        assert!(boxed(&show.frame()).contains(&told), "{}", show.frame());
+        show.press(KeyCode::Backspace);
+        show.press(KeyCode::Backspace);
+        show.letters(r#"c"}"#);
+        show.press(KeyCode::Enter);
+        let further = Decision::Edit(r#"{"path":".env","old":"a","new":"bc"}"#.to_string());
+        assert!(matches!(&commands(&show)[1], Command::Decide { decision, .. } if *decision == further));
+        show.tell(Msg::Accepted(Ticket(2), Seq(9_999)));
+        assert!(show.app.popups.is_empty());
     }
 }
 
@@ -340,6 +383,106 @@ fn dialogs_fit_on_small_screens() {
             assert!(within == 1 || all == 1, "{keys} {size:?}: {within} {all}\n{frame}");
             assert_eq!(flat(&frame).matches("the folder of the run").count(), 1, "{keys} {size:?}:\n{frame}");
         }
+    }
+}
+
+/// A story, a pane and the keys that open something there.
+type Opened = (fn() -> Story, char, &'static str);
+
+/// What can be open, and what opens it.
+const OPEN: [Opened; 9] = [
+    (with_diff, '3', "v"),
+    (pursuing, '2', "v"),
+    (with_diff, '3', "d"),
+    (with_diff, '3', "e"),
+    (with_diff, '3', "r"),
+    (pursuing, '2', "T"),
+    (pursuing, '2', "+"),
+    (pursuing, '1', "e"),
+    (pursuing, '2', "X"),
+];
+
+/// The help is there wherever the keys are, and behind it all is as it was, whichever key closes it.
+#[test]
+fn help_opens_from_everywhere_and_goes_back_there() {
+    let goes_back = |show: &mut Show, opens: KeyCode, closes: KeyCode, what: &str| {
+        // The two rows on top have a clock.
+        let below = |frame: String| frame.lines().skip(2).map(str::to_string).collect::<Vec<_>>();
+        let before = below(rest(show));
+        let open = show.app.popups.len();
+        show.press(opens);
+        let help = rest(show);
+        assert!(help.contains("Keys that work here"), "{what}:\n{help}");
+        show.press(closes);
+        assert_eq!(show.app.popups.len(), open, "{what}");
+        assert_eq!(below(rest(show)), before, "{what}");
+    };
+    for (story, pane, keys) in OPEN {
+        let mut show = at_rest(story(), SIZE, pane);
+        show.letters("G");
+        rest(&mut show);
+        show.letters(keys);
+        show.press(KeyCode::Down);
+        let is_written = matches!(show.app.popups.last(), Some(Popup::Words { .. } | Popup::Raise { .. }));
+        goes_back(&mut show, KeyCode::F(1), KeyCode::F(1), keys);
+        goes_back(&mut show, KeyCode::F(1), KeyCode::Esc, keys);
+        if !is_written && keys != "X" {
+            goes_back(&mut show, KeyCode::Char('?'), KeyCode::Char('?'), keys);
+        }
+        assert_eq!(commands(&show), []);
+    }
+    for pane in ['1', '2', '3', '4'] {
+        let mut show = at_rest(with_diff(), SIZE, pane);
+        goes_back(&mut show, KeyCode::F(1), KeyCode::F(1), "a pane");
+        goes_back(&mut show, KeyCode::Char('?'), KeyCode::Esc, "a pane");
+    }
+    let mut show = Show::of(pursuing(), SIZE, 0);
+    goes_back(&mut show, KeyCode::Char('?'), KeyCode::Char('?'), "the composer");
+    show.letters("half a sentence?");
+    goes_back(&mut show, KeyCode::F(1), KeyCode::F(1), "the composer");
+    assert_eq!(show.app.draft(), "half a sentence?");
+}
+
+fn listed(list: &List) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).unwrap();
+    terminal
+        .draw(|frame| {
+            runs::draw(frame, list);
+        })
+        .unwrap();
+    text_of(terminal.backend().buffer())
+}
+
+fn a_list(count: usize, behind: Option<RunId>) -> List {
+    let run = Listed::Run { summary: Box::new(Summary::of(&pursuing().run)), held_by: None };
+    List::new(vec![run; count], Moment::default(), ListOptions { behind, ..ListOptions::default() })
+}
+
+/// In the list Esc closes what is open above it, then the list, which leads back to the run it was opened from; where
+/// there is none, that is said.
+#[test]
+fn esc_closes_the_list_of_runs_and_all_that_is_open_in_it() {
+    let id = pursuing().run.id;
+    let esc = |list: &mut List| list.key(KeyEvent::from(KeyCode::Esc));
+    let mut list = a_list(1, Some(id.clone()));
+    list.key(KeyEvent::from(KeyCode::Char('n')));
+    list.key(KeyEvent::from(KeyCode::F(1)));
+    assert!(listed(&list).contains("Keys that work here"));
+    assert_eq!(esc(&mut list), Asked::Nothing);
+    assert!(!listed(&list).contains("Keys that work here") && listed(&list).contains("what is to be reached"));
+    assert_eq!(esc(&mut list), Asked::Nothing);
+    assert!(
+        !listed(&list).contains("what is to be reached") && listed(&list).contains("Esc back"),
+        "{}",
+        listed(&list)
+    );
+    assert_eq!(esc(&mut list), Asked::Choice(Choice::Open(id)));
+    for (count, key) in [(1, "q leaves"), (0, "^D leaves")] {
+        let mut list = a_list(count, None);
+        assert!(!listed(&list).contains("Esc back"), "{}", listed(&list));
+        assert_eq!(esc(&mut list), Asked::Nothing);
+        let told = format!("no run is behind this list to go back to; {key} tiller");
+        assert!(flat(&listed(&list)).contains(&told), "{}", listed(&list));
     }
 }
 

@@ -5,12 +5,14 @@ use crossterm::event::KeyCode;
 use crossterm::event::KeyModifiers;
 use tiller::domain::approval::By;
 use tiller::domain::approval::Decision;
+use tiller::domain::command::Refusal;
 use tiller::domain::event::Event;
 use tiller::domain::id::CallId;
 use tiller::domain::id::ClientId;
 use tiller::domain::id::Seq;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
+use tiller::domain::tool::Grave;
 use tiller::tui::app::Focus;
 use tiller::tui::app::Msg;
 use tiller::tui::app::Ticket;
@@ -92,6 +94,38 @@ fn the_keys_go_back_between_two_calls_that_come_together() {
         story.park(ParkReason::Approval);
     });
     assert_eq!((show.app.focus, show.app.waiting.len()), (Focus::Composer, 1));
+    says_that_something_waits(&mut show);
+}
+
+fn says_that_something_waits(show: &mut Show) {
+    let frame = flat(&show.frame());
+    assert!(frame.contains("the keys are in the composer again"), "{frame}");
+    assert!(!frame.contains("nothing waits"), "{frame}");
+}
+
+/// A call that is not any more what was shown is looked at anew and waits again, all in one piece or one by one.
+#[test]
+fn a_call_that_is_asked_about_anew_is_not_said_to_wait_no_more() {
+    let anew = |story: &mut Story, call: CallId| {
+        story.prepare(call, "cargo test", "runs a program", "cargo test");
+        story.request(call, "it runs a program and no rule allows that");
+    };
+    let void = |story: &mut Story, call: CallId| {
+        story.event(Event::ApprovalInvalidated { call, why: "its program changed".to_string() });
+    };
+    let (mut show, calls) = on_calls(&[shell]);
+    show.next(|story| {
+        void(story, calls[0]);
+        anew(story, calls[0]);
+    });
+    assert_eq!((show.app.focus, show.app.waiting.len()), (Focus::Composer, 1));
+    says_that_something_waits(&mut show);
+    let (mut show, calls) = on_calls(&[shell]);
+    show.next(|story| void(story, calls[0]));
+    assert!(flat(&show.frame()).contains("nothing waits for you any more"), "{}", show.frame());
+    show.next(|story| anew(story, calls[0]));
+    assert_eq!((show.app.focus, show.app.waiting.len()), (Focus::Composer, 1));
+    assert!(!flat(&show.frame()).contains("nothing waits"), "{}", show.frame());
 }
 
 #[test]
@@ -191,6 +225,44 @@ fn what_explains_a_key_that_did_nothing_stays_until_the_next_key() {
     assert!(show.app.wakes_in() > 10, "what stays wakes nobody");
     show.letters("j");
     assert!(!flat(&show.frame()).contains(why), "{}", show.frame());
+}
+
+/// Whoever believes a field to be open that is not presses Esc and types on; none of that is said to the agent.
+#[test]
+fn esc_after_a_refusal_takes_the_refusal_away_and_nothing_else() {
+    // What is grave is asked about each time, so no rule can be made of it; the whole of it is open or is not.
+    let grave = |story: &mut Story| {
+        story.grave = vec![Grave::Keys];
+        story.command_waits("cat id_rsa")
+    };
+    for (opens, open) in [("", 0), ("v", 1)] {
+        let (mut show, _) = on_calls(&[grave]);
+        show.letters(opens);
+        rest(&mut show);
+        show.letters("r");
+        let told = "no rule can be made of this call";
+        assert!(flat(&show.frame()).contains(told), "{}", show.frame());
+        show.press(KeyCode::Esc);
+        assert_eq!((show.app.focus, show.app.popups.len()), (Focus::Waiting, open));
+        assert!(!flat(&show.frame()).contains(told), "{}", show.frame());
+        show.letters("here");
+        assert_eq!((show.app.draft().as_str(), commands(&show).len()), ("", 0));
+        rest(&mut show);
+        for _ in 0..=open {
+            show.press(KeyCode::Esc);
+        }
+        // What the letters were told says itself that Esc goes on.
+        show.press(KeyCode::Esc);
+        assert_eq!((show.app.focus, show.app.popups.len()), (Focus::Composer, 0));
+    }
+    // What the machine refuses is taken away as well.
+    let (mut show, _) = on_calls(&[shell]);
+    show.letters("y");
+    show.tell(Msg::Refused(Ticket(1), Refusal::TooMany));
+    assert!(flat(&show.frame()).contains("nothing was sent"), "{}", show.frame());
+    show.press(KeyCode::Esc);
+    assert_eq!(show.app.focus, Focus::Waiting);
+    assert!(!flat(&show.frame()).contains("nothing was sent"), "{}", show.frame());
 }
 
 #[test]

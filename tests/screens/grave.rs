@@ -11,15 +11,20 @@ use tiller::domain::event::Event;
 use tiller::domain::event::Finding;
 use tiller::domain::id::CallId;
 use tiller::domain::id::ClientId;
+use tiller::domain::sandbox::Level;
 use tiller::domain::sandbox::Manner;
 use tiller::domain::status::ParkReason;
 use tiller::domain::tool::Digest;
+use tiller::domain::tool::EffectClass;
+use tiller::domain::tool::Facts;
 use tiller::domain::tool::Grave;
+use tiller::tui::app::Focus;
 use tiller::tui::app::Msg;
 
 use crate::screens::story::Show;
 use crate::screens::story::Story;
 use crate::screens::story::commands;
+use crate::screens::story::flat;
 use crate::screens::story::rest;
 use crate::screens::story::terms;
 
@@ -139,6 +144,9 @@ fn no_wider_leave_and_no_list_covers_a_grave_call() {
     assert_eq!(commands(&show), [list]);
     let told = "1 allowed: c2; c3 is grave and has a code of its own";
     assert!(show.frame().contains(told), "{}", show.frame());
+    // That is no refusal: Esc goes to the composer.
+    show.press(KeyCode::Esc);
+    assert_eq!(show.app.focus, Focus::Composer);
 }
 
 #[test]
@@ -202,5 +210,70 @@ fn content_reaches_no_cell_of_the_frame() {
         let below = |rows: &[String]| rows.iter().rev().take(2).cloned().collect::<Vec<_>>();
         assert_eq!(below(&found), below(&harmless), "{size:?}");
         assert_eq!(found.first(), harmless.first(), "{size:?}");
+    }
+}
+
+/// What the code is for stands above it: the first rows of the call, behind the gutter of its pane, on any screen.
+#[test]
+fn a_dialog_that_wants_a_code_shows_the_call() {
+    let long: fn(&mut Story) -> CallId = |story| {
+        story.grave = vec![Grave::Keys];
+        story.command_waits("cat id_rsa\r\u{202e}\necho two\necho three\necho four\necho five")
+    };
+    for size in [(120, 36), (80, 24), (60, 15), (20, 10)] {
+        for (call, is_long) in [(grave as fn(&mut Story) -> CallId, false), (long, true)] {
+            let (mut show, _) = on_calls(size, &[call]);
+            show.letters("G");
+            rest(&mut show);
+            show.letters("y");
+            let frame = rest(&mut show);
+            assert!(frame.contains("┃ 1 │ cat id_r"), "{size:?}\n{frame}");
+            assert_eq!(flat(&frame).contains("… v shows it whole"), is_long || size.0 < 30, "{size:?}\n{frame}");
+            if size.1 > 20 {
+                assert!(frame.contains("four letters…") && frame.contains("This call is grave"), "{size:?}\n{frame}");
+                assert_eq!(frame.contains("┃ 3 │ echo three"), is_long, "{size:?}\n{frame}");
+            }
+            // What is wrong with what was typed leaves it there.
+            show.letters("wxyz");
+            show.press(KeyCode::Enter);
+            let frame = rest(&mut show);
+            assert!(frame.contains("┃ 1 │ cat id_r") && flat(&frame).contains("wxyz"), "{size:?}\n{frame}");
+            assert!(flat(&frame).contains("the code is"), "{size:?}\n{frame}");
+        }
+    }
+}
+
+/// So do the other codes: to run something again, and to run it outside of its box.
+#[test]
+fn every_dialog_that_wants_a_code_shows_its_call() {
+    for size in [(120, 36), (80, 24), (20, 10)] {
+        let mut story = Story::planned(terms("fix it"));
+        story.ask(9_000);
+        story.reply("on it", 6_000, 300);
+        let call = grave(&mut story);
+        story.decide(call, Decision::AllowOnce, By::Operator(ClientId("s".to_string())));
+        story.start(call);
+        story.event(Event::Recovered { findings: vec![Finding::ToolCallLost(call)] });
+        story.park(ParkReason::OutcomeUnknown);
+        let mut show = rested(story, size);
+        show.letters("r");
+        assert!(rest(&mut show).contains("┃ 1 │ cat id_r"), "{size:?}\n{}", show.frame());
+        let (mut show, calls) = on_calls(size, &[]);
+        assert!(calls.is_empty());
+        show.next(|story| {
+            let call = story.call("shell", r#"{"command":"cargo build"}"#, EffectClass::External);
+            let facts = Facts {
+                title: "cargo build".to_string(),
+                preview: "cargo build".to_string(),
+                level: Some(Level::Full),
+                ..Facts::default()
+            };
+            story.event(Event::ToolCallPrepared { call, facts: Box::new(facts) });
+            story.request(call, "it runs a program and no rule allows that");
+        });
+        show.chord(KeyCode::Char('g'), KeyModifiers::CONTROL);
+        rest(&mut show);
+        show.letters("O");
+        assert!(rest(&mut show).contains("┃ 1 │ cargo bu"), "{size:?}\n{}", show.frame());
     }
 }

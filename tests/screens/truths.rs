@@ -14,13 +14,18 @@ use tiller::domain::sandbox::Level;
 use tiller::domain::sandbox::READING_RULE;
 use tiller::domain::status::Course;
 use tiller::domain::status::Detector;
+use tiller::domain::status::Finish;
 use tiller::domain::status::Fired;
 use tiller::domain::status::ParkReason;
 use tiller::domain::status::Status;
+use tiller::domain::terms::Check;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Facts;
 use tiller::domain::tool::OutcomeKind;
+use tiller::tui::app::App;
 use tiller::tui::app::Focus;
+use tiller::tui::app::Moment;
+use tiller::tui::app::Options;
 
 use crate::screens::story::Show;
 use crate::screens::story::Story;
@@ -29,6 +34,7 @@ use crate::screens::story::commands;
 use crate::screens::story::flat;
 use crate::screens::story::pursuing;
 use crate::screens::story::rest;
+use crate::screens::story::terms;
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 36)];
 
@@ -299,7 +305,88 @@ fn who_has_the_keys_in_the_composer_is_told_the_way_to_the_keys_of_a_pane() {
     let mut story = pursuing();
     story.event(Event::StatusChanged { status: Status::Cancelled, by: None });
     let mut show = at_rest(story, (120, 36), '2');
-    says(&mut show, "folder; R takes it up again");
+    says(&mut show, "parser R takes it up again");
     show.press(KeyCode::Esc);
     says(&mut show, "in a pane (Tab): R takes it up again");
+}
+
+/// What is said of keys and folders has a row of its own: what needs the operator stays where it is looked for.
+#[test]
+fn no_notice_covers_what_needs_the_operator() {
+    let root = "tiller runs as root: nothing that an approved command does is held back by your account";
+    for size in [(120, 36), (80, 24), (60, 15), (50, 12), (40, 10), (30, 10), (20, 10)] {
+        let (story, _) = waits(&[|story| story.command_waits("cargo test")]);
+        let waits = if size.0 < 40 { "the run waits:" } else { "the run waits: 1 thing needs you (^G)" };
+        let mut show = Show::of(story, size, 0);
+        let options = Options { said: Some(root.to_string()), ..Options::default() };
+        show.app = App::new(show.story.run.clone(), Moment { ms: 0, at: show.story.run.at }, options);
+        let frame = show.frame();
+        assert!(frame.contains(waits) && frame.contains("tiller runs"), "{size:?}\n{frame}");
+        // What a key is told in a pane, and in what is open over it.
+        show.chord(KeyCode::Char('2'), KeyModifiers::ALT);
+        rest(&mut show);
+        show.letters("w");
+        let frame = show.frame();
+        assert!(frame.contains(waits), "{size:?}\n{frame}");
+        assert!(frame.contains("w does") || flat(&frame).contains("w does nothing"), "{size:?}\n{frame}");
+    }
+    let mut terms = terms("fix it");
+    terms.checks = vec![Check::OperatorConfirm("Does it float?".to_string())];
+    for size in SIZES {
+        let mut story = Story::planned(terms.clone());
+        story.ask(9_000);
+        story.reply("done", 6_000, 300);
+        let call = story.call("finish", r#"{"summary":"it is done"}"#, EffectClass::Control);
+        story.event(Event::DoneClaimed { call: Some(call), summary: "it is done".to_string() });
+        story.event(Event::ConfirmationRequested { index: 0 });
+        story.park(ParkReason::Confirm);
+        let mut show = at_rest(story, size, '2');
+        show.letters("w");
+        let frame = show.frame();
+        assert!(frame.contains("Does it float?") && frame.contains("w does nothing"), "{frame}");
+        rest(&mut show);
+        show.letters("X");
+        show.letters("C");
+        let frame = show.frame();
+        assert!(frame.contains("Does it float?") && frame.contains("too early"), "{frame}");
+    }
+}
+
+/// How a run ends, and what is said of where its work is.
+type End = (fn(&mut Story), &'static str);
+
+/// Where the work is, is said by its name, wherever a run ends.
+#[test]
+fn what_was_done_is_said_to_be_in_a_folder_by_name() {
+    let ends: [End; 2] = [
+        (
+            |story| {
+                let verified = Status::Completed(Finish::AcceptedByOperator);
+                story.event(Event::StatusChanged { status: verified, by: Some(ClientId("op".to_string())) });
+            },
+            "what changed is in /home/op/parser: look at it before you keep it",
+        ),
+        (
+            |story| {
+                story.close(Course::Continue, &[]);
+                story.event(Event::StatusChanged { status: Status::Cancelled, by: None });
+            },
+            "what was done stays in /home/op/parser",
+        ),
+    ];
+    for size in SIZES {
+        for (end, told) in ends {
+            let mut story = pursuing();
+            if told.starts_with("what changed") {
+                story.park(ParkReason::Paused);
+            }
+            end(&mut story);
+            let mut show = Show::of(story, size, 0);
+            assert!(flat(&show.frame()).contains(told), "{}", show.frame());
+        }
+        let mut show = at_rest(pursuing(), size, '2');
+        show.letters("X");
+        let told = "What was done stays as it is in /home/op/parser.";
+        assert!(flat(&show.frame()).contains(told), "{}", show.frame());
+    }
 }

@@ -26,6 +26,7 @@ use rustls::crypto::CryptoProvider;
 use tokio::net::lookup_host;
 
 use crate::domain::limits;
+use crate::domain::text::counted;
 use crate::domain::text::one_line;
 use crate::domain::tool::ErrorClass;
 use crate::tools::web_fetch::body;
@@ -239,7 +240,7 @@ async fn text(target: &Target, url: Url, hops: usize, mut response: Response) ->
     let most = limits::FETCH_BODY_MAX_BYTES;
     let size = response.content_length();
     let Some(kind) = body::kind(&content_type) else {
-        let size = size.map_or("of unknown size".to_string(), |size| format!("of {size} bytes"));
+        let size = size.map_or("of unknown size".to_string(), |size| format!("of {}", counted(size, "byte")));
         let what = format!("with no text: {:?} {size}", one_line(&body::essence(&content_type), 80));
         return Err(refused(&what, "only text is read"));
     };

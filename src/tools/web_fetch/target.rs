@@ -9,6 +9,7 @@ use reqwest::Url;
 
 use crate::domain::limits;
 use crate::domain::lookalike;
+use crate::domain::text::counted;
 use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
 use crate::tools::web_fetch::address;
@@ -131,7 +132,7 @@ impl Target {
         }
         lines.push(format!("path, decoded: {}", decoded(self.url.path(), false)));
         if let Some(query) = self.url.query() {
-            lines.push(format!("query, decoded, {} bytes:", query.len()));
+            lines.push(format!("query, decoded, {}:", counted(query.len(), "byte")));
             for pair in query.split('&') {
                 lines.push(match pair.split_once('=') {
                     Some((name, value)) => format!("    {} = {}", decoded(name, true), decoded(value, true)),

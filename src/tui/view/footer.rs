@@ -22,6 +22,7 @@ use crate::tui::composer::Composer;
 use crate::tui::keymap;
 use crate::tui::keymap::Binding;
 use crate::tui::keymap::Place;
+use crate::tui::notice::Lasts;
 use crate::tui::popup::Popup;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
@@ -46,34 +47,48 @@ pub fn composer_rows(app: &App, area: Rect) -> u16 {
 
 /// Draws the sentence above the text field.
 pub fn draw_banner(frame: &mut Frame<'_>, area: Rect, app: &App) {
-    let lines = banner_lines(app, usize::from(area.width), usize::from(area.height));
+    let most = rows_of_one(app, frame.area()).min(usize::from(area.height));
+    let lines = banner_lines(app, usize::from(area.width), most);
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// Rows that the sentence has. That is one on a low screen, and while the keys are on what waits: that must not move,
-/// because its keys rest when it does.
+/// Rows that the sentence has, or the two where one of them calls the operator.
 pub fn banner_rows(app: &App, screen: Rect) -> u16 {
-    let is_decided = app.focus == Focus::Waiting && !app.waiting.is_empty();
-    if screen.height < LOW || is_decided { 1 } else { rows_wanted(app, screen) }
+    rows(&banner_lines(app, usize::from(screen.width), rows_of_one(app, screen)))
 }
 
-fn rows_wanted(app: &App, screen: Rect) -> u16 {
-    u16::try_from(banner_lines(app, usize::from(screen.width), BANNER_ROWS).len()).unwrap_or(1)
+/// Rows that a sentence may have. That is one on a low screen, and while the keys are on what waits: that must not move,
+/// because its keys rest when it does.
+fn rows_of_one(app: &App, screen: Rect) -> usize {
+    let is_decided = app.focus == Focus::Waiting && !app.waiting.is_empty();
+    if screen.height < LOW || is_decided { 1 } else { BANNER_ROWS }
+}
+
+fn rows(lines: &[Line<'static>]) -> u16 {
+    u16::try_from(lines.len()).unwrap_or(1)
 }
 
 /// Draws the sentence over the rows at the bottom where it has no row of its own to be read in whole: over text field and
 /// keys, which are not in use then, or under what is open and covers it.
 pub fn draw_banner_over(frame: &mut Frame<'_>, banner: Rect, app: &App) {
     let screen = frame.area();
-    let lines = sentence(said(app), usize::from(screen.width), BANNER_ROWS, app.palette);
-    let wanted = u16::try_from(lines.len()).unwrap_or(1);
+    let width = usize::from(screen.width);
+    // What needs the operator keeps its rows.
+    let kept = rows(&calling(app).map_or(Vec::new(), |text| sentence(text, width, BANNER_ROWS, app.palette)));
+    let below = usize::from(screen.bottom().saturating_sub(banner.y.saturating_add(kept)));
+    let lines = sentence(said(app), width, BANNER_ROWS.min(below), app.palette);
+    let wanted = rows(&lines);
     let top = match app.popups.last() {
         // It shows what is to be said itself.
         Some(Popup::Words { .. } | Popup::Raise { .. }) => return,
+        // What the dialog below the help says stands there again when that is closed.
+        Some(Popup::Help { .. }) if app.notice.as_ref().is_some_and(|notice| notice.lasts == Lasts::WithDialog) => {
+            return;
+        }
         Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Cancel) if app.notice.is_some() => {
             screen.bottom().saturating_sub(wanted)
         }
-        None if app.focus != Focus::Composer && wanted > banner.height => banner.y,
+        None if app.focus != Focus::Composer && kept + wanted > banner.height => banner.y + kept,
         Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Cancel) | None => return,
     };
     let area = Rect { x: screen.x, y: top, width: screen.width, height: wanted }.intersection(screen);
@@ -84,7 +99,9 @@ pub fn draw_banner_over(frame: &mut Frame<'_>, banner: Rect, app: &App) {
 fn banner_lines(app: &App, width: usize, most: usize) -> Vec<Line<'static>> {
     // What is open shows a notice itself, or has it below.
     let text = if app.popups.is_empty() { said(app) } else { standing(app) };
-    sentence(text, width, most, app.palette)
+    let calling = calling(app).filter(|_| app.popups.is_empty());
+    let first = calling.map_or(Vec::new(), |text| sentence(text, width, most, app.palette));
+    first.into_iter().chain(sentence(text, width, most, app.palette)).collect()
 }
 
 fn sentence((text, role): (String, Role), width: usize, most: usize, palette: Palette) -> Vec<Line<'static>> {
@@ -98,6 +115,12 @@ fn said(app: &App) -> (String, Role) {
         Some(notice) if app.halted.is_none() && !app.leaving => (notice.text.clone(), notice.role),
         Some(_) | None => standing(app),
     }
+}
+
+/// What needs the operator, where something else is said as well: no notice takes its place.
+fn calling(app: &App) -> Option<(String, Role)> {
+    let is_noticed = app.notice.is_some() && app.halted.is_none() && !app.leaving;
+    is_noticed.then(|| standing(app)).filter(|(_, role)| *role == Role::Attention)
 }
 
 /// What holds as long as the run stands as it does.
@@ -254,6 +277,9 @@ fn hidden(app: &App, screen: Rect) -> Vec<Action> {
     hidden.push(Action::Pause);
     if app.focus == Focus::Composer && app.popups.is_empty() {
         hidden.push(Action::Close);
+    }
+    if matches!(app.popups.last(), Some(Popup::Help { .. })) {
+        hidden.push(Action::Help);
     }
     if !app.run.is_running() {
         hidden.push(Action::Stop);

@@ -17,10 +17,12 @@ use crate::tui::composer::Composer;
 use crate::tui::keymap;
 use crate::tui::popup::Asks;
 use crate::tui::theme::Role;
+use crate::tui::view::about;
 use crate::tui::view::popups::Dialog;
 use crate::tui::view::popups::PROMPT;
 use crate::tui::view::popups::draw_dialog;
 use crate::tui::view::popups::prose;
+use crate::tui::view::waiting::NARROW;
 
 /// Rows that the field of changed arguments has where there is room.
 const FIELD_ROWS: u16 = 8;
@@ -70,7 +72,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
                 ],
                 "four letters…",
                 1,
-                "lets it run · Esc: nothing is decided",
+                if area.width < NARROW { "lets it run" } else { "lets it run · Esc: nothing is decided" },
             )
         }
         Asks::Trust
@@ -90,7 +92,8 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
     };
     let told = told.iter().flat_map(|(text, role)| prose(text, *role, area, app.palette)).collect();
     let does = [format!("{} {does}", keymap::key_of(Action::Submit))];
-    let dialog = Dialog { title: name, told, all: "audit", prompt: PROMPT, field_rows: rows, hint, does: &does };
+    let about = if let Asks::Code(call, ..) = asks { about::lines(app, *call, area) } else { Vec::new() };
+    let dialog = Dialog { title: name, about, told, all: "audit", prompt: PROMPT, field_rows: rows, hint, does: &does };
     draw_dialog(frame, area, app, line, dialog);
 }
 

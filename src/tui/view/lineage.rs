@@ -43,6 +43,7 @@ fn draw(
     let told = told.iter().flat_map(|text| prose(text, Role::Text, area, app.palette)).collect();
     let does = [format!("{} {does}", keymap::key_of(Action::Submit))];
     let title = title.to_string();
-    let dialog = Dialog { title, told, all: "audit", prompt: PROMPT, field_rows: 1, hint, does: &does };
+    let dialog =
+        Dialog { title, about: Vec::new(), told, all: "audit", prompt: PROMPT, field_rows: 1, hint, does: &does };
     draw_dialog(frame, area, app, line, dialog);
 }

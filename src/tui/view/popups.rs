@@ -40,6 +40,7 @@ use crate::tui::scroll::lay;
 use crate::tui::text::dollars;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
+use crate::tui::view::about;
 use crate::tui::view::cut;
 use crate::tui::view::footer::Field;
 use crate::tui::view::footer::draw_field;
@@ -156,6 +157,18 @@ fn draw_whole(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
 
 fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Composer) {
     let words = "sends, also without words · Esc: nothing is decided";
+    let about = match asks {
+        Asks::Deny(call, _) | Asks::Happened(call) => about::lines(app, *call, area),
+        Asks::Code(..)
+        | Asks::Edit(..)
+        | Asks::Rule(..)
+        | Asks::Trust
+        | Asks::WrongClaim(_)
+        | Asks::Price
+        | Asks::Plan
+        | Asks::Iteration(_)
+        | Asks::Sure(_) => Vec::new(),
+    };
     let (title, why, hint, does) = match asks {
         Asks::Deny(call, digest) => (
             format!("Deny {call} {}", digest.short()),
@@ -190,7 +203,7 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
     };
     let told = prose(why, Role::Dim, area, app.palette);
     let does = [format!("{} {does}", keymap::key_of(Action::Submit))];
-    let dialog = Dialog { title, told, all: "show", prompt: PROMPT, field_rows: 2, hint, does: &does };
+    let dialog = Dialog { title, about, told, all: "show", prompt: PROMPT, field_rows: 2, hint, does: &does };
     draw_dialog(frame, area, app, line, dialog);
 }
 
@@ -198,6 +211,8 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
 pub(crate) struct Dialog<'a> {
     /// Its title.
     pub(crate) title: String,
+    /// The beginning of the call that it is about; all else that is told gives way to its first row.
+    pub(crate) about: Vec<Line<'static>>,
     /// What is told above the field, as wide as `dialog_width` says.
     pub(crate) told: Vec<Line<'static>>,
     /// The command that tells all of it, where it does not fit.
@@ -226,7 +241,7 @@ pub(crate) fn prose(text: &str, role: Role, area: Rect, palette: Palette) -> Vec
 /// Draws a dialog. What went wrong with what was sent, and what the keys do, can always be read whole; what is told above
 /// gives way to them.
 pub(crate) fn draw_dialog(frame: &mut Frame<'_>, area: Rect, app: &App, line: &Composer, dialog: Dialog<'_>) {
-    let Dialog { title, told: mut lines, all, prompt, field_rows, hint, does } = dialog;
+    let Dialog { title, about: mut lines, mut told, all, prompt, field_rows, hint, does } = dialog;
     let keys: Vec<Line<'static>> =
         does.iter().flat_map(|text| prose(text, Role::Dim, area, app.palette)).take(DIALOG_ROWS).collect();
     let mut problem: Vec<Line<'static>> =
@@ -234,16 +249,23 @@ pub(crate) fn draw_dialog(frame: &mut Frame<'_>, area: Rect, app: &App, line: &C
     if app.is_asking() && problem.is_empty() {
         problem = prose("sent; its record has not come yet", Role::Moving, area, app.palette);
     }
-    problem.truncate(DIALOG_ROWS);
     let count = |lines: &[Line<'static>]| u16::try_from(lines.len()).unwrap_or(u16::MAX);
+    // The frame, the field, and a row of the call.
+    let kept = 3 + usize::from(!lines.is_empty());
+    problem.truncate(DIALOG_ROWS.min(usize::from(area.height).saturating_sub(keys.len() + kept)).max(1));
     let below = count(&keys).saturating_add(count(&problem).max(1)).saturating_add(2);
     let room = usize::from(area.height.saturating_sub(below.saturating_add(1)));
-    if lines.len() > room {
-        let left = lines.len() - room.saturating_sub(1);
-        lines.truncate(room.saturating_sub(1));
+    let is_about_call = !lines.is_empty();
+    lines.truncate(room.max(1));
+    let room = room.saturating_sub(lines.len());
+    if told.len() > room {
+        let left = told.len() - room.saturating_sub(1);
+        told.truncate(room.saturating_sub(1));
         let more = format!("… {}; `tiller {all} {}` has all", counted(left, "more row"), app.run.id.short());
-        lines.extend(prose(&more, Role::Text, area, app.palette));
+        let most = if is_about_call { room } else { usize::MAX };
+        told.extend(prose(&more, Role::Text, area, app.palette).into_iter().take(most));
     }
+    lines.extend(told);
     let height = count(&lines).saturating_add(field_rows).saturating_add(below);
     let inner = frame_box(frame, area, (dialog_width(area), height), &title, app.palette);
     let [top, field, middle, bottom] = Layout::vertical([
@@ -289,7 +311,8 @@ fn draw_plan_words(frame: &mut Frame<'_>, area: Rect, app: &App, line: &Composer
     // What is wrong with a change says the same.
     let does: Vec<String> = app.notice.is_none().then(|| words.to_string()).into_iter().chain([keys]).collect();
     let (title, hint) = ("Change the plan".to_string(), "add TEXT, or done t2, or drop t3 why…");
-    let dialog = Dialog { title, told, all: "show", prompt: PROMPT, field_rows: 1, hint, does: &does };
+    let about = Vec::new();
+    let dialog = Dialog { title, about, told, all: "show", prompt: PROMPT, field_rows: 1, hint, does: &does };
     draw_dialog(frame, area, app, line, dialog);
 }
 
@@ -330,6 +353,7 @@ fn draw_raise(frame: &mut Frame<'_>, area: Rect, app: &App, axis: Axis, line: &C
     }
     let dialog = Dialog {
         title: "Set a limit".to_string(),
+        about: Vec::new(),
         told,
         all: "show",
         prompt: " new limit › ",
@@ -359,9 +383,13 @@ fn draw_cancel(frame: &mut Frame<'_>, area: Rect, app: &App) {
         true => ("End the run?", "The run ends. Parked as it is it costs nothing, and can wait."),
         false => ("Cancel the run?", "The run ends; to stop it for a while, pause it."),
     };
+    let stays = format!(
+        "What was done stays as it is in {}.",
+        visible::title(&app.run.terms.workspace, limits::PATH_MAX_BYTES)
+    );
     let mut texts = vec![
         (first, String::new()),
-        ("What was done stays as it is in the folder.", String::new()),
+        (stays.as_str(), String::new()),
         ("", String::new()),
         ("cancel; a running call with outside effects may finish first (10 s)", gently),
         ("cancel and end what runs at once", now),

@@ -83,7 +83,9 @@ pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
     let has_keys = list.writes && list.help.is_none();
     let hint = if list.writes { "what is to be reached, in a sentence or two…" } else { "" };
     draw_field(frame, field, &list.goal, Field { prompt: " new goal › ", hint, has_keys, palette: list.palette });
-    draw_key_row(frame, keys, &labelled(&list.places(), &[Action::Close, Action::Stop]), list.palette);
+    let mut named = labelled(&list.places(), &hidden(list));
+    named.sort_by_key(|row| row.place == Place::Moving);
+    draw_key_row(frame, keys, &named, list.palette);
     match list.help {
         Some(scroll) => {
             let area = Rect { height: area.height.saturating_sub(1), ..area };
@@ -95,14 +97,20 @@ pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
     }
 }
 
+/// Keys that the last row does not name: they do nothing of use here.
+fn hidden(list: &List) -> Vec<Action> {
+    let help = if list.help.is_some() { Some(Action::Help) } else { None };
+    let back = if list.closes() { None } else { Some(Action::Close) };
+    [Action::Stop].into_iter().chain(help).chain(back).collect()
+}
+
 fn draw_head(frame: &mut Frame<'_>, area: Rect, list: &List, greeting: Vec<String>) {
     let width = usize::from(area.width);
     let unfinished = list.listed.iter().filter(|one| match one {
         Listed::Run { summary, .. } => !summary.status.is_end(),
         Listed::Damaged { .. } => false,
     });
-    let runs = list.listed.len();
-    let count = format!("{runs} {}, {} unfinished ", if runs == 1 { "run" } else { "runs" }, unfinished.count());
+    let count = format!("{}, {} unfinished ", counted(list.listed.len(), "run"), unfinished.count());
     let name = vec![piece(" tiller", Role::Strong, list.palette), piece("  runs", Role::Dim, list.palette)];
     let mut rows = vec![two_sided(name, vec![piece(count, Role::Dim, list.palette)], width)];
     let line = |row: String| Line::from(cut(vec![piece(format!(" {row}"), Role::Dim, list.palette)], width));

@@ -14,6 +14,7 @@ use crate::domain::daily::Today;
 use crate::domain::money::MicroUsd;
 use crate::domain::money::Price;
 use crate::domain::pricing::Pricing;
+use crate::domain::text::counted;
 use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
 use crate::domain::time::human;
@@ -179,7 +180,7 @@ fn forecast(app: &App) -> Option<(MicroUsd, Option<u64>)> {
 fn more(left: u64) -> String {
     match left {
         0 => "too little for more".to_string(),
-        1..1_000 => format!("pays ~{left} iterations"),
+        1..1_000 => format!("pays ~{}", counted(left, "iteration")),
         1_000.. => "enough for long".to_string(),
     }
 }

@@ -47,7 +47,7 @@ use crate::tui::waiting::Item;
 use crate::tui::waiting::grave_line;
 
 /// Below this width the pane has a number for its name.
-const NARROW: u16 = 40;
+pub(crate) const NARROW: u16 = 40;
 /// Below this width the length of a call is told in letters.
 const SHORT: u16 = 56;
 /// Rows of the list of waiting calls at most; the others are counted.
