@@ -78,7 +78,7 @@ const WRAPPERS: &str = "env xargs sudo doas su runuser pkexec nohup time timeout
     mangohud gamescope primusrun optirun prime-run vglrun umu-run proton uclampset coresched schedtool cset trickle tsocks \
     dockerize wait-for-it wait-for wait4x envchain envconsul etcdctl consul teller infisical dotenvx summon op with-contenv \
     s6-setuidgid s6-envdir s6-softlimit s6-applyuidgid retry viddy hwatch reflex gow modd onchange chokidar pueue detach \
-    daemon forever xe rargs debugserver scriptlive faketty watchman-make nocache ts wsl";
+    daemon forever xe rargs debugserver scriptlive faketty watchman-make nocache ts wsl salt salt-ssh salt-call";
 /// Programs that fetch others.
 const PACKAGE_MANAGERS: &str = "npm npx pnpm pnpx yarn bunx corepack pip pipx uv uvx poetry pdm hatch conda mamba gem bundle bundler composer \
     cpan cpanm luarocks apt apt-get aptitude dpkg dnf yum rpm zypper pacman yay apk emerge brew port snap flatpak \
@@ -101,7 +101,8 @@ const BUILD_TOOLS: &str = "make gmake bmake cmake ctest ninja meson bazel bazeli
     ebuild equivs-build dracut mkinitcpio update-initramfs goreman hivemind forego procodile process-compose supervisord \
     tmuxp tmuxinator teamocil air guard rush ginkgo trial nosetests nose2 stestr ava tap jasmine cucumber behave robot \
     lit llvm-lit codecept behat goreleaser melange ko  semantic-release vhs dbt airflow \
-    ng vue react-scripts next nuxt astro wrangler vercel netlify firebase gitlab-runner drone woodpecker-cli";
+    ng vue react-scripts next nuxt astro wrangler vercel netlify firebase gitlab-runner drone woodpecker-cli \
+    thor chef-client chef-solo kustomize lint-staged bower ember svelte-kit remix javac swc";
 /// Programs with options or settings that run others.
 const HELPERS: &str = "git hg svn jj gh glab scp sftp rsync find fd fdfind rg tar bsdtar zip unzip 7z cpio less more most \
     man info sort split dd install tcpdump nmap nc ncat netcat curl wget openssl gpg code mail sendmail \
@@ -111,7 +112,7 @@ const HELPERS: &str = "git hg svn jj gh glab scp sftp rsync find fd fdfind rg ta
     ffmpeg dmenu ug pcre2grep gtar star 7za 7zr 7zz sdiff diff3 apt-cache apt-config apt-mark apt-ftparchive apt-file \
     dpkg-deb dpkg-reconfigure dpkg-preconfigure debconf unattended-upgrade needrestart rpmkeys modprobe quilt vidir vipe \
     visudo vipw vigr sudoedit ftp telnet mailx s-nail vifm ranger nnn lf mc yazi rofi wofi fuzzel pprof \
-    loginctl incrontab";
+    loginctl incrontab sshfs mpv vlc anacron cron gcore aws gcloud az";
 /// Begins the name of every subcommand of cargo that is a program of its own.
 const OF_CARGO: &str = "cargo-";
 /// Begins the name of every program that runs others for another machine.
@@ -293,8 +294,8 @@ mod tests {
             Some(Kind::Interpreter),
             "torchrun accelerate es pdb pdb3 rvim gvim rust-gdb gdb-multiarch dlv jupyter bats uvicorn",
         );
-        check(Some(Kind::BuildTool), "debuild rpmbuild dpkg-buildpackage makepkg robot");
-        check(Some(Kind::Helper), "apt-cache modprobe visudo ftp");
+        check(Some(Kind::BuildTool), "debuild rpmbuild dpkg-buildpackage makepkg robot javac");
+        check(Some(Kind::Helper), "apt-cache modprobe visudo ftp gcloud");
         check(Some(Kind::PackageManager), "npx uvx pnpx npm.cmd pip3.11 nix-shell pipenv");
         check(
             Some(Kind::BuildTool),
