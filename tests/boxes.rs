@@ -19,4 +19,5 @@ mod boxes {
     mod stage;
     mod terminals;
     mod unasked;
+    mod unseen;
 }

@@ -11,4 +11,10 @@ pub const INTERPRETERS: &str = "sh bash dash zsh ksh mksh fish csh tcsh ash busy
     clojure clj bb ecl ccl ghc kotlinc scala-cli amm gjs cjs wasmtime wasmer original-awk goawk kak mariadb duckdb \
     mongosh bpftrace stap gnuplot maxima gp gforth swipl crystal nim rdmd coffee electron cmd cscript wscript \
     alias nano tex pdftex latex pdflatex xelatex lualatex gs ghostscript dart tcc sash jrunscript ginsh \
-    byebug";
+    byebug es scsh oksh lksh rksh ion murex brush execlineb git-shell rvim rview gvim gview evim vimx helix hx micro joe jed \
+    mg zile pdb ipdb pudb bpdb dlv delve debugpy cgdb ddd gdbtui gdb-multiarch rust-gdb rust-lldb jdb ndb drgn bpython \
+    ptpython jupyter papermill streamlit gunicorn uvicorn hypercorn flask django-admin celery torchrun accelerate \
+    deepspeed horovodrun pyinstrument scalene memray fil-profile austin bats shellspec shunit2 prove busted matlab \
+    scilab sage wolframscript stata coqtop lean utop smlsharp poly hugs runhugs jbang kscript bsh rhino jjs mujs duk \
+    hermes llrt wasmedge wasm3 chibi-scheme bigloo mit-scheme chez ros moon parrot gprolog pgcli mycli litecli usql sqlplus \
+    mongo clickhouse-client cqlsh";

@@ -66,13 +66,26 @@ const WRAPPERS: &str = "env xargs sudo doas su runuser pkexec nohup time timeout
     proot apptainer singularity toolbox distrobox lxc-execute lxc-attach runc crun timelimit tini dumb-init rlwrap \
     gtimeout gnice genv gxargs gstdbuf nvm rbenv pyenv capsh ssh mosh \
     socat docker docker-compose podman buildah nerdctl kubectl minikube vagrant \
-    logsave ksu aa-exec cross-env concurrently pexec npm-run-all";
+    logsave ksu aa-exec cross-env concurrently pexec npm-run-all ip run0 sudo-rs calife systemd-cat \
+    systemd-socket-activate systemd-vmspawn mpirun mpiexec orterun prterun prun srun sbatch salloc qsub qrsh bsub jsrun \
+    aprun ibrun flux condor_run xterm uxterm lxterm koi8rxvt urxvt urxvtc rxvt xvt aterm eterm mlterm st stterm kitty \
+    kitten foot footclient alacritty wezterm ghostty gnome-terminal kgx ptyxis konsole yakuake guake terminator \
+    terminology tilix xfce4-terminal mate-terminal lxterminal qterminal sakura roxterm cool-retro-term \
+    x-terminal-emulator ttyd gotty tabbed asciinema ttyrec reptyr dvtm mtm zrun ldd samply py-spy kcov uftrace nsys \
+    ncu rocprof rocprofv3 likwid-perfctr gprofng operf ocount coz multitime poop bytehound nyc c8 gotestsum nodenv goenv \
+    plenv phpenv jenv luaenv swiftenv rvm chruby-exec n nvs fvm rsh remsh dsh pdsh clush parallel-ssh et distrobox-enter \
+    toolbx lxc incus multipass limactl lima ctr crictl arch-chroot artix-chroot nsjail minijail0 landrun gamemoderun \
+    mangohud gamescope primusrun optirun prime-run vglrun umu-run proton uclampset coresched schedtool cset trickle tsocks \
+    dockerize wait-for-it wait-for wait4x envchain envconsul etcdctl consul teller infisical dotenvx summon op with-contenv \
+    s6-setuidgid s6-envdir s6-softlimit s6-applyuidgid retry viddy hwatch reflex gow modd onchange chokidar pueue detach \
+    daemon forever xe rargs debugserver scriptlive faketty watchman-make nocache ts wsl salt salt-ssh salt-call";
 /// Programs that fetch others.
 const PACKAGE_MANAGERS: &str = "npm npx pnpm pnpx yarn bunx corepack pip pipx uv uvx poetry pdm hatch conda mamba gem bundle bundler composer \
     cpan cpanm luarocks apt apt-get aptitude dpkg dnf yum rpm zypper pacman yay apk emerge brew port snap flatpak \
     nix nix-shell nix-env nix-build guix cabal stack opam hex rustup nuget vcpkg conan ni nix-store \
     nix-instantiate rye pixi micromamba easy_install volta fnm sdk pkg xbps-install swupd paru microdnf alien choco \
-    scoop winget pod carthage mint ghcup raco pub pipenv";
+    scoop winget pod carthage mint ghcup raco pub pipenv spack devbox devenv flox pkgx tea hermit proto aqua vfox \
+    rpm-ostree tdnf";
 /// Programs that run what files say.
 const BUILD_TOOLS: &str = "make gmake bmake cmake ctest ninja meson bazel bazelisk buck gradle gradlew mvn mvnw ant sbt lein rake just \
     task tox nox invoke cargo rustc go dotnet msbuild xcodebuild mix rebar zig dune gulp grunt turbo nx lerna jest \
@@ -83,14 +96,23 @@ const BUILD_TOOLS: &str = "make gmake bmake cmake ctest ninja meson bazel bazeli
     karma cypress playwright rspec phpunit latexmk cookiecutter libtool autoreconf cargo-make \
     kind serverless sam cdk tsc ninja-build eslint prettier rubocop pylint flake8 mypy rust-analyzer lefthook husky \
     mkdocs sphinx-build flutter clang-tidy ld yosys c89 c99 snakemake fab doit mage \
-    inv gotask";
+    inv gotask debuild dpkg-buildpackage dpkg-source pdebuild sbuild pbuilder cowbuilder gbp dh debrelease dput rpmbuild \
+    rpmspec mock makepkg makechrootpkg abuild checkinstall fpm nfpm mkosi debootstrap mmdebstrap flatpak-builder snapcraft \
+    ebuild equivs-build dracut mkinitcpio update-initramfs goreman hivemind forego procodile process-compose supervisord \
+    tmuxp tmuxinator teamocil air guard rush ginkgo trial nosetests nose2 stestr ava tap jasmine cucumber behave robot \
+    lit llvm-lit codecept behat goreleaser melange ko  semantic-release vhs dbt airflow \
+    ng vue react-scripts next nuxt astro wrangler vercel netlify firebase gitlab-runner drone woodpecker-cli \
+    thor chef-client chef-solo kustomize lint-staged bower ember svelte-kit remix javac swc";
 /// Programs with options or settings that run others.
 const HELPERS: &str = "git hg svn jj gh glab scp sftp rsync find fd fdfind rg tar bsdtar zip unzip 7z cpio less more most \
-    man info sort split dd install ip tcpdump nmap nc ncat netcat curl wget openssl gpg code mail sendmail \
+    man info sort split dd install tcpdump nmap nc ncat netcat curl wget openssl gpg code mail sendmail \
     systemctl journalctl tiller ag ack ugrep bfs lftp rclone restic borg ansible-vault sops pass gopass ssh-keygen \
     ssh-add gzip xz zstd vimdiff ctags fzf sk mutt lynx w3m elinks xdg-open sensible-editor sensible-pager \
     logrotate tshark iptables ip6tables tc mount bat delta patch emacsclient protoc pandoc cscope convert magick \
-    ffmpeg dmenu ug pcre2grep gtar star 7za 7zr 7zz sdiff diff3";
+    ffmpeg dmenu ug pcre2grep gtar star 7za 7zr 7zz sdiff diff3 apt-cache apt-config apt-mark apt-ftparchive apt-file \
+    dpkg-deb dpkg-reconfigure dpkg-preconfigure debconf unattended-upgrade needrestart rpmkeys modprobe quilt vidir vipe \
+    visudo vipw vigr sudoedit ftp telnet mailx s-nail vifm ranger nnn lf mc yazi rofi wofi fuzzel pprof \
+    loginctl incrontab sshfs mpv vlc anacron cron gcore aws gcloud az";
 /// Begins the name of every subcommand of cargo that is a program of its own.
 const OF_CARGO: &str = "cargo-";
 /// Begins the name of every program that runs others for another machine.
@@ -118,6 +140,9 @@ const RUNNING: [&str; 20] = [
     "pipx",
     "corepack",
 ];
+/// The same of some other programs.
+const RUNNING_OF: [(&str, &str); 6] =
+    [("cargo", "--"), ("just", "-c --command"), ("jj", "exec"), ("lerna", "exec"), ("nx", "exec"), ("tox", "exec")];
 /// Words of the shell that are no programs, so that only a shell can run them. `cd` is none of them: a plain line may begin
 /// with it.
 const OF_SHELL: &str = ". : alias bg bind break builtin caller command compgen complete compopt continue declare dirs disown \
@@ -157,20 +182,22 @@ fn has(names: &str, name: &str) -> bool {
 }
 
 /// Whether the program at this place of a command is one that it runs, as far as that is seen: the first word is, any word of
-/// what runs the command it is given may be, and a package manager runs what stands behind some of its words.
+/// what runs the command it is given may be, and a package manager runs what stands behind some of its words, as some others do.
 pub fn runs(argv: &[String]) -> impl Iterator<Item = usize> + '_ {
     let program = argv.first().map_or("", String::as_str);
     let kind = kind(program);
     // What stands for a program can be any; and an option without its program is one of `time`.
     let is_any = program.starts_with(['$', '…', '-']) || kind.is_some_and(Kind::runs_arguments);
     let is_manager = kind == Some(Kind::PackageManager);
+    let base = program.rsplit('/').next().unwrap_or(program);
+    let own = RUNNING_OF.iter().find(|(name, _)| *name == base).map_or("", |(_, words)| words);
     let mut is_behind = false;
     let mut before = "";
     argv.iter().enumerate().filter_map(move |(place, word)| {
         let is_run = place == 0 || is_any || is_behind || BEFORE_A_PROGRAM.contains(&before);
         before = word;
         let name = if place == 0 { word.rsplit('/').next().unwrap_or(word) } else { word };
-        is_behind |= is_manager && RUNNING.contains(&name);
+        is_behind |= (is_manager && RUNNING.contains(&name)) || has(own, name);
         is_run.then_some(place)
     })
 }
@@ -258,6 +285,17 @@ mod tests {
             "strace script flock parallel entr watchexec unshare chroot setpriv systemd-run linux32 i386 x86_64 coproc
             env nice time ld-linux-x86-64.so.2 ld.so sudo.ws logsave ksu aa-exec qemu-x86_64 cross-env concurrently",
         );
+        check(
+            Some(Kind::Wrapper),
+            "run0 mpirun mpiexec.hydra srun sbatch xterm kitty foot alacritty wezterm gnome-terminal konsole ldd systemd-cat sg
+            ip st py-spy lxc samply nodenv pdsh",
+        );
+        check(
+            Some(Kind::Interpreter),
+            "torchrun accelerate es pdb pdb3 rvim gvim rust-gdb gdb-multiarch dlv jupyter bats uvicorn",
+        );
+        check(Some(Kind::BuildTool), "debuild rpmbuild dpkg-buildpackage makepkg robot javac");
+        check(Some(Kind::Helper), "apt-cache modprobe visudo ftp gcloud");
         check(Some(Kind::PackageManager), "npx uvx pnpx npm.cmd pip3.11 nix-shell pipenv");
         check(
             Some(Kind::BuildTool),

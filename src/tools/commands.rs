@@ -10,54 +10,6 @@ use crate::tools::commands::scanner::Scanner;
 
 mod scanner;
 
-/// Programs, and words of the shell, that run a line which they are given as a word, or read, or keep it to be run.
-const RUN_A_LINE: [&str; 45] = [
-    "sh",
-    "bash",
-    "dash",
-    "zsh",
-    "ksh",
-    "mksh",
-    "ash",
-    "yash",
-    "fish",
-    "csh",
-    "tcsh",
-    "rbash",
-    "busybox",
-    "toybox",
-    "nu",
-    "xonsh",
-    "elvish",
-    "pwsh",
-    "eval",
-    "trap",
-    "alias",
-    "source",
-    "ssh",
-    "su",
-    "runuser",
-    "env",
-    "watch",
-    "watchexec",
-    "parallel",
-    "script",
-    "flock",
-    "entr",
-    "tmux",
-    "screen",
-    "expect",
-    "unbuffer",
-    "at",
-    "batch",
-    "crontab",
-    "hyperfine",
-    "export",
-    "declare",
-    "typeset",
-    "local",
-    "readonly",
-];
 /// The short name of `source`, only where a program stands: elsewhere it is a folder.
 const DOT: &str = ".";
 /// Programs that print their words, which another one may run.
@@ -77,10 +29,9 @@ pub(crate) fn with_inner(mut found: Vec<Vec<String>>) -> Vec<Vec<String>> {
     let (mut new, mut left, mut is_run) = (0, INNER * limits::COMMAND_MAX_BYTES, false);
     for _ in 0..DEPTH {
         // What is printed may go to a shell.
-        is_run |= found
-            .iter()
-            .skip(new)
-            .any(|argv| argv.iter().any(|word| runs_a_line(word)) || argv.first().is_some_and(|word| word == DOT));
+        is_run |= found.iter().skip(new).any(|argv| {
+            argv.iter().any(|word| carried::runs_a_line(word)) || argv.first().is_some_and(|word| word == DOT)
+        });
         let lines: Vec<String> = found.iter().skip(new).flat_map(|argv| inner(argv, is_run)).collect();
         new = found.len();
         for line in lines {
@@ -112,25 +63,15 @@ fn expanded(text: &str) -> Vec<Vec<String>> {
     Scanner::within_a_word(&text.replace('"', " ")).scan().0
 }
 
-/// The last component of the name of a program.
-fn base(word: &str) -> &str {
-    word.rsplit('/').next().unwrap_or(word)
-}
-
-/// Whether a word is the name of a program that runs a line, of any version.
-fn runs_a_line(word: &str) -> bool {
-    let name = base(word);
-    let bare = name.trim_end_matches(|sign: char| sign.is_ascii_digit() || sign == '.' || sign == '-');
-    RUN_A_LINE.contains(&name) || (bare.len() < name.len() && RUN_A_LINE.contains(&bare))
-}
-
 /// Lines that a command gives to another shell; or prints, where something may run them.
 fn inner(argv: &[String], is_run: bool) -> Vec<String> {
     // What stands for a program may be a shell.
     let is_first =
-        |word: &String| word == DOT || word.starts_with(['$', '…']) || (is_run && PRINT.contains(&base(word)));
+        |word: &String| word == DOT || word.starts_with(['$', '…']) || (is_run && PRINT.contains(&carried::base(word)));
     let first = argv.first().filter(|word| is_first(word)).map(|_| 0);
-    let Some(at) = argv.iter().position(|word| runs_a_line(word)).or(first) else { return carried::lines(argv) };
+    let Some(at) = argv.iter().position(|word| carried::runs_a_line(word)).or(first) else {
+        return carried::lines(argv);
+    };
     let words = argv.get(at + 1..).unwrap_or_default();
     let many = words.iter().filter(|word| word.contains([' ', '\t', '\n', ';', '|', '&']));
     // Also what a name is to stand for: `alias x='rm -rf y'`.

@@ -52,7 +52,7 @@ use crate::tools::sandbox::marks::Mark;
 use crate::tools::sandbox::watch::Watched;
 
 /// Where bubblewrap may be. It is looked for nowhere else: a search path or a workspace could hold another one.
-pub(crate) const BWRAP: [&str; 2] = ["/usr/bin/bwrap", "/bin/bwrap"];
+const BWRAP: [&str; 2] = ["/usr/bin/bwrap", "/bin/bwrap"];
 /// Where groups of processes are counted.
 #[cfg(target_os = "linux")]
 const GROUPS: [&str; 2] = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"];
@@ -97,11 +97,46 @@ impl Maker {
     }
 }
 
+/// Why bubblewrap is not used, with what would help: a sentence.
+pub(crate) fn lack() -> String {
+    let objections = BWRAP.iter().find_map(|path| objection(Path::new(path)));
+    let missing = || format!("bubblewrap is not at {}; do: apt install bubblewrap", BWRAP.join(" or "));
+    objections.map_or_else(missing, |why| format!("bubblewrap is not used: {why}"))
+}
+
 /// Whether a program is there, belongs to root, and nobody else can change it.
 fn is_of_the_system(path: &Path) -> bool {
+    path.is_file() && objection(path).is_none()
+}
+
+/// What speaks against a program that is there, with what would help: it, or its folder, is not root's alone.
+fn objection(path: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
-    let owned = |one: &Path| one.metadata().is_ok_and(|seen| seen.uid() == 0 && seen.mode() & 0o022 == 0);
-    path.is_file() && owned(path) && path.parent().is_some_and(owned)
+    if !path.is_file() {
+        return None;
+    }
+    [Some(path), path.parent()].into_iter().flatten().find_map(|one| {
+        let Ok(seen) = one.metadata() else { return Some(format!("{} can't be looked at", one.display())) };
+        match (seen.uid(), seen.mode() & 0o022) {
+            (0, 0) => None,
+            (0, _) => Some(format!("others than root can write {0}; do: chmod go-w {0}", one.display())),
+            _ if is_in_a_user_namespace() => Some(format!(
+                "whether {} belongs to root can't be told here, in a user namespace (another box or container) without \
+                 the root of the system; do: start tiller outside of it",
+                one.display()
+            )),
+            (owner, _) => {
+                Some(format!("{0} belongs to the user {owner} and not to root; do: chown root {0}", one.display()))
+            }
+        }
+    })
+}
+
+/// Whether users have other numbers here than in the system as a whole.
+fn is_in_a_user_namespace() -> bool {
+    let all = ["0", "0", "4294967295"];
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    !map.is_empty() && !map.split_whitespace().eq(all)
 }
 
 impl Sandbox {
@@ -512,5 +547,29 @@ mod tests {
         assert!(!folder.path().join(left).exists());
         assert!(others.iter().all(|name| folder.path().join(name).is_dir()));
         tidy(&folder.path().join("not-there"));
+    }
+
+    #[test]
+    fn a_program_that_is_not_roots_alone_is_not_used_and_it_is_said_why() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("bwrap");
+        assert!(objection(&path).is_none() && !is_of_the_system(&path));
+        std::fs::write(&path, "").unwrap();
+        let set = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        set(0o755);
+        if !nix::unistd::Uid::effective().is_root() {
+            assert!(!is_of_the_system(&path));
+            return;
+        }
+        assert!(is_of_the_system(&path));
+        set(0o775);
+        let place = path.display();
+        assert_eq!(objection(&path), Some(format!("others than root can write {place}; do: chmod go-w {place}")));
+        set(0o755);
+        std::os::unix::fs::chown(root.path(), Some(65534), None).unwrap();
+        let why = objection(&path).unwrap();
+        assert!(!is_of_the_system(&path) && !why.contains("bwrap"), "{why}");
+        assert!(is_in_a_user_namespace() || why.contains("belongs to the user 65534 and not to root; do: "), "{why}");
     }
 }

@@ -154,6 +154,22 @@ fn a_machine_that_forbids_namespaces_says_what_would_allow_them() {
     assert!(told.contains("you are root"), "{told}");
 }
 
+/// In another box root has no number, or another one: that bubblewrap is root's can't be told, and it is not missing.
+#[test]
+fn in_another_box_the_reason_is_not_that_bubblewrap_is_missing() {
+    if let Some(why) = no_full_box() {
+        return crate::skip::skip(why);
+    }
+    let Some(told) = doctor(&["unshare", "--user", "--map-user=1000", "sh", "-c", "\"$TILLER\" doctor"]) else {
+        return crate::skip::skip("namespaces can't be made");
+    };
+    assert!(told.starts_with("PARTIAL  sandbox "), "{told}");
+    let wanted =
+        "bubblewrap is not used: whether /usr/bin/bwrap belongs to root can't be told here, in a user namespace";
+    assert!(told.contains(wanted) && told.contains("; do: start tiller outside of it"), "{told}");
+    assert!(!told.contains("apt install"), "{told}");
+}
+
 /// A home that is the workspace, with tiller's own places deep in it: a command could move away a folder above them.
 #[test]
 fn a_workspace_in_which_no_box_can_be_made_is_told_before_the_first_call() {

@@ -191,13 +191,14 @@ fn what_can_not_be_meant_or_is_too_open_is_said_why() {
     let runners = "run-parts start-stop-daemon capsh proot chronic sem hyperfine cpulimit byobu zellij c++ ninja-build
         cargo-clippy cargo-nextest latexmk gnuplot ssh-keygen protoc ctags eslint prettier tsc jest vitest pytest tox nox
         phpunit rspec ant sbt lein mix stack cabal dotnet msbuild xcodebuild swift zig bazel buck please meson scons waf
-        ninja cmake ctest mypy nano nix-instantiate";
+        ninja cmake ctest mypy nano nix-instantiate run0 mpirun srun torchrun xterm kitty es pdb rvim debuild rpmbuild ldd
+        systemd-cat sg apt-cache samply bats";
     for program in runners.split_whitespace() {
         check(&format!("\"{program}\", {{ any = \"rest\" }}"), "allows any program");
         check(&format!("\"{program}\", {{ any = \"one\" }}"), "allows any program");
     }
     // What takes a program to run, here or elsewhere, or gets one: no word of it is left open.
-    for program in ["ssh", "mosh", "docker", "podman", "kubectl", "socat", "npm", "pip", "uv", "apt"] {
+    for program in ["ssh", "mosh", "docker", "podman", "kubectl", "socat", "npm", "pip", "uv", "apt", "ip", "devbox"] {
         check(&format!("\"{program}\", \"x\", {{ any = \"one\" }}"), "with any word open allows any program");
     }
     // Of the others not what they are to do, also where options stand before it.

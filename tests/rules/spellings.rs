@@ -9,7 +9,7 @@ use crate::rules::stage::Stage;
 const DENY: &str = "[[rule]]\neffect = \"deny\"\nargv = [\"rm\", \"-rf\", { any = \"rest\" }]\n";
 
 /// Where CMD stands, a shell would run it.
-const SPELLINGS: [&str; 124] = [
+const SPELLINGS: [&str; 158] = [
     "cd . && \\\n  CMD",
     "echo `# note`; CMD",
     "a[0]=x CMD",
@@ -134,6 +134,40 @@ const SPELLINGS: [&str; 124] = [
     "pipenv run CMD",
     "npx CMD",
     "nix develop -c CMD",
+    "run0 --user=x CMD",
+    "xterm -e CMD",
+    "xterm -T x -e 'CMD'",
+    "sudo gnome-terminal -- bash -c 'CMD'",
+    "konsole -e 'CMD'",
+    "kitty CMD",
+    "foot CMD",
+    "wezterm start -- CMD",
+    "mpirun -n 2 CMD",
+    "mpiexec.hydra CMD",
+    "srun -N1 --pty CMD",
+    "sbatch --wrap='CMD'",
+    "bsub 'CMD'",
+    "torchrun --no-python CMD",
+    "sg group -c 'CMD'",
+    "sg group 'CMD'",
+    "systemd-cat -t x CMD",
+    "ip netns exec n CMD",
+    "nix-shell -p p --run 'CMD'",
+    "cargo run -q -- CMD",
+    "capsh --drop=x -- -c 'CMD'",
+    "just --command CMD",
+    "jj util exec -- CMD",
+    "git rebase --exec='CMD' HEAD",
+    "git bisect run sh -c 'CMD'",
+    "git submodule foreach CMD",
+    "split --filter='CMD' x",
+    "vim -es -c ':!CMD'",
+    "vim '+!CMD' x",
+    "apt-get -o DPkg::Pre-Invoke::='CMD' install x",
+    "sops exec-env f 'CMD'",
+    "concurrently 'CMD' ls",
+    "distrobox enter x -- CMD",
+    "ldd CMD",
 ];
 
 #[test]

@@ -21,6 +21,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
     libc::SYS_process_madvise,
+    PROCESS_MRELEASE,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
     // Ways around this filter.
@@ -31,6 +32,8 @@ const REFUSED: &[i64] = &[
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
     libc::SYS_open_by_handle_at,
+    // Other rules for itself, as by a file of `/proc/self/attr`.
+    LSM_SET_SELF_ATTR,
     // Keys of the kernel.
     libc::SYS_keyctl,
     libc::SYS_add_key,
@@ -42,6 +45,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_chroot,
     libc::SYS_move_mount,
     libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
     libc::SYS_fsopen,
     libc::SYS_fsconfig,
     libc::SYS_fsmount,
@@ -61,14 +65,29 @@ const REFUSED: &[i64] = &[
     libc::SYS_syslog,
     libc::SYS_acct,
     libc::SYS_quotactl,
+    QUOTACTL_FD,
     libc::SYS_init_module,
     libc::SYS_finit_module,
     libc::SYS_delete_module,
     libc::SYS_kexec_load,
+    KEXEC_FILE_LOAD,
+    libc::SYS_vhangup,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
 ];
-/// Priorities and bounds of processes, with the place of the process among the arguments: another's are left alone. In a
+/// What not every C library has a name for. The numbers are the same everywhere, but for the last.
+const QUOTACTL_FD: i64 = 443;
+const PROCESS_MRELEASE: i64 = 448;
+const LSM_SET_SELF_ATTR: i64 = 460;
+const OPEN_TREE_ATTR: i64 = 467;
+const KEXEC_FILE_LOAD: i64 = if cfg!(target_arch = "x86_64") { 320 } else { 294 };
+/// Priorities, bounds and pages of processes, with the place of the process among the arguments: another's are left alone. In a
 /// full box there is no other.
-const OTHERS: [(i64, u8); 5] = [
+const OTHERS: [(i64, u8); 7] = [
+    (libc::SYS_migrate_pages, 0),
+    (libc::SYS_move_pages, 0),
     (libc::SYS_prlimit64, 0),
     (libc::SYS_sched_setaffinity, 0),
     (libc::SYS_sched_setattr, 0),
@@ -93,21 +112,49 @@ const SHARING: [i64; 13] = [
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
 ];
-/// Marks of files, which lists of rights are, too: Landlock does not hold these back. Programs take it for a file system
-/// that has none. A full box has no file of somebody else to set one on.
-const MARKS: [i64; 8] = [
+/// Marks of files, which lists of rights are, too: Landlock does not hold these back, neither setting nor reading them by the
+/// name of a file, whether it can be opened or not. Programs take it for a file system that has none. A full box has no file
+/// of somebody else.
+const MARKS: [i64; 14] = [
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
     libc::SYS_fsetxattr,
     libc::SYS_removexattr,
     libc::SYS_lremovexattr,
     libc::SYS_fremovexattr,
+    libc::SYS_getxattr,
+    libc::SYS_lgetxattr,
+    libc::SYS_listxattr,
+    libc::SYS_llistxattr,
     SETXATTRAT,
+    GETXATTRAT,
+    LISTXATTRAT,
     REMOVEXATTRAT,
 ];
 /// The numbers are the same everywhere.
 const SETXATTRAT: i64 = 463;
+const GETXATTRAT: i64 = 464;
+const LISTXATTRAT: i64 = 465;
 const REMOVEXATTRAT: i64 = 466;
+/// Requests that change the flags of a file that is only open to be read, and what else belongs to them: the short and the
+/// long FS_IOC_SETFLAGS and FS_IOC_SETVERSION, FS_IOC_FSSETXATTR, FS_IOC_ENABLE_VERITY, FS_IOC_SET_ENCRYPTION_POLICY.
+const FLAGS: [u64; 7] = [0x4004_6602, 0x4008_6602, 0x4004_7602, 0x4008_7602, 0x401c_5820, 0x4080_6685, 0x800c_6613];
+/// What tells of files by their names, or sets their flags, whether they can be opened or not: who opens, makes and changes
+/// files in a folder, and the flags of one. Programs take it for a kernel that has none of it, and look again and again, or
+/// ask in the older way.
+const UNSEEN: &[i64] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_inotify_init,
+    libc::SYS_inotify_init1,
+    libc::SYS_inotify_add_watch,
+    libc::SYS_fanotify_init,
+    libc::SYS_fanotify_mark,
+    FILE_GETATTR,
+    FILE_SETATTR,
+];
+/// The numbers are the same everywhere.
+const FILE_GETATTR: i64 = 468;
+const FILE_SETATTR: i64 = 469;
 /// Calls that set the mode of a file, with its place among the arguments.
 #[rustfmt::skip]
 const MODES: &[(i64, u8)] = &[
@@ -136,6 +183,9 @@ const MAKING: [u64; 2] = [0o100, 0o20_000_000];
 const BECOMING: [u64; 2] = [0o4000, 0o2000];
 /// Requests that put letters into the input of a terminal: TIOCSTI, TIOCLINUX.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
+/// Requests that make, copy or remove a volume of btrfs: the old and the new BTRFS_IOC_SNAP_CREATE, …SUBVOL_CREATE and
+/// …SNAP_DESTROY. A copy can hold more than the folder that the box has of a volume, and Landlock is not asked about any.
+const VOLUMES: [u64; 6] = [0x5000_9401, 0x5000_9417, 0x5000_940e, 0x5000_9418, 0x5000_940f, 0x5000_943f];
 /// The bits of a kind of socket that are no flags.
 const KIND_BITS: u64 = 0xf;
 /// The first number of a second table of the same calls.
@@ -148,10 +198,13 @@ pub(crate) fn programs(level: Level, has_network: bool) -> Result<Vec<BpfProgram
         let refused = filter(rules(level, has_network)?, libc::EPERM)?;
         // Their flags lie where a filter can't look. Where they are unknown, `clone` and `openat` are taken instead.
         let unknown = [libc::SYS_clone3, libc::SYS_openat2];
-        let unknown = filter(unknown.map(|call| (call, Vec::new())).into(), libc::ENOSYS)?;
-        let mut all = vec![unknown, refused];
+        let unseen = UNSEEN.iter().filter(|_| level != Level::Full);
+        let unknown = unknown.iter().chain(unseen).map(|call| (*call, Vec::new()));
+        let mut all = vec![filter(unknown.collect(), libc::ENOSYS)?, refused];
         if level != Level::Full {
-            all.push(filter(MARKS.map(|call| (call, Vec::new())).into(), libc::EOPNOTSUPP)?);
+            let mut marks: BTreeMap<i64, Vec<SeccompRule>> = MARKS.map(|call| (call, Vec::new())).into();
+            marks.insert(libc::SYS_ioctl, requests(&FLAGS)?);
+            all.push(filter(marks, libc::EOPNOTSUPP)?);
         }
         #[cfg(target_arch = "x86_64")]
         all.push(second_table());
@@ -168,14 +221,11 @@ fn filter(rules: BTreeMap<i64, Vec<SeccompRule>>, error: i32) -> Result<BpfProgr
 
 fn rules(level: Level, has_network: bool) -> Result<BTreeMap<i64, Vec<SeccompRule>>, seccompiler::BackendError> {
     use SeccompCmpArgLen::Dword;
-    use SeccompCmpOp::Eq;
     use SeccompCmpOp::MaskedEq;
     use SeccompCmpOp::Ne;
     let when = |arg: u8, op: SeccompCmpOp, value: u64| SeccompCondition::new(arg, Dword, op, value);
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-    let typing: Result<Vec<SeccompRule>, _> =
-        TYPING.iter().map(|request| SeccompRule::new(vec![when(1, Eq, *request)?])).collect();
-    rules.insert(libc::SYS_ioctl, typing?);
+    rules.insert(libc::SYS_ioctl, requests(&[TYPING.as_slice(), &VOLUMES].concat())?);
     let nested = libc::CLONE_NEWUSER as u64;
     for call in [libc::SYS_clone, libc::SYS_unshare] {
         rules.insert(call, vec![SeccompRule::new(vec![when(0, MaskedEq(nested), nested)?])?]);
@@ -214,6 +264,12 @@ fn rules(level: Level, has_network: bool) -> Result<BTreeMap<i64, Vec<SeccompRul
         }
     }
     Ok(rules)
+}
+
+/// These requests to what is open.
+fn requests(all: &[u64]) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let is_one = |request: &u64| SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, *request);
+    all.iter().map(|request| SeccompRule::new(vec![is_one(request)?])).collect()
 }
 
 /// Refuses the second table, whose numbers the other filters do not know.

@@ -32,7 +32,7 @@ use crate::domain::sandbox::Manner;
 use crate::domain::text::one_line;
 use crate::tools::Scene;
 use crate::tools::guard;
-use crate::tools::sandbox::BWRAP;
+use crate::tools::sandbox;
 use crate::tools::sandbox::Maker;
 use crate::tools::sandbox::Room;
 use crate::tools::sandbox::Sandbox;
@@ -83,7 +83,7 @@ pub fn identity(program: &Path) -> String {
         read("/proc/self/attr/current"),
         nix::unistd::Uid::effective().to_string(),
         seen(program),
-        Maker::find().map(|maker| seen(&maker.bwrap)).unwrap_or_default(),
+        Maker::find().map_or_else(sandbox::lack, |maker| seen(&maker.bwrap)),
         seatbelt::find().map(|path| seen(&path)).unwrap_or_default(),
     ];
     parts.extend(SWITCHES.map(|(name, ..)| read(&format!("/proc/sys/{name}"))));
@@ -112,7 +112,7 @@ pub fn examine(program: &Path, maker: Option<Maker>, half: Option<PathBuf>) -> F
         };
     }
     match maker {
-        None => lacks.push(format!("bubblewrap is not at {}; do: apt install bubblewrap", BWRAP.join(" or "))),
+        None => lacks.push(sandbox::lack()),
         Some(maker) => {
             let plain = Maker { forbids_nesting: false, ..maker.clone() };
             let holds = |maker: Maker| arena.holds(box_of(Level::Full, &Some(maker.clone()), &None)).map(|()| maker);
