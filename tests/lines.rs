@@ -6,6 +6,7 @@ mod chance;
 
 mod lines {
     mod cases;
+    mod configured;
     mod history;
     mod mutations;
     mod options;

@@ -126,6 +126,9 @@ pub enum Named {
     Repository,
     /// As `Repository`, but its files may hold secrets, which git would show without their names in the line; why.
     Tracked(String),
+    /// The program git, which may read, show or start something that the line does not name, because of what the
+    /// repository says by itself; why. Alone, git may work elsewhere than in it.
+    Obeys(String),
     /// A place outside the workspace.
     Outside,
     /// A sensitive name, inside or outside; why.
@@ -139,7 +142,7 @@ impl Named {
     pub fn is_plain(&self) -> bool {
         match self {
             Named::Missing | Named::File | Named::Folder { secret: None } | Named::Repository => true,
-            Named::Folder { secret: Some(_) } | Named::Tracked(_) => false,
+            Named::Folder { secret: Some(_) } | Named::Tracked(_) | Named::Obeys(_) => false,
             Named::Outside | Named::Sensitive(_) | Named::Refused => false,
         }
     }

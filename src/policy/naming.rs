@@ -89,13 +89,20 @@ impl<'a> Words<'a> {
         }
         let leads = ["-C", "--git-dir", "--work-tree", "--namespace"];
         let is_led = argv.iter().skip(1).any(|word| leads.iter().any(|lead| word.starts_with(lead)));
-        let mut touches = self.touches.iter();
-        let is_known = touches.any(|touch| matches!(touch.named, Named::Repository | Named::Tracked(_)));
-        match (is_led, is_known) {
-            (true, _) => Some("git is led to another repository".to_string()),
-            (false, false) => Some("git would find no ordinary repository in the workspace".to_string()),
-            (false, true) => None,
+        if is_led {
+            return Some("git is led to another repository".to_string());
         }
+        let mut why = "git would find no ordinary repository in the workspace";
+        for touch in &self.touches {
+            match &touch.named {
+                Named::Repository | Named::Tracked(_) => return None,
+                // Alone, it may lead elsewhere.
+                Named::Obeys(obeyed) => why = obeyed,
+                Named::Missing | Named::File | Named::Folder { .. } => {}
+                Named::Outside | Named::Sensitive(_) | Named::Refused => {}
+            }
+        }
+        Some(why.to_string())
     }
 
     /// Why a rule with open words does not cover a command beside another that may change what they name.
@@ -127,7 +134,7 @@ impl<'a> Words<'a> {
         let found = self.touches.iter().filter(|touch| touch.word == word);
         let mut secret = found.filter_map(|touch| match &touch.named {
             Named::Folder { secret } => secret.as_ref(),
-            Named::Missing | Named::File | Named::Repository | Named::Tracked(_) => None,
+            Named::Missing | Named::File | Named::Repository | Named::Tracked(_) | Named::Obeys(_) => None,
             Named::Outside | Named::Sensitive(_) | Named::Refused => None,
         });
         let shown = if word == "." { "the folder where it runs" } else { word };
@@ -175,6 +182,8 @@ impl<'a> Words<'a> {
 fn special(named: &Named) -> Option<&'static str> {
     match named {
         Named::Missing | Named::File | Named::Folder { .. } | Named::Repository => None,
+        // It is found out about git, and not about one of its words: what git obeys, whoever makes the rule takes with it.
+        Named::Obeys(_) => None,
         Named::Outside => Some("leads outside the workspace"),
         Named::Sensitive(_) => Some("has a sensitive name"),
         Named::Refused => Some("is refused to every tool, or can't be told"),

@@ -121,7 +121,7 @@ impl Words<'_> {
                 // What stands behind it was looked up there.
                 self.named(folder, &|named| match named {
                     Named::Folder { .. } => None,
-                    Named::Missing | Named::File | Named::Repository | Named::Tracked(_) => {
+                    Named::Missing | Named::File | Named::Repository | Named::Tracked(_) | Named::Obeys(_) => {
                         Some("is no folder".to_string())
                     }
                     Named::Outside | Named::Sensitive(_) | Named::Refused => None,
@@ -134,7 +134,9 @@ impl Words<'_> {
     /// Whether a word names only places inside the workspace that are nothing special.
     fn place(&self, word: &str) -> Result<(), String> {
         self.named(word, &|named| match named {
-            Named::Missing | Named::File | Named::Folder { .. } | Named::Repository | Named::Tracked(_) => None,
+            Named::Missing | Named::File | Named::Folder { .. } => None,
+            // They are about git, whatever a word is called.
+            Named::Repository | Named::Tracked(_) | Named::Obeys(_) => None,
             Named::Outside => Some("lies outside the workspace".to_string()),
             Named::Sensitive(why) => Some(format!("has a sensitive name ({why})")),
             Named::Refused => Some("is refused to every tool, or can't be told".to_string()),
@@ -146,7 +148,7 @@ impl Words<'_> {
         self.place(word)?;
         self.named(word, &|named| match named {
             Named::Folder { .. } => Some("is a folder".to_string()),
-            Named::Missing | Named::File | Named::Repository | Named::Tracked(_) => None,
+            Named::Missing | Named::File | Named::Repository | Named::Tracked(_) | Named::Obeys(_) => None,
             Named::Outside | Named::Sensitive(_) | Named::Refused => None,
         })
     }
@@ -156,7 +158,7 @@ impl Words<'_> {
         self.place(word)?;
         self.named(word, &|named| match named {
             Named::Folder { secret } => secret.clone().map(|secret| format!("is read as a whole, and {secret}")),
-            Named::Missing | Named::File | Named::Repository | Named::Tracked(_) => None,
+            Named::Missing | Named::File | Named::Repository | Named::Tracked(_) | Named::Obeys(_) => None,
             Named::Outside | Named::Sensitive(_) | Named::Refused => None,
         })
     }

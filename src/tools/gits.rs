@@ -1,7 +1,11 @@
 //! What git obeys besides the names that are always the same: files that its configuration names, that of a repository
 //! and the operator's own, and folders that git takes for a repository. No git is started for it.
 
+mod harmless;
+mod inner;
+pub(crate) mod ordinary;
 pub mod own;
+mod settings;
 mod values;
 
 use std::collections::BTreeMap;

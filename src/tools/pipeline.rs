@@ -72,6 +72,11 @@ const GIT_SETTINGS: [(&str, &str); 12] = [
     ("diff.submodule", "short"),
 ];
 
+/// Whether git is told otherwise whatever a repository sets for this key, in small letters.
+pub(crate) fn outranks(key: &str) -> bool {
+    GIT_SETTINGS.iter().any(|(known, _)| known.eq_ignore_ascii_case(key))
+}
+
 /// Where programs are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Search {

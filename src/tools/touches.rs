@@ -18,11 +18,11 @@ use crate::domain::line::Touch;
 use crate::domain::text::one_line;
 use crate::domain::tool::ProblemKind;
 use crate::tools::Scene;
+use crate::tools::gits::ordinary;
 use crate::tools::names;
 use crate::tools::place;
 use crate::tools::place::Kind;
 use crate::tools::place::Place;
-use crate::tools::tracked;
 
 /// Letters of an option behind which a path may begin in the same word.
 const OPTION_LETTERS: usize = 16;
@@ -36,10 +36,6 @@ const SHOWN_CHARS: usize = 100;
 const HOMES: [&str; 3] = ["~", "$HOME", "${HOME}"];
 /// Ways to write the folder of the run.
 const HERE: [&str; 2] = ["$PWD", "${PWD}"];
-/// What the configuration of an ordinary repository does not have: it leads elsewhere.
-const LEADS_ELSEWHERE: [&str; 2] = ["worktree", "[include"];
-/// What makes the numbers in a repository longer than they are read here.
-const OTHER_NUMBERS: &str = "objectformat";
 /// Words that make the configuration of a repository worth a question before it is read.
 const MAY_BE_SECRET: [&str; 5] = ["extraheader", "password", "token", "secret", "credential"];
 
@@ -70,6 +66,7 @@ pub(crate) fn find(scene: &Scene, line: &Line) -> Found {
         follows_links: false,
         repository: None,
         below: BTreeMap::new(),
+        repositories: BTreeMap::new(),
         runs_later: false,
         has_key: false,
         found: None,
@@ -83,11 +80,12 @@ pub(crate) fn find(scene: &Scene, line: &Line) -> Found {
         looker.follows_links = deep::follows_links(argv);
         let is_git = program == GIT;
         looker.repository = if is_git { looker.find_repository(folder.unwrap_or(".")) } else { None };
-        if let Some(Repository { top, .. }) = &looker.repository {
-            let named = tracked::secret(&top.join(GIT_FOLDER)).map_or(Named::Repository, Named::Tracked);
+        if let Some(top) = looker.repository.as_ref().map(|repository| repository.top.clone()) {
+            let known = looker.repositories.entry(top.clone());
+            let named = known.or_insert_with(|| ordinary::named(scene, &top)).clone();
+            touches.extend(named.into_iter().map(|named| of_git(command, named)));
             // All commands of a plain line work in one folder.
-            looker.found = looker.found.or_else(|| Some(top.clone()).filter(|_| command < plain));
-            touches.push(Touch { command, word: GIT.to_string(), named, is_foundation: false, runs_later: false });
+            looker.found = looker.found.or_else(|| Some(top).filter(|_| command < plain));
         }
         let words = argv.iter().skip(1).flat_map(|word| parts(word, is_git));
         for word in std::iter::once(".").chain(words) {
@@ -102,6 +100,11 @@ pub(crate) fn find(scene: &Scene, line: &Line) -> Found {
         }
     }
     looker.found(touches)
+}
+
+/// What the program git names by itself.
+fn of_git(command: usize, named: Named) -> Touch {
+    Touch { command, word: GIT.to_string(), named, is_foundation: false, runs_later: false }
 }
 
 /// The parts of a word that could be a path: all of it, what is behind `=`, and for git what is behind any `:`, which
@@ -137,6 +140,8 @@ struct Looker<'scene> {
     repository: Option<Repository>,
     /// What was found below folders, without following links there and with.
     below: BTreeMap<(PathBuf, bool), Option<String>>,
+    /// What was found out about repositories, by their tops.
+    repositories: BTreeMap<PathBuf, Vec<Named>>,
     /// Whether a word led to what other programs run by themselves.
     runs_later: bool,
     /// Whether a word led to key material.
@@ -259,7 +264,7 @@ impl Looker<'_> {
             let inner = path.join(GIT_FOLDER);
             if fs::symlink_metadata(&inner).is_ok() {
                 let found = || Repository { top: path.to_path_buf(), folder: place.path.clone() };
-                return is_ordinary(&inner).then(found);
+                return ordinary::is_ordinary(&inner).then(found);
             }
             // A folder that is a repository itself obeys a configuration that lies among the files.
             if path.join("HEAD").exists() || path.join("objects").exists() {
@@ -269,20 +274,6 @@ impl Looker<'_> {
         }
         None
     }
-}
-
-/// Whether a `.git` is a folder that holds all of a repository and leads nowhere else.
-fn is_ordinary(git: &Path) -> bool {
-    let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-    let Some(config) = text(&git.join("config")) else { return false };
-    is_folder(git)
-        && is_folder(&git.join("objects"))
-        && is_folder(&git.join("refs"))
-        && fs::symlink_metadata(git.join("HEAD")).is_ok_and(|found| found.is_file())
-        && !git.join("commondir").exists()
-        && !git.join("objects/info/alternates").exists()
-        && !LEADS_ELSEWHERE.iter().any(|word| config.contains(word))
-        && !config.contains(OTHER_NUMBERS)
 }
 
 /// A small file in lower case.

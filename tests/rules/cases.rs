@@ -188,6 +188,8 @@ fn what_can_not_be_meant_or_is_too_open_is_said_why() {
     check("\"./x.sh\", { any = \"rest\" }", "./x.sh is named by a path, where the agent may put another");
     check("\"/usr/bin/python3.11\", { any = \"one\" }", "an interpreter, which runs what its words say");
     check("\"git\", { any = \"one\" }", "with its first word open");
+    check("\"git\", \"log\", { any = \"rest\" }", "git is a program with options that run commands");
+    check("\"git\", \"log\", { any = \"one\" }", "fine");
     let runners = "run-parts start-stop-daemon capsh proot chronic sem hyperfine cpulimit byobu zellij c++ ninja-build
         cargo-clippy cargo-nextest latexmk gnuplot ssh-keygen protoc ctags eslint prettier tsc jest vitest pytest tox nox
         phpunit rspec ant sbt lein mix stack cabal dotnet msbuild xcodebuild swift zig bazel buck please meson scons waf

@@ -233,6 +233,34 @@ fn a_line_is_covered_where_each_command_is_or_only_reads() {
     assert_eq!(said(&elsewhere, "cd docs && make test"), ["ask"; 2]);
 }
 
+/// What a repository makes git do by itself is no matter of the words: a rule is the operator's own word. Where git may
+/// work elsewhere than was looked, an open word is not covered.
+#[test]
+fn what_a_repository_says_by_itself_does_not_undo_a_rule() {
+    let rule = "[[rule]]\neffect = \"allow\"\nargv = [\"git\", \"diff\"]\nprofile = \"none\"\n";
+    let stage = Stage::new(&format!("{RULES}{rule}"));
+    let says = |line: &str, is_elsewhere: bool| {
+        let mut facts = boxed(line);
+        let git = facts.touches.iter().position(|touch| touch.named == Named::Repository).unwrap();
+        let mut obeys = facts.touches[git].clone();
+        obeys.named = Named::Obeys("it says so".to_string());
+        if is_elsewhere {
+            facts.touches[git] = obeys;
+        } else {
+            facts.touches.insert(git, obeys);
+        }
+        decision(&stage.judged(shell(line), facts))
+    };
+    for (line, more, elsewhere) in [
+        ("git status", "ask", "ask"),
+        ("git diff", "allow", "allow"),
+        ("git show HEAD", "allow", "ask"),
+        ("git show HEAD:.env", "ask", "ask"),
+    ] {
+        assert_eq!([says(line, false), says(line, true)], [more, elsewhere], "{line}");
+    }
+}
+
 #[test]
 fn what_no_rule_covers_is_named() {
     let stage = Stage::new(RULES);

@@ -217,15 +217,19 @@ pub(super) fn judge(words: &Words<'_>) -> Result<(), String> {
         return Err("git runs another program to check signatures".to_string());
     }
     let of_git = words.touches.iter().filter(|touch| touch.command == words.command && touch.word == "git");
-    let mut repositories = of_git.filter_map(|touch| match &touch.named {
-        Named::Repository => Some(None),
-        Named::Tracked(why) => Some(Some(why)),
-        Named::Missing | Named::File | Named::Folder { .. } => None,
-        Named::Outside | Named::Sensitive(_) | Named::Refused => None,
-    });
-    let Some(secret) = repositories.next() else {
+    let (mut is_known, mut secret) = (false, None);
+    for touch in of_git {
+        match &touch.named {
+            Named::Obeys(why) => return Err(why.clone()),
+            Named::Repository => is_known = true,
+            Named::Tracked(why) => (is_known, secret) = (true, Some(why)),
+            Named::Missing | Named::File | Named::Folder { .. } => {}
+            Named::Outside | Named::Sensitive(_) | Named::Refused => {}
+        }
+    }
+    if !is_known {
         return Err("git would find no ordinary repository in the workspace".to_string());
-    };
+    }
     let words = Words { name, arguments, command: words.command, touches: words.touches };
     revisions(&words)?;
     entry.judge(&words)?;
