@@ -7,6 +7,9 @@ use std::process::Command;
 use crate::lines::stage::Stage;
 
 const SECRET: &str = "hunter2";
+/// A filter of the submodule shows what lies beside it. It is asked only where the size is the same.
+const FILTER: &str = "echo '*.txt filter=y' > s/.gitattributes; git -C s config filter.y.clean 'cat ../.env >&2; cat'; \
+                      echo t > s/s.txt; touch -d 2020-01-01 s/s.txt";
 /// Lines that an agent writes all day.
 const LINES: [&str; 9] = [
     "git status",
@@ -322,6 +325,11 @@ fn ordinary_submodules_are_not_asked_about() {
         unasked(&stage, "a submodule");
         sh(&stage, "echo t > s/s.txt; git -C s config diff.external ./x");
         unasked(&stage, "a changed one");
+        // What git is told otherwise, whatever the repository says.
+        let looks = "git config diff.ignoreSubmodules none; git config diff.submodule log; \
+                     git config status.submoduleSummary true";
+        sh(&stage, &format!("{looks}; {FILTER}"));
+        unasked(&stage, "one that it wants to look into");
         sh(&stage, "git config -f .gitmodules submodule.s.ignore dirty; git config submodule.s.ignore all");
         unasked(&stage, "one that is not looked into");
         sh(&stage, "rm -rf s; mkdir s");
@@ -331,9 +339,6 @@ fn ordinary_submodules_are_not_asked_about() {
 
 #[test]
 fn what_git_does_in_a_submodule_is_asked_about() {
-    // A filter of its own shows what lies beside it; it is asked only where the size is the same.
-    let filter = "echo '*.txt filter=y' > s/.gitattributes; git -C s config filter.y.clean 'cat ../.env >&2; cat'; \
-                  echo t > s/s.txt; touch -d 2020-01-01 s/s.txt";
     for (made, reason) in [
         ("git config submodule.s.ignore none", "own configuration says submodule.*.ignore,"),
         ("git config submodule.s.ignore untracked", "own configuration says submodule.*.ignore,"),
@@ -354,7 +359,7 @@ fn what_git_does_in_a_submodule_is_asked_about() {
     ] {
         for is_kept_inside in [true, false] {
             let stage = with_submodule(is_kept_inside);
-            sh(&stage, &format!("{made}; {filter}"));
+            sh(&stage, &format!("{made}; {FILTER}"));
             asked(&stage, reason, "git status");
         }
     }
