@@ -109,6 +109,18 @@ pub struct Touch {
     pub runs_later: bool,
 }
 
+impl Touch {
+    /// The word, and what is said of the names that were found for it.
+    pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let told = match &mut self.named {
+            Named::Folder { secret } => secret.as_mut(),
+            Named::Tracked(why) | Named::Obeys(why) | Named::Sensitive(why) => Some(why),
+            Named::Missing | Named::File | Named::Repository | Named::Outside | Named::Refused => None,
+        };
+        std::iter::once(&mut self.word).chain(told)
+    }
+}
+
 /// What is where a word leads, links followed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

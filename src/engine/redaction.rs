@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::domain::limits;
 use crate::domain::line::Line;
+use crate::domain::line::Touch;
 use crate::domain::mark::HASH_CHARS;
 use crate::domain::mark::mark;
 use crate::domain::text::sha256_hex;
@@ -129,7 +130,7 @@ impl Redactor {
         }
         facts.uncovered.iter_mut().for_each(|text| self.clean(text));
         let words = facts.line.iter_mut().flat_map(Line::texts_mut);
-        for text in words.chain(facts.touches.iter_mut().map(|touch| &mut touch.word)) {
+        for text in words.chain(facts.touches.iter_mut().flat_map(Touch::texts_mut)) {
             self.clean(text);
         }
         facts
@@ -270,6 +271,7 @@ fn replace(text: &str, mut found: Vec<Found>) -> Cow<'_, str> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
+    use crate::domain::line::Named;
     use crate::domain::tool::FileWrite;
 
     const SECRET: &str = "hunter2/Hunter2+é\"x";
@@ -491,6 +493,23 @@ mod tests {
         assert_eq!(digits[0].binding[0], digits[1].binding[0], "the control");
         assert_ne!(digits[0].binding, digits[1].binding);
         assert_eq!(redactor.clean_facts(named.clone()), named, "once is enough");
+    }
+
+    #[test]
+    fn what_is_said_of_names_holds_no_known_value() {
+        let said = || format!("{SECRET} lies in it");
+        let ways = [
+            Named::Folder { secret: Some(said()) },
+            Named::Tracked(said()),
+            Named::Obeys(said()),
+            Named::Sensitive(said()),
+            Named::Outside,
+        ];
+        let touch =
+            |named| Touch { command: 0, word: SECRET.to_string(), named, is_foundation: false, runs_later: false };
+        let facts = Facts { touches: ways.map(touch).to_vec(), ..Facts::default() };
+        let told = format!("{:?}", redactor().clean_facts(facts));
+        assert!(!told.contains("unter2") && told.matches("[redacted:").count() == 9, "{told}");
     }
 
     #[test]

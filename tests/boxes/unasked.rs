@@ -17,7 +17,8 @@ use crate::real::Stage;
 use crate::real::said;
 use crate::skip::skip;
 
-/// A repository in which everything that a name could lead to leaves a mark when it is run.
+/// A repository in which everything that a name could lead to leaves a mark when it is run. What of its configuration makes
+/// git's lines be asked about is in `lines/configured.rs`.
 fn planted() -> Stage {
     let stage = Stage::new();
     let mark = stage.path("work/MARK");
@@ -34,11 +35,7 @@ fn planted() -> Stage {
     assert!(git(&["init", "-q"]) && git(&["add", "src"]), "git is there");
     assert!(git(&[&author[..], &["commit", "-qm", "one"]].concat()));
     let config = fs::read_to_string(stage.path("work/.git/config")).unwrap();
-    let hostile = format!(
-        "{config}\tfsmonitor = bin/git\n[filter \"x\"]\n\tclean = bin/git\n[diff \"x\"]\n\ttextconv = bin/git\n"
-    );
-    stage.write("work/.git/config", &hostile);
-    stage.write("work/.gitattributes", "*.rs filter=x diff=x\n");
+    stage.write("work/.git/config", &format!("{config}\tfsmonitor = bin/git\n\thooksPath = bin\n"));
     stage.write("work/src/a.rs", "fn a() {}\nfn c() {}\n");
     stage
 }

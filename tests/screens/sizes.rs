@@ -24,7 +24,7 @@ fn awkward() -> Story {
     story.ask(9_000);
     story.reply(&AWKWARD.repeat(9), 6_000, 300);
     let read = story.propose_read(AWKWARD);
-    let call = story.call(AWKWARD, AWKWARD, EffectClass::Control);
+    let call = story.call(AWKWARD, AWKWARD, EffectClass::External);
     story.command_waits(&AWKWARD.repeat(3));
     story.command_waits(AWKWARD);
     story.read(read, &AWKWARD.repeat(30));

@@ -87,13 +87,19 @@ pub fn terms(goal: &str) -> Terms {
             most_output: None,
             price: Some(Price { input: 400_000, cache_read: 100_000, cache_write: 400_000, output: 1_600_000 }),
         },
-        tools: vec![ToolSpec {
-            name: "edit_file".to_string(),
+        tools: [
+            ("edit_file", EffectClass::WriteFile),
+            ("read_file", EffectClass::Read),
+            ("shell", EffectClass::External),
+        ]
+        .map(|(name, effect)| ToolSpec {
+            name: name.to_string(),
             description: String::new(),
             schema: serde_json::json!({"type": "object"}),
-            effect: EffectClass::WriteFile,
+            effect,
             noise: tiller::domain::tool::Noise::default(),
-        }],
+        })
+        .to_vec(),
         instructions: String::new(),
         guide: None,
         rehearsal: false,
