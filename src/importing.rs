@@ -88,7 +88,9 @@ pub fn import(ground: &Ground, path: &Path, as_new: bool, with_checks: bool) -> 
     if !is_looked_at {
         output::put(&brought(&run));
     }
-    if !checks.is_empty() && !here.with_checks {
+    if !checks.is_empty() && here.with_checks {
+        output::put("its checks were taken over: they run here whenever the model says it is done\n");
+    } else if !checks.is_empty() {
         output::put(
             "its checks were left out, so it can end unverified only; to take them over, import it with --with-checks\n",
         );
@@ -132,9 +134,14 @@ fn brought(run: &Run) -> String {
         true => String::new(),
         false => format!("instructions to the model:{}", whole(&terms.instructions)),
     };
+    let words: String = run
+        .interjections
+        .iter()
+        .map(|one| format!("words that wait for the model, as if you had said them:{}", whole(&one.text)))
+        .collect();
     format!(
         "look at where it comes from before you resume it; nothing is allowed in advance (trust is {})\n\
-         works in: {}\nmodel: {} at {}{key}\nprice: {price}\nlimits: {}\n{instructions}",
+         works in: {}\nmodel: {} at {}{key}\nprice: {price}\nlimits: {}\n{instructions}{words}",
         run.trust,
         sentence(&terms.workspace),
         sentence(&model.name),

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::domain::approval::By;
+use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::event::Record;
 use crate::domain::fold::Broken;
@@ -387,10 +388,14 @@ impl Run {
         if !here.with_checks {
             terms.checks.clear();
         }
-        if let Some(claim) = &mut self.iteration.claim
-            && !matches!(claim.stage, ClaimStage::Judged(_))
-        {
-            claim.stage = ClaimStage::Passed(0);
+        if let Some(claim) = &mut self.iteration.claim {
+            claim.stage = match &claim.stage {
+                // Its checks passed there, if they were run at all.
+                ClaimStage::Judged(ClaimVerdict::Verified) => ClaimStage::Judged(ClaimVerdict::Unverified),
+                ClaimStage::Judged(verdict) => ClaimStage::Judged(*verdict),
+                ClaimStage::Passed(_) | ClaimStage::Checking(_) | ClaimStage::Asking(_) => ClaimStage::Passed(0),
+                ClaimStage::CheckFailed { .. } => ClaimStage::Passed(0),
+            };
         }
         if self.status == Status::Parked(ParkReason::Confirm) {
             self.status = Status::Parked(ParkReason::Paused);

@@ -66,9 +66,10 @@ pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, one: &str) ->
     format!("{count} {}", of_kind(count == N::from(1), one))
 }
 
-/// The name of a kind of things, of which there is one or not: with an `s`, or `ies` in the place of a `y`.
+/// The name of a kind of things, of which there is one or not: with an `s`, or `ies` in the place of a
+/// `y` behind a consonant.
 pub fn of_kind(is_one: bool, one: &str) -> String {
-    match one.strip_suffix('y') {
+    match one.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u'])) {
         _ if is_one => one.to_string(),
         Some(stem) => format!("{stem}ies"),
         None => format!("{one}s"),
@@ -81,10 +82,10 @@ mod tests {
 
     #[test]
     fn one_thing_is_not_several() {
-        let told = |count: usize| ["line", "entry"].map(|one| counted(count, one));
-        assert_eq!(told(0), ["0 lines", "0 entries"]);
-        assert_eq!(told(1), ["1 line", "1 entry"]);
-        assert_eq!(told(2), ["2 lines", "2 entries"]);
+        let told = |count: usize| ["line", "entry", "day"].map(|one| counted(count, one));
+        assert_eq!(told(0), ["0 lines", "0 entries", "0 days"]);
+        assert_eq!(told(1), ["1 line", "1 entry", "1 day"]);
+        assert_eq!(told(2), ["2 lines", "2 entries", "2 days"]);
         assert_eq!((counted(1_u64, "byte"), counted(1_u32, "day")), ("1 byte".to_string(), "1 day".to_string()));
         assert_eq!(around("a", 1, "b"), "a\n[… 1 byte left out …]\nb");
     }

@@ -62,12 +62,12 @@ impl Printer {
     }
 }
 
-/// Asks a question of the person at the terminal; only `yes` is yes.
+/// Asks a question of the person at the terminal; only `yes`, or `y`, is yes.
 pub fn is_agreed(question: &str) -> std::io::Result<bool> {
     put(question);
     let mut line = String::new();
     std::io::stdin().lock().take(ANSWER_MAX_BYTES).read_line(&mut line)?;
-    Ok(line.trim() == "yes")
+    Ok(matches!(line.trim(), "y" | "yes"))
 }
 
 /// Whether something could not be printed that somebody may wait for.

@@ -45,7 +45,7 @@ const NOWHERE: &str = "/dev/null";
 const SIGNAL_BASE: i32 = 128;
 
 /// What keeps git from running what the configuration of a repository names, from the network, and from writing.
-const GIT_VARIABLES: [(&str, &str); 9] = [
+const GIT_VARIABLES: [(&str, &str); 10] = [
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
     ("GIT_PAGER", "cat"),
@@ -53,6 +53,7 @@ const GIT_VARIABLES: [(&str, &str); 9] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
     ("GIT_ALLOW_PROTOCOL", "none"),
     ("GIT_EDITOR", "false"),
 ];

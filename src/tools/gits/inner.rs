@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -60,6 +61,10 @@ fn look(git: &Path, folder: &Path, left: &mut usize) -> io::Result<Look> {
         let shown = || one_line(&names::shown(below.as_os_str()), SHOWN_CHARS);
         if kind.is_symlink() && !is_passed_by {
             return Ok(Look::Fault(format!("its {} is a link", shown())));
+        }
+        // Objects are shared so by copies of a repository.
+        if kind.is_file() && !below.starts_with(OBJECTS) && entry.metadata()?.nlink() > 1 {
+            return Ok(Look::Fault(format!("its {} has another name, too", shown())));
         }
         if name == COMMON && !is_common(git, &path) {
             return Ok(Look::Fault(format!("its {} leads elsewhere", shown())));
