@@ -260,6 +260,7 @@ fn no_setting_that_is_not_asked_about_shows_a_secret() {
 fn links_among_the_files_of_git_are_asked_about() {
     for (made, reason, shows) in [
         ("ln -s ../../.env .git/info/grafts", "its info/grafts is a link", "git log"),
+        ("ln .env .git/info/grafts", "its info/grafts has another name, too", "git log"),
         ("ln -s ../.env .git/shallow", "its shallow is a link", "git status"),
         ("ln -s ../.env .git/packed-refs", "its packed-refs is a link", "git branch"),
         ("ln -s ../../.env .git/info/attributes", "its info/attributes is a link", "git diff"),
@@ -378,4 +379,16 @@ fn what_git_does_in_a_submodule_is_asked_about() {
         sh(&stage, &format!("{refs}; {made}"));
         asked(&stage, reason, "git status");
     }
+}
+
+/// What a file holds can be said to be what another one holds.
+#[test]
+fn objects_that_are_replaced_are_shown_as_they_are() {
+    let stage = repository();
+    sh(&stage, "git replace -f $(git rev-parse HEAD:a.txt) $(git hash-object -w .env)");
+    // The control: git by itself shows it.
+    let shown = stage.bash("git show HEAD:a.txt");
+    assert!(String::from_utf8_lossy(&shown.stdout).contains(SECRET));
+    unasked(&stage, "a replaced object");
+    assert!(!leaks(&stage, "git show HEAD:a.txt"));
 }
