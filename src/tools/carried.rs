@@ -1,6 +1,9 @@
 //! Lines that a command carries in its words, to be run by a shell or by itself: `sh -c LINE`, `git rebase -x LINE`. Lists of
 //! programs and words; what is not in them is no safer for it.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 /// Programs, and words of the shell, that run a line which they are given as a word, or read, or keep it to be run.
 const RUN_A_LINE: &str = "sh bash dash zsh ksh mksh ash yash fish csh tcsh rbash busybox toybox nu xonsh elvish pwsh eval trap alias \
      source ssh su runuser env watch watchexec parallel script flock entr tmux screen expect unbuffer at batch crontab \
@@ -82,11 +85,14 @@ pub(crate) fn lines(argv: &[String]) -> Vec<String> {
     lines
 }
 
+/// The same, one by one: every word of a line is looked up.
+static RUNNERS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| RUN_A_LINE.split_whitespace().collect());
+
 /// Whether a word is the name of a program that runs a line, of any version.
 pub(crate) fn runs_a_line(word: &str) -> bool {
     let name = base(word);
     let bare = name.trim_end_matches(|sign: char| sign.is_ascii_digit() || sign == '.' || sign == '-');
-    RUN_A_LINE.split_whitespace().any(|one| one == name || (bare.len() < name.len() && one == bare))
+    RUNNERS.contains(name) || (bare.len() < name.len() && RUNNERS.contains(bare))
 }
 
 /// The last component of the name of a program.
