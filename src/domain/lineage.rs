@@ -393,8 +393,10 @@ impl Run {
                 // Its checks passed there, if they were run at all.
                 ClaimStage::Judged(ClaimVerdict::Verified) => ClaimStage::Judged(ClaimVerdict::Unverified),
                 ClaimStage::Judged(verdict) => ClaimStage::Judged(*verdict),
-                ClaimStage::Passed(_) | ClaimStage::Checking(_) | ClaimStage::Asking(_) => ClaimStage::Passed(0),
-                ClaimStage::CheckFailed { .. } => ClaimStage::Passed(0),
+                ClaimStage::Passed(_)
+                | ClaimStage::Checking(_)
+                | ClaimStage::Asking(_)
+                | ClaimStage::CheckFailed { .. } => ClaimStage::Passed(0),
             };
         }
         if self.status == Status::Parked(ParkReason::Confirm) {

@@ -25,6 +25,7 @@ use crate::screens::story::Show;
 use crate::screens::story::Story;
 use crate::screens::story::commands;
 use crate::screens::story::flat;
+use crate::screens::story::pursuing;
 use crate::screens::story::rest;
 use crate::screens::story::terms;
 
@@ -161,16 +162,20 @@ fn a_code_that_comes_late_does_nothing() {
     assert!(show.frame().contains("is not what was shown any more"), "{}", show.frame());
 }
 
-#[test]
-fn a_grave_call_is_run_again_by_its_code() {
-    let mut story = Story::planned(terms("fix it"));
-    story.ask(9_000);
-    story.reply("on it", 6_000, 300);
+/// A grave call that was allowed, and whose outcome nobody knows.
+fn lost() -> (Story, CallId) {
+    let mut story = pursuing();
     let call = grave(&mut story);
     story.decide(call, Decision::AllowOnce, By::Operator(ClientId("s".to_string())));
     story.start(call);
     story.event(Event::Recovered { findings: vec![Finding::ToolCallLost(call)] });
     story.park(ParkReason::OutcomeUnknown);
+    (story, call)
+}
+
+#[test]
+fn a_grave_call_is_run_again_by_its_code() {
+    let (story, call) = lost();
     let mut show = rested(story, (80, 24));
     show.letters("r");
     assert_eq!(commands(&show), []);
@@ -247,15 +252,7 @@ fn a_dialog_that_wants_a_code_shows_the_call() {
 #[test]
 fn every_dialog_that_wants_a_code_shows_its_call() {
     for size in [(120, 36), (80, 24), (20, 10)] {
-        let mut story = Story::planned(terms("fix it"));
-        story.ask(9_000);
-        story.reply("on it", 6_000, 300);
-        let call = grave(&mut story);
-        story.decide(call, Decision::AllowOnce, By::Operator(ClientId("s".to_string())));
-        story.start(call);
-        story.event(Event::Recovered { findings: vec![Finding::ToolCallLost(call)] });
-        story.park(ParkReason::OutcomeUnknown);
-        let mut show = rested(story, size);
+        let mut show = rested(lost().0, size);
         show.letters("r");
         assert!(rest(&mut show).contains("┃ 1 │ cat id_r"), "{size:?}\n{}", show.frame());
         let (mut show, calls) = on_calls(size, &[]);
