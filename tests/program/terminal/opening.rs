@@ -45,7 +45,7 @@ fn the_list_opens_without_a_model() {
     assert!(stage.ids().is_empty());
 }
 
-/// What is trusted is shown, and only the whole word has it done.
+/// What is trusted is shown, and only a word that says so has it done.
 #[test]
 fn a_folder_is_trusted_by_a_typed_word() {
     let stage = Stage::new();
@@ -58,7 +58,7 @@ fn a_folder_is_trusted_by_a_typed_word() {
         assert_eq!(pty.end(), 0);
         stage.ask(&["trust", "--list"]).out.contains("not told yet")
     };
-    assert_eq!(["\r", "y\r", "no\r", "yes\r"].map(answer), [false, false, false, true]);
+    assert_eq!(["\r", "no\r", "yess\r", "y\r"].map(answer), [false, false, false, true]);
 }
 
 #[test]
