@@ -421,9 +421,16 @@ pub(crate) fn tells_changes(told: &str) -> bool {
 
 /// One line: which arguments are others than the model wrote.
 pub fn changes(original: &str, arguments: &str) -> String {
-    let (Some(before), Some(after)) = (object(original), object(arguments)) else {
-        return format!("{CHANGED} to: {}", one_line(arguments, VALUE_CHARS));
-    };
+    match differences(original, arguments) {
+        Some(named) => format!("{CHANGED}: {named}"),
+        None => format!("{CHANGED} to: {}", one_line(arguments, VALUE_CHARS)),
+    }
+}
+
+/// Which arguments are others than the model wrote, each as it was and as it is, shortened; nothing where either text is
+/// no object.
+pub fn differences(original: &str, arguments: &str) -> Option<String> {
+    let (before, after) = (object(original)?, object(arguments)?);
     let shown = |value: Option<&Value>| match value {
         None => "nothing".to_string(),
         Some(value) => one_line(&value.to_string(), VALUE_CHARS),
@@ -443,7 +450,7 @@ pub fn changes(original: &str, arguments: &str) -> String {
     if named.is_empty() {
         named.push("only how they are written".to_string());
     }
-    format!("{CHANGED}: {}", named.join("; "))
+    Some(named.join("; "))
 }
 
 fn object(text: &str) -> Option<Map<String, Value>> {

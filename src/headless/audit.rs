@@ -30,6 +30,7 @@ use crate::domain::tool::Facts;
 use crate::headless::lines::control_phrase;
 use crate::headless::lines::limit_phrase;
 use crate::headless::text::title;
+use crate::headless::text::words;
 use crate::policy::decider::whom;
 use crate::policy::grave;
 
@@ -42,8 +43,6 @@ pub enum Payloads {
     Hashed,
 }
 
-/// Longest beginning of a shell line, a path or an address that is told, in characters.
-const WORDS_CHARS: usize = 80;
 /// Records whose lines tell it: what was decided about, and what was started.
 const TELLING: [&str; 2] = ["approval_decided", "tool_call_started"];
 
@@ -211,17 +210,6 @@ pub fn text(lines: &[Line]) -> String {
 /// The audit as JSON, an object a line.
 pub fn json(lines: &[Line]) -> String {
     lines.iter().filter_map(|line| Some(serde_json::to_string(line).ok()? + "\n")).collect()
-}
-
-/// The beginning of the shell line, the path or the address in these arguments, with what was left out of it: enough to
-/// know what ran or was changed. The journal has it without secrets.
-fn words(arguments: &str) -> Option<String> {
-    let arguments: Value = serde_json::from_str(arguments).ok()?;
-    let told = ["command", "path", "url"].iter().find_map(|name| arguments.get(name)?.as_str());
-    let told = told?.trim_end_matches('\n');
-    let shown: String = told.lines().next().unwrap_or_default().chars().take(WORDS_CHARS).collect();
-    let rest = told.len() - shown.len();
-    Some(if rest == 0 { shown } else { format!("{shown} … {}", counted(rest, "more byte")) })
 }
 
 fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads) -> Line {

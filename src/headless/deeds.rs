@@ -17,6 +17,7 @@ use crate::domain::sandbox::place;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::OutcomeKind;
+use crate::headless::changed;
 use crate::headless::text::block;
 use crate::headless::text::title;
 use crate::policy::decider;
@@ -45,6 +46,7 @@ fn places(records: &[Record]) -> BTreeMap<CallId, String> {
 /// claim. A line that was let happen because it only reads is none of them; the audit has it.
 pub fn deeds(run: &Run, records: &[Record]) -> String {
     let (readings, places, whoms) = (lineage::readings(records), places(records), whoms(records));
+    let changed = changed::lines(run, records);
     let mut tools: BTreeMap<CallId, &str> = BTreeMap::new();
     let mut text = String::new();
     for entry in run.transcript.all() {
@@ -58,6 +60,7 @@ pub fn deeds(run: &Run, records: &[Record]) -> String {
                 if (is_deed || who.is_some()) && !readings.contains(call) {
                     let place = places.get(call).map(|place| format!(", ran {place}")).unwrap_or_default();
                     text += &format!("  {call} {} {}: {}{place}\n", title(tool), title(about), how(*kind, who));
+                    text.extend(changed.get(call).map(String::as_str));
                 }
             }
             Message::Operator { .. } | Message::Engine { .. } => {}
@@ -87,9 +90,9 @@ pub fn behind(behind: &Behind) -> String {
 }
 
 /// What was done before the run went back behind it: hidden from the model, and not undone.
-pub fn hidden(records: &[Record]) -> String {
+pub fn hidden(run: &Run, records: &[Record]) -> String {
     let put_back: BTreeSet<CallId> = records.iter().filter_map(|record| put_back(&record.event)).collect();
-    let whoms = whoms(records);
+    let (whoms, changed) = (whoms(records), changed::lines(run, records));
     let mut text = String::new();
     for (to, deeds) in lineage::hidden(records) {
         let is_restored = deeds.iter().any(|deed| put_back.contains(&deed.call));
@@ -97,6 +100,7 @@ pub fn hidden(records: &[Record]) -> String {
         text += &format!("[deeds] before it went back to the end of iteration {to}, which undid {undone}\n");
         for deed in &deeds {
             text += &deed_line(deed, whoms.get(&deed.call));
+            text.extend(changed.get(&deed.call).map(String::as_str));
             if put_back.contains(&deed.call) {
                 text += "    its file was put back\n";
             }

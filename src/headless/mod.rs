@@ -25,6 +25,7 @@ use crate::protocol::client::Update;
 
 pub mod asking;
 pub mod audit;
+pub mod changed;
 pub mod deeds;
 pub mod exit;
 #[cfg(test)]

@@ -21,6 +21,7 @@ use crate::domain::text::counted;
 use crate::domain::tool::CallState;
 use crate::domain::tool::Digest;
 use crate::domain::tool::ToolCall;
+use crate::headless::changed;
 use crate::headless::orders;
 use crate::headless::orders::question;
 use crate::headless::text::block;
@@ -272,6 +273,7 @@ pub fn head(run: &Run, call: &ToolCall, waits: Waits) -> String {
         Waits::Answer => return format!("[question] {} asks\n", call.id),
     };
     let mut text = format!("[{mark}] {} {}: {}\n", call.id, title(&call.tool), title(&call.title()));
+    text += &changed::line(run, call);
     if let CallState::Awaiting { why } = &call.state {
         text += &format!("  why it is asked: {}\n", title(why));
     }

@@ -84,7 +84,7 @@ pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone:
     text += &under_way::lines(run, matches!(way, Way::Held(_)), zone);
     text += &facts(run, records, today);
     text += &remembered::lines(&remembered::of(run, records));
-    text += &deeds::hidden(records);
+    text += &deeds::hidden(run, records);
     let doubtful: String = run
         .pool
         .doubtful()
@@ -137,7 +137,7 @@ pub fn rest(run: &Run, records: &[Record]) -> String {
         run.iteration.n,
         plan_lines(&run.plan),
         facts(run, records, None),
-        deeds::hidden(records)
+        deeds::hidden(run, records)
     )
 }
 
@@ -332,6 +332,7 @@ fn waiting_json(run: &Run, call: &ToolCall, waits: Waits) -> Value {
         "question": (waits == Waits::Answer).then(|| question(call)),
         "digest": call.digest(),
         "facts": call.facts,
+        "edited": call.edited,
         "grave": grave::of(call),
         "code": grave::code(run, call),
         "code_unboxed": unboxed_code(run, call, waits),

@@ -3,7 +3,9 @@
 //! A text of several lines stands behind a gutter, so that nothing in it can pass for a line of tiller's own.
 
 use jiff::tz::TimeZone;
+use serde_json::Value;
 
+use crate::domain::text::counted;
 use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
 use crate::domain::visible;
@@ -12,6 +14,8 @@ use crate::domain::visible;
 const GUTTER: &str = "  | ";
 /// Longest title in a line, in characters.
 const TITLE_MAX_CHARS: usize = 120;
+/// Longest beginning of a shell line, a path or an address that is told, in characters.
+const WORDS_CHARS: usize = 80;
 
 /// Untrusted text inside a line of ours: one line, cut where it is long.
 pub fn title(text: &str) -> String {
@@ -44,6 +48,17 @@ pub fn whole(text: &str) -> String {
         true => format!(" {text}\n"),
         false => format!("\n{}", exact_block(text)),
     }
+}
+
+/// The beginning of the shell line, the path or the address in these arguments, with what was left out of it: enough to
+/// know what a call is about; nothing where they have none. The journal has it without secrets; it is not sanitised.
+pub fn words(arguments: &str) -> Option<String> {
+    let arguments: Value = serde_json::from_str(arguments).ok()?;
+    let told = ["command", "path", "url"].iter().find_map(|name| arguments.get(name)?.as_str());
+    let told = told?.trim_end_matches('\n');
+    let shown: String = told.lines().next().unwrap_or_default().chars().take(WORDS_CHARS).collect();
+    let rest = told.len() - shown.len();
+    Some(if rest == 0 { shown } else { format!("{shown} … {}", counted(rest, "more byte")) })
 }
 
 fn behind_gutter(text: &str) -> String {

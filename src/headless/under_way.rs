@@ -13,6 +13,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::tool::CallState;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::ToolCall;
+use crate::headless::changed;
 use crate::headless::prompt::whole;
 use crate::headless::text::clock;
 use crate::headless::text::title;
@@ -36,7 +37,7 @@ struct Thing<'a> {
 /// What is under way, as lines. `is_held` says whether a process drives the run.
 pub fn lines(run: &Run, is_held: bool, zone: &TimeZone) -> String {
     let all = things(run, is_held);
-    let text: String = all.iter().map(|thing| told(thing, zone)).collect();
+    let text: String = all.iter().map(|thing| told(run, thing, zone)).collect();
     if text.is_empty() { text } else { format!("[under way] begun or decided about, and not over\n{text}") }
 }
 
@@ -49,6 +50,7 @@ pub fn json(run: &Run, is_held: bool) -> Value {
             "tool": thing.call.map(|call| call.tool.as_str()),
             "arguments": thing.call.map(|call| call.arguments.as_str()),
             "decided": thing.who,
+            "edited": thing.call.and_then(|call| call.edited.as_ref()),
             "since": thing.since,
             "stands": thing.stands,
             "resume": thing.resume,
@@ -57,11 +59,12 @@ pub fn json(run: &Run, is_held: bool) -> Value {
     things(run, is_held).iter().map(one).collect()
 }
 
-fn told(thing: &Thing<'_>, zone: &TimeZone) -> String {
+fn told(run: &Run, thing: &Thing<'_>, zone: &TimeZone) -> String {
     let since = thing.since.map(|at| format!("since {}", clock(at, zone)));
     let parts = [Some(thing.stands.to_string()), since, thing.who.as_deref().map(title)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let mut text = format!("  {} {}: {}\n", thing.name, title(&thing.about), parts.join(", "));
+    text.extend(thing.call.map(|call| changed::line(run, call)));
     if let Some(resume) = thing.resume {
         // Whoever is asked what became of it wants to know all of it.
         text.extend(thing.call.map(|call| whole(call, Waits::Outcome)));

@@ -67,6 +67,13 @@ fn s_34_edit_and_allow_runs_the_changed_call_once_and_a_refused_place_stays_refu
         .ask(&["show", id, "--json"])
         .check(0, &["\"reason\":\"nothing waits for you\"", "\"remedy\":\"resume goes on\""]);
     stage.ask(&["resume", "--last", "--plain"]).check(0, &["completed"]);
+    // What ran is not what the model wrote: its row says by whom, and both.
+    let changed = format!(
+        "write_file b.txt (new) +1 −0: done, allowed by you (command line)\n    changed by you (command line): content from \"text\\n\" to \"mine\\n\"; path from \
+         \"a.txt\" to \"b.txt\" · whole: tiller audit {} --payloads --json\n",
+        &id[..6]
+    );
+    stage.ask(&["show", id]).check(0, &[&changed]);
     // What was decided and what ran is told of the operator's arguments, and what they stand in the place of.
     let mine = r#"{"path":"b.txt","content":"mine\n"}"#;
     let lines = stage.ask(&["audit", id, "--payloads", "--json"]).out;
