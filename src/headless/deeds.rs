@@ -7,6 +7,7 @@ use crate::domain::approval::Decision;
 use crate::domain::event::Event;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
+use crate::domain::limits;
 use crate::domain::lineage;
 use crate::domain::lineage::Behind;
 use crate::domain::lineage::Deed;
@@ -14,12 +15,15 @@ use crate::domain::message::Message;
 use crate::domain::run::Run;
 use crate::domain::sandbox::Manner;
 use crate::domain::sandbox::place;
+use crate::domain::text::excerpt;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::OutcomeKind;
 use crate::headless::changed;
 use crate::headless::text::block;
+use crate::headless::text::sentence;
 use crate::headless::text::title;
+use crate::headless::text::words;
 use crate::policy::decider;
 
 /// Where each call that started a program ran last.
@@ -42,11 +46,30 @@ fn places(records: &[Record]) -> BTreeMap<CallId, String> {
     places
 }
 
+/// Why each call that never ran did not, and what it was about as far as its arguments say.
+fn unrun(records: &[Record]) -> BTreeMap<CallId, (Option<String>, String)> {
+    let mut asked: BTreeMap<CallId, Option<String>> = BTreeMap::new();
+    let mut unrun = BTreeMap::new();
+    for record in records {
+        if let Event::ToolCallProposed { call, arguments, .. } = &record.event {
+            asked.insert(*call, words(arguments));
+        } else if let Event::ApprovalDecided { call, decision: Decision::Edit(arguments), .. } = &record.event {
+            asked.insert(*call, words(arguments));
+        } else if let Event::ToolCallFinished { call, outcome } = &record.event
+            && matches!(outcome.kind, OutcomeKind::NotRun(_))
+        {
+            let why = sentence(&excerpt(&outcome.text, limits::LINES_EXCERPT_BYTES));
+            unrun.insert(*call, (asked.remove(call).flatten(), format!(": {why}")));
+        }
+    }
+    unrun
+}
+
 /// What was done, or refused: every call that could change something, or was decided about, and has ended, and the last
 /// claim. A line that was let happen because it only reads is none of them; the audit has it.
 pub fn deeds(run: &Run, records: &[Record]) -> String {
     let (readings, places, whoms) = (lineage::readings(records), places(records), whoms(records));
-    let changed = changed::lines(run, records);
+    let (changed, unrun) = (changed::lines(run, records), unrun(records));
     let mut tools: BTreeMap<CallId, &str> = BTreeMap::new();
     let mut text = String::new();
     for entry in run.transcript.all() {
@@ -59,7 +82,9 @@ pub fn deeds(run: &Run, records: &[Record]) -> String {
                 let is_deed = !matches!(effect, None | Some(EffectClass::Read | EffectClass::Control));
                 if (is_deed || who.is_some()) && !readings.contains(call) {
                     let place = places.get(call).map(|place| format!(", ran {place}")).unwrap_or_default();
-                    text += &format!("  {call} {} {}: {}{place}\n", title(tool), title(about), how(*kind, who));
+                    let (asked, why) = unrun.get(call).cloned().unwrap_or_default();
+                    let about = title(&asked.unwrap_or_else(|| about.clone()));
+                    text += &format!("  {call} {} {about}: {}{place}{why}\n", title(tool), how(*kind, who));
                     text.extend(changed.get(call).map(String::as_str));
                 }
             }

@@ -44,6 +44,7 @@ use crate::headless::text::block;
 use crate::headless::text::clock;
 use crate::headless::text::title;
 use crate::headless::text::whole;
+use crate::headless::text::words;
 use crate::policy::decider::whom;
 use crate::policy::ending;
 use crate::policy::spending;
@@ -146,7 +147,7 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
             1 => format!("[call {call}] runs: {}\n", call_title(run, *call)),
             _ => format!("[call {call}] runs again, attempt {attempt}: {}\n", call_title(run, *call)),
         },
-        Event::ToolCallFinished { call, outcome } => finished(*call, outcome),
+        Event::ToolCallFinished { call, outcome } => finished(*call, outcome, run),
         Event::ToolCallProbed { call, probe } => format!("[call {call}] its traces say: {}\n", probe_phrase(*probe)),
         Event::ToolOutcomeResolved { call, resolution, by: _ } => {
             format!("[call {call}] you say: {}\n", resolution_phrase(resolution))
@@ -342,15 +343,17 @@ fn decided(call: CallId, decision: &Decision, by: &By) -> String {
     }
 }
 
-fn finished(call: CallId, outcome: &ToolOutcome) -> String {
-    let took = match outcome.kind {
+fn finished(call: CallId, outcome: &ToolOutcome, run: &Run) -> String {
+    let after = match outcome.kind {
         OutcomeKind::Done | OutcomeKind::Failed | OutcomeKind::TimedOut => {
             format!(" after {}, {}", human(outcome.took), counted(outcome.bytes, "byte"))
         }
-        OutcomeKind::Cancelled | OutcomeKind::Denied | OutcomeKind::NotRun(_) | OutcomeKind::Unknown => String::new(),
+        // Nothing was said of it since it was asked for, among others.
+        OutcomeKind::NotRun(_) => format!(": {}", asked_for(run, call)),
+        OutcomeKind::Cancelled | OutcomeKind::Denied | OutcomeKind::Unknown => String::new(),
     };
     let text = block(&excerpt(&outcome.text, limits::LINES_EXCERPT_BYTES));
-    format!("[call {call}] {}{took}\n{text}", outcome.kind.word())
+    format!("[call {call}] {}{after}\n{text}", outcome.kind.word())
 }
 
 fn probe_phrase(probe: Probe) -> &'static str {
@@ -393,6 +396,12 @@ fn closed(n: u32, verdict: &Verdict, run: &Run) -> String {
 
 fn call_title(run: &Run, call: CallId) -> String {
     run.calls.get(&call).map(|call| format!("{} {}", title(&call.tool), title(&call.title()))).unwrap_or_default()
+}
+
+/// A call by its tool and what its arguments say that it is about.
+fn asked_for(run: &Run, call: CallId) -> String {
+    let Some(call) = run.calls.get(&call) else { return String::new() };
+    format!("{} {}", title(&call.tool), title(&words(&call.arguments).unwrap_or_else(|| call.title())))
 }
 
 fn check_title(run: &Run, index: usize) -> String {

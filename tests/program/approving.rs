@@ -100,8 +100,22 @@ fn s_34_edit_and_allow_runs_the_changed_call_once_and_a_refused_place_stays_refu
     let refused = stage.path("state/tiller/x").display().to_string();
     edit.extend(["--edit".to_string(), format!(r#"{{"path":"{refused}","content":"text\n"}}"#)]);
     ask(&stage, &edit).check(0, &["recorded"]);
-    stage.ask(&["resume", "--last", "--plain"]).check(0, &["not run"]);
+    stage.ask(&["resume", "--last", "--plain"]).check(0, &[&format!("] not run: write_file {refused}\n")]);
     assert!(!stage.path("state/tiller/x").exists() && !stage.path("work/c.txt").exists());
+}
+
+#[test]
+fn a_call_that_did_not_run_is_told_by_what_it_was_about_and_why() {
+    let stage = Stage::new();
+    // What comes before the path is longer than any title.
+    let text = "long ".repeat(60);
+    let lost =
+        format!(r#"{{ tool = "edit_file", args = {{ path = "no.txt", old_text = "a", new_text = "{text}" }} }}"#);
+    let first =
+        waits(&stage, &format!(r#"{lost}, {{ tool = "write_file", args = {{ path = "a.txt", content = "a" }} }}"#));
+    let why = "no.txt: no such file; use write_file to make it. Nothing was done.";
+    first.check(10, &[&format!("[call c2] not run: edit_file no.txt\n  | {why}\n")]);
+    stage.ask(&["show", &stage.ids()[0]]).check(0, &[&format!("  c2 edit_file no.txt: not run: {why}\n")]);
 }
 
 #[test]
