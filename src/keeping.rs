@@ -152,7 +152,7 @@ pub async fn remove(ground: &Ground, prefix: &str, is_agreed: bool) -> anyhow::R
         }
         Removal::Kept(run) => Err(Obstacle::Refused(format!(
             "run {id} is {}; nothing was removed; end it first: tiller cancel {}",
-            run.status.phrase(),
+            run.status.as_held(false).phrase(),
             id.short()
         ))
         .into()),

@@ -74,6 +74,19 @@ impl Status {
         }
     }
 
+    /// The status as it is: a run that no process holds does not run, whatever its journal says.
+    pub fn as_held(&self, is_held: bool) -> Status {
+        match self {
+            Status::Running if !is_held => Status::Parked(ParkReason::Interrupted),
+            Status::Queued
+            | Status::Running
+            | Status::Parked(_)
+            | Status::Completed(_)
+            | Status::Failed(_)
+            | Status::Cancelled => self.clone(),
+        }
+    }
+
     /// The status as one word.
     pub fn word(&self) -> &'static str {
         match self {

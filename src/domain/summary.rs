@@ -66,11 +66,6 @@ impl Summary {
         }
     }
 
-    /// Where it stands, in a few words.
-    pub fn phrase(&self) -> String {
-        self.status.phrase_now(self.things())
-    }
-
     /// How many things wait for the operator.
     pub fn things(&self) -> usize {
         usize::try_from(self.waiting).unwrap_or(usize::MAX)

@@ -51,7 +51,8 @@ pub(crate) struct Room {
 
 impl Room {
     pub(crate) fn new(id: RunId, run: Option<Run>, style: Style, zone: TimeZone) -> Room {
-        let opening = run.as_ref().map(|run| show::opening(run, &zone)).unwrap_or_default();
+        // This process holds it.
+        let opening = run.as_ref().map(|run| show::opening(run, true, &zone)).unwrap_or_default();
         let text = match style {
             Style::Plain | Style::Asking => opening,
             Style::Json => String::new(),

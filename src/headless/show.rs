@@ -69,10 +69,7 @@ pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone:
     if let Way::Held(holder) = way {
         text += &format!("held by {holder}; this is a copy of this moment, record {}; go on there\n", run.seq);
     }
-    text += &opening(run, zone);
-    if !health(&run.status, matches!(way, Way::Held(_))).is_empty() {
-        text += "  nobody drives it: its process is gone; resume goes on\n";
-    }
+    text += &opening(run, matches!(way, Way::Held(_)), zone);
     if let Some(way_on) = run.status.way_on() {
         let first = if let Way::Hindered(why) = way { format!("{why}; then: ") } else { String::new() };
         text += &format!("  {first}{}\n", way_on.replace("RUN", run.id.short()));
@@ -206,25 +203,27 @@ fn rejected(event: &Event) -> Option<&str> {
     if let Event::ClaimJudged { verdict: ClaimVerdict::Rejected, text } = event { Some(text) } else { None }
 }
 
-/// A run as it is found: its head, its status and its plan.
-pub fn opening(run: &Run, zone: &TimeZone) -> String {
-    let status = status_line(run, zone);
-    let since = format!("  since {}, iteration {}\n", clock(run.status_since, zone), run.iteration.n);
+/// A run as it is found: its head, its status and its plan. `is_held` says whether a process drives it.
+pub fn opening(run: &Run, is_held: bool, zone: &TimeZone) -> String {
+    let status = status_line(&standing(run, is_held), zone);
+    let since = match is_cut_off(run, is_held) {
+        true => format!("no process drives it; its last record is of {}", clock(run.at, zone)),
+        false => format!("since {}", clock(run.status_since, zone)),
+    };
+    let since = format!("  {since}, iteration {}\n", run.iteration.n);
     let trust = format!("[trust] {}: {}\n", run.trust, run.trust.meaning());
     format!("{}{status}{since}{trust}{}", created(run, &run.terms), plan_lines(&run.plan))
 }
 
-/// A word for a run that its journal calls running although no process drives it.
-pub(crate) fn health(status: &Status, is_held: bool) -> &'static str {
-    match status {
-        Status::Running if !is_held => ", interrupted: its process is gone",
-        Status::Running
-        | Status::Queued
-        | Status::Parked(_)
-        | Status::Completed(_)
-        | Status::Failed(_)
-        | Status::Cancelled => "",
-    }
+/// A run that its journal calls running although no process drives it, as it stands: the next owner records so much first
+/// (docs/ENGINE.md §10.7). Any other as it is.
+fn standing(run: &Run, is_held: bool) -> Run {
+    Run { status: run.status.as_held(is_held), ..run.clone() }
+}
+
+/// Whether the process that drove a run is gone, and nobody recorded it yet.
+fn is_cut_off(run: &Run, is_held: bool) -> bool {
+    run.status == Status::Running && !is_held
 }
 
 /// The last words about a run that is left: how it stands, and what gets it further.
@@ -232,9 +231,9 @@ pub fn parting(run: &Run) -> String {
     left(run) + &to_type(run)
 }
 
-/// How a run stands that is left, in a line.
+/// How a run stands that is left, so that no process drives it, in a line.
 pub fn left(run: &Run) -> String {
-    let phrase = match &run.status {
+    let phrase = match &run.status.as_held(false) {
         Status::Parked(reason) => format!("parked ({})", reason.phrase_now(run.waiting_count())),
         Status::Completed(finish) => format!("completed ({})", finish.phrase()),
         Status::Failed(failure) => format!("failed ({})", failure.phrase()),
@@ -266,8 +265,11 @@ fn to_type(run: &Run) -> String {
 
 /// A run in full, as one JSON object. `records` is its journal.
 pub fn run_json(run: &Run, records: &[Record], today: Option<Today>, way: &Way) -> String {
-    let mut all = whole_json(run, today);
-    all["under_way"] = under_way::json(run, matches!(way, Way::Held(_)));
+    let is_held = matches!(way, Way::Held(_));
+    let mut all = whole_json(&standing(run, is_held), today);
+    // What the journal says, as in the list of runs.
+    all["summary"] = json!(Summary::of(run));
+    all["under_way"] = under_way::json(run, is_held);
     all["remembered"] = json!(remembered::of(run, records));
     all["hindrance"] = json!(way.hindrance());
     if let Some(guide) = &run.terms.guide {

@@ -13,7 +13,6 @@ use crate::domain::summary::Summary;
 use crate::domain::text::of_kind;
 use crate::domain::time::Timestamp;
 use crate::headless::lines::limit_phrase;
-use crate::headless::show::health;
 use crate::headless::text::ago;
 use crate::headless::text::title;
 
@@ -121,7 +120,7 @@ fn told(summary: &Summary, held_by: Option<u32>, now: Timestamp) -> [String; 7] 
     };
     [
         summary.id.short().to_string(),
-        format!("{}{}{held}{rehearsal}", summary.phrase(), health(&summary.status, held_by.is_some())),
+        format!("{}{held}{rehearsal}", summary.status.as_held(held_by.is_some()).phrase_now(summary.things())),
         ago(now.since(summary.updated)),
         format!("{} of {}", summary.spent, limit_phrase(Axis::Cost, summary.cost_limit)),
         summary.iterations.to_string(),

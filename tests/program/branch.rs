@@ -84,8 +84,14 @@ fn what_happened_after_the_place_is_listed() {
     );
     let file = stage.write("cut.jsonl", &survey.unwrap()).display().to_string();
     let told = stage.ask(&["import", &file, "--as-new"]);
-    told.check(0, &["imported"]);
+    told.check(0, &["imported", "is parked (interrupted) · "]);
     let other = stage.ids().into_iter().find(|one| *one != id).unwrap();
+    // Nobody drives it, and nothing says that it runs.
+    let shown = stage.ask(&["show", &other]);
+    shown.check(0, &["[parked] interrupted\n  what to do: resume\n  no process drives it; its last record is of "]);
+    stage.ask(&["runs"]).check(0, &["parked: interrupted (rehearsal)"]);
+    stage.ask(&["show", &other, "--json"]).check(0, &["\"reason\":\"interrupted\",\"remedy\":\"resume\""]);
+    assert!(!shown.out.contains("running"), "{shown}");
     let told = stage.ask(&["rewind", &other, "2"]);
     told.check(0, &["[not undone] these happened after it", "write_file", "NOTICE.txt"]);
     // What was hidden is still shown, once, and as what it is.

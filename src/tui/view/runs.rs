@@ -178,7 +178,7 @@ fn row(listed: &Listed, is_selected: bool, list: &List, width: usize) -> Line<'s
             Line::from(cut(left, width))
         }
         Listed::Run { summary, held_by } => {
-            let status = status_now(summary, *held_by);
+            let status = summary.status.as_held(held_by.is_some());
             let (mark, role) = mark(&status);
             let left = vec![
                 piece(format!(" {pointer} "), strong, list.palette),
@@ -206,14 +206,6 @@ fn row(listed: &Listed, is_selected: bool, list: &List, width: usize) -> Line<'s
     }
 }
 
-/// The status as it is: a run that no process holds does not run, whatever its journal says.
-fn status_now(summary: &Summary, held_by: Option<u32>) -> Status {
-    match (&summary.status, held_by) {
-        (Status::Running, None) => Status::Parked(ParkReason::Interrupted),
-        (status, _) => status.clone(),
-    }
-}
-
 fn state(summary: &Summary, status: &Status, elsewhere: Option<u32>) -> String {
     let held = elsewhere.map(|pid| format!(" · in process {pid}")).unwrap_or_default();
     let waits = if summary.waiting > 1 { format!(" ({})", summary.waiting) } else { String::new() };
@@ -238,7 +230,7 @@ fn spent(summary: &Summary) -> String {
 fn detail_lines(list: &List, width: usize) -> Vec<Line<'static>> {
     let rows: Vec<(String, Role)> = match list.listed.get(list.place()) {
         Some(Listed::Run { summary, held_by }) => {
-            let next = match &status_now(summary, *held_by) {
+            let next = match &summary.status.as_held(held_by.is_some()) {
                 Status::Parked(ParkReason::Interrupted) => {
                     let key = keymap::key_of(Action::Resume);
                     format!("the process that ran it is gone; opening it shows it; {key} resumes")

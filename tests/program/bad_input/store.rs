@@ -296,7 +296,7 @@ fn a_run_that_another_process_holds() {
     let moment = format!("held by process {}", holder.id());
     let shown = stage.ask(&["show", &id]);
     shown.check(0, &[&moment, "this is a copy of this moment, record", "[running]\n  since"]);
-    assert!(!shown.out.contains("nobody drives it") && !shown.out.contains("to type"), "{shown}");
+    assert!(!shown.out.contains("no process drives it") && !shown.out.contains("to type"), "{shown}");
     stage.ask(&["show", &id, "--json"]).check(0, &["\"goal\":\"do it\"", "\"hindrance\":\"it is held by process"]);
     for line in [&["audit", &id][..], &["audit", &id, "--json"], &["export", &id]] {
         stage.ask(line).check(0, &["tool_call_started", &moment, "this is a copy of this moment, up to record"]);
