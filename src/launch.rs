@@ -314,30 +314,40 @@ impl Ground {
         }
     }
 
-    /// Why a run can't be opened here for want of its folder, if it can't, and what to do; the end of a sentence. A
-    /// rehearsal's folder in its own run's directory is made where it is missing.
+    /// Why a run can't be opened here for want of its folder, if it can't, and what to do; the end of a sentence.
     fn homeless(&self, run: &Run) -> Option<String> {
         let (workspace, short) = (Path::new(&run.terms.workspace), run.id.short());
         let look = format!("`tiller show {short}` and `tiller audit {short}` still show what it did");
-        if run.terms.rehearsal && workspace == rehearsal::workspace(&self.home.run_dir(&run.id)) {
-            return None;
+        let (shown, is_here) = (title(&run.terms.workspace), workspace.is_dir());
+        if run.terms.rehearsal {
+            return self.unrehearsed(run).map(|why| {
+                format!(
+                    "the scratch folder of that rehearsal, {shown}, {why}; {look}; `tiller rehearse` starts another"
+                )
+            });
         }
-        let shown = title(&run.terms.workspace);
-        if workspace.is_dir() {
+        if is_here {
             let refused = not_ours(workspace, &self.places, "it can go on in no other").err();
             let refused = refused.filter(|_| !self.works_at_home(&run.id, workspace));
             return refused.map(|why| format!("{why}; {look}"));
         }
-        Some(match run.terms.rehearsal {
-            true => format!(
-                "the scratch folder of that rehearsal, {shown}, is not here, and a journal does not bring it along; \
-                 {look}; `tiller rehearse` starts another"
-            ),
-            false => format!(
-                "its folder, {shown}, is not here; put that folder there, with what it works on, and then type `tiller \
-                 resume {short}`; until then {look}"
-            ),
-        })
+        Some(format!(
+            "its folder, {shown}, is not here; put that folder there, with what it works on, and then type `tiller resume \
+             {short}`; until then {look}"
+        ))
+    }
+
+    /// What is wrong with the scratch folder of a rehearsal. One in its own run's directory is made where it is missing, but
+    /// of a run that was brought: a fresh one has nothing of what its journal says was done in it (docs/SCRIPT.md).
+    fn unrehearsed(&self, run: &Run) -> Option<&'static str> {
+        let workspace = Path::new(&run.terms.workspace);
+        let is_own = workspace == rehearsal::workspace(&self.home.run_dir(&run.id));
+        match workspace.is_dir() {
+            true if is_own || self.works_at_home(&run.id, workspace) => None,
+            true => Some("is that of the run that it is a copy of"),
+            false if is_own && !run.brought => None,
+            false => Some("is not here, and a journal does not bring it along"),
+        }
     }
 
     /// Writes the newest summary whenever there is one, off the engine's task.

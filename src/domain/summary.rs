@@ -44,6 +44,9 @@ pub struct Summary {
     /// Whether what it cost is pretended.
     #[serde(default)]
     pub pretend: bool,
+    /// Whether its journal was brought from elsewhere.
+    #[serde(default)]
+    pub brought: bool,
 }
 
 impl Summary {
@@ -63,6 +66,7 @@ impl Summary {
             waiting: u32::try_from(run.waiting_count()).unwrap_or(u32::MAX),
             rehearsal: run.terms.rehearsal,
             pretend: run.terms.is_pretend(),
+            brought: run.brought,
         }
     }
 

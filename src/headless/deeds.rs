@@ -16,6 +16,7 @@ use crate::domain::run::Run;
 use crate::domain::sandbox::Manner;
 use crate::domain::sandbox::place;
 use crate::domain::text::excerpt;
+use crate::domain::text::one_line;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::OutcomeKind;
@@ -46,30 +47,43 @@ fn places(records: &[Record]) -> BTreeMap<CallId, String> {
     places
 }
 
-/// Why each call that never ran did not, and what it was about as far as its arguments say.
-fn unrun(records: &[Record]) -> BTreeMap<CallId, (Option<String>, String)> {
-    let mut asked: BTreeMap<CallId, Option<String>> = BTreeMap::new();
-    let mut unrun = BTreeMap::new();
+/// The arguments of each call as they stood last, and why it never ran, where it did not.
+#[derive(Default)]
+struct Asked<'a> {
+    arguments: &'a str,
+    unrun: String,
+}
+
+fn asked(records: &[Record]) -> BTreeMap<CallId, Asked<'_>> {
+    let mut asked: BTreeMap<CallId, Asked<'_>> = BTreeMap::new();
     for record in records {
-        if let Event::ToolCallProposed { call, arguments, .. } = &record.event {
-            asked.insert(*call, words(arguments));
-        } else if let Event::ApprovalDecided { call, decision: Decision::Edit(arguments), .. } = &record.event {
-            asked.insert(*call, words(arguments));
+        if let Event::ToolCallProposed { call, arguments, .. }
+        | Event::ApprovalDecided { call, decision: Decision::Edit(arguments), .. } = &record.event
+        {
+            asked.insert(*call, Asked { arguments, unrun: String::new() });
         } else if let Event::ToolCallFinished { call, outcome } = &record.event
             && matches!(outcome.kind, OutcomeKind::NotRun(_))
         {
             let why = sentence(&excerpt(&outcome.text, limits::LINES_EXCERPT_BYTES));
-            unrun.insert(*call, (asked.remove(call).flatten(), format!(": {why}")));
+            asked.entry(*call).or_default().unrun = format!(": {why}");
         }
     }
-    unrun
+    asked
+}
+
+impl Asked<'_> {
+    /// What it was about: its title, or what its arguments say where they are the title, because nothing was found out.
+    fn about(&self, name: &str) -> String {
+        let is_title = one_line(self.arguments, usize::MAX).starts_with(name.trim_end_matches('…'));
+        title(&words(self.arguments).filter(|_| is_title).unwrap_or_else(|| name.to_string()))
+    }
 }
 
 /// What was done, or refused: every call that could change something, or was decided about, and has ended, and the last
 /// claim. A line that was let happen because it only reads is none of them; the audit has it.
 pub fn deeds(run: &Run, records: &[Record]) -> String {
     let (readings, places, whoms) = (lineage::readings(records), places(records), whoms(records));
-    let (changed, unrun) = (changed::lines(run, records), unrun(records));
+    let (changed, asked) = (changed::lines(run, records), asked(records));
     let mut tools: BTreeMap<CallId, &str> = BTreeMap::new();
     let mut text = String::new();
     for entry in run.transcript.all() {
@@ -82,8 +96,9 @@ pub fn deeds(run: &Run, records: &[Record]) -> String {
                 let is_deed = !matches!(effect, None | Some(EffectClass::Read | EffectClass::Control));
                 if (is_deed || who.is_some()) && !readings.contains(call) {
                     let place = places.get(call).map(|place| format!(", ran {place}")).unwrap_or_default();
-                    let (asked, why) = unrun.get(call).cloned().unwrap_or_default();
-                    let about = title(&asked.unwrap_or_else(|| about.clone()));
+                    let asked = asked.get(call);
+                    let about = asked.map_or_else(|| title(about), |asked| asked.about(about));
+                    let why = asked.map(|asked| asked.unrun.as_str()).unwrap_or_default();
                     text += &format!("  {call} {} {about}: {}{place}{why}\n", title(tool), how(*kind, who));
                     text.extend(changed.get(call).map(String::as_str));
                 }

@@ -181,6 +181,11 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
 
 /// A status with what can be done about it.
 pub fn status_line(run: &Run, zone: &TimeZone) -> String {
+    status_with(run, &spending::remedy(run).unwrap_or_default(), zone)
+}
+
+/// A status with this remedy, where it is one that can be cleared.
+pub fn status_with(run: &Run, remedy: &str, zone: &TimeZone) -> String {
     let together = ending::together(run).map(|all| format!("  true at the same time: {all}\n")).unwrap_or_default();
     match &run.status {
         Status::Parked(reason) => {
@@ -192,7 +197,6 @@ pub fn status_line(run: &Run, zone: &TimeZone) -> String {
                 }
                 _ => String::new(),
             };
-            let remedy = spending::remedy(run).unwrap_or_default();
             format!("[parked] {}{until}\n{together}  what to do: {remedy}\n", reason.phrase_now(run.waiting_count()))
         }
         Status::Completed(finish) => format!("[completed] {}\n{together}", finish.phrase()),

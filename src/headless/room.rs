@@ -24,6 +24,7 @@ use crate::headless::output::Printer;
 use crate::headless::prompt::Meaning;
 use crate::headless::prompt::read_unasked;
 use crate::headless::show;
+use crate::headless::show::Way;
 use crate::headless::text::sentence;
 use crate::protocol::client::Client;
 
@@ -51,8 +52,8 @@ pub(crate) struct Room {
 
 impl Room {
     pub(crate) fn new(id: RunId, run: Option<Run>, style: Style, zone: TimeZone) -> Room {
-        // This process holds it.
-        let opening = run.as_ref().map(|run| show::opening(run, true, &zone)).unwrap_or_default();
+        let way = Way::Held("this process".to_string());
+        let opening = run.as_ref().map(|run| show::opening(run, &way, &zone)).unwrap_or_default();
         let text = match style {
             Style::Plain | Style::Asking => opening,
             Style::Json => String::new(),

@@ -27,6 +27,7 @@ use crate::headless::lines::limit_phrase;
 use crate::headless::lines::plan_lines;
 use crate::headless::lines::spend;
 use crate::headless::lines::status_line;
+use crate::headless::lines::status_with;
 use crate::headless::orders::deciding;
 use crate::headless::orders::further;
 use crate::headless::orders::question;
@@ -69,7 +70,7 @@ pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone:
     if let Way::Held(holder) = way {
         text += &format!("held by {holder}; this is a copy of this moment, record {}; go on there\n", run.seq);
     }
-    text += &opening(run, matches!(way, Way::Held(_)), zone);
+    text += &opening(run, way, zone);
     if let Some(way_on) = run.status.way_on() {
         let first = if let Way::Hindered(why) = way { format!("{why}; then: ") } else { String::new() };
         text += &format!("  {first}{}\n", way_on.replace("RUN", run.id.short()));
@@ -203,9 +204,14 @@ fn rejected(event: &Event) -> Option<&str> {
     if let Event::ClaimJudged { verdict: ClaimVerdict::Rejected, text } = event { Some(text) } else { None }
 }
 
-/// A run as it is found: its head, its status and its plan. `is_held` says whether a process drives it.
-pub fn opening(run: &Run, is_held: bool, zone: &TimeZone) -> String {
-    let status = status_line(&standing(run, is_held), zone);
+/// A run as it is found: its head, its status and its plan.
+pub fn opening(run: &Run, way: &Way, zone: &TimeZone) -> String {
+    let is_held = matches!(way, Way::Held(_));
+    let stands = standing(run, is_held);
+    let status = match way {
+        Way::Hindered(_) => status_with(&stands, "it can't go on here; why is said below", zone),
+        Way::Free | Way::Held(_) => status_line(&stands, zone),
+    };
     let since = match is_cut_off(run, is_held) {
         true => format!("no process drives it; its last record is of {}", clock(run.at, zone)),
         false => format!("since {}", clock(run.status_since, zone)),

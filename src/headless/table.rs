@@ -114,6 +114,8 @@ impl Row {
 fn told(summary: &Summary, held_by: Option<u32>, now: Timestamp) -> [String; 7] {
     let held = held_by.map_or(String::new(), |process| format!(", held by process {process}"));
     let rehearsal = match (summary.rehearsal, summary.pretend) {
+        (true, _) if summary.brought && !summary.status.is_end() => " (imported rehearsal, can't go on)",
+        (true, _) if summary.brought => " (imported rehearsal)",
         (true, _) => " (rehearsal)",
         (false, true) => " (pretend money)",
         (false, false) => "",

@@ -88,8 +88,8 @@ fn what_happened_after_the_place_is_listed() {
     let other = stage.ids().into_iter().find(|one| *one != id).unwrap();
     // Nobody drives it, and nothing says that it runs.
     let shown = stage.ask(&["show", &other]);
-    shown.check(0, &["[parked] interrupted\n  what to do: resume\n  no process drives it; its last record is of "]);
-    stage.ask(&["runs"]).check(0, &["parked: interrupted (rehearsal)"]);
+    shown.check(0, &["[parked] interrupted\n", "\n  no process drives it; its last record is of "]);
+    stage.ask(&["runs"]).check(0, &["parked: interrupted (imported rehearsal, can't go on)"]);
     stage.ask(&["show", &other, "--json"]).check(0, &["\"reason\":\"interrupted\",\"remedy\":\"resume\""]);
     assert!(!shown.out.contains("running"), "{shown}");
     let told = stage.ask(&["rewind", &other, "2"]);

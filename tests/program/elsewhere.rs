@@ -248,7 +248,36 @@ fn a_rehearsal_from_elsewhere_is_only_to_be_looked_at() {
     told.check(0, &[words[0], words[1], "`tiller rehearse` starts another"]);
     assert!(!told.out.contains("tiller resume"), "{told}");
     here.ask(&["resume", "--plain"]).check(14, &["was not opened: the scratch folder of that rehearsal, "]);
-    here.ask(&["show", &here.ids()[0], "--json"]).check(0, &["\"hindrance\":\"the scratch folder"]);
+    let id = here.ids()[0].clone();
+    here.ask(&["show", &id, "--json"]).check(0, &["\"hindrance\":\"the scratch folder"]);
+    here.ask(&["show", &id])
+        .check(0, &["[parked] nothing waits for you\n  what to do: it can't go on here; why is said below\n"]);
+    // Nothing that lists it takes it for one that can go on.
+    here.ask(&["runs"]).check(0, &["parked: nothing waits for you (imported rehearsal, can't go on)"]);
+}
+
+/// Where it comes from, a copy is none the more alive: not beside the run, whose folder is not its own, and not in its
+/// place, where a fresh folder would not be as its journal says.
+#[test]
+fn an_imported_rehearsal_does_not_go_on_where_it_comes_from() {
+    let stage = Stage::new();
+    stage.ask(&["rehearse", "--plain", "--script", &stage.fast_rehearsal()]).check(10, &[]);
+    let first = stage.ids()[0].clone();
+    let file = stage.path("out.jsonl").display().to_string();
+    stage.ask(&["export", &first, "--out", &file]).check(0, &[]);
+    stage
+        .ask(&["import", &file, "--as-new"])
+        .check(0, &["can't go on here: ", "is that of the run that it is a copy of"]);
+    let copy = stage.ids().into_iter().find(|id| *id != first).unwrap();
+    stage
+        .ask(&["resume", &copy, "--plain"])
+        .check(14, &["was not opened: ", "is that of the run that it is a copy of"]);
+    // The run itself goes on.
+    stage.ask(&["resume", &first, "--plain"]).check(10, &["waiting for approval"]);
+    fs::remove_dir_all(stage.run_dir(&first)).unwrap();
+    stage.ask(&["import", &file]).check(0, &["is not here, and a journal does not bring it along"]);
+    stage.ask(&["resume", &first, "--plain"]).check(14, &["is not here, and a journal does not bring it along"]);
+    assert!(!stage.run_dir(&first).join("workspace").exists());
 }
 
 /// An exported journal of this script with other records, and what becomes of it when it is imported and resumed: what was

@@ -422,6 +422,7 @@ fn listed(id: &str, goal: &str, status: Status, ago_ms: u64, waiting: u32) -> Li
             waiting,
             rehearsal: false,
             pretend: false,
+            brought: false,
         }),
         held_by: None,
     }

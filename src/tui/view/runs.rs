@@ -209,7 +209,11 @@ fn row(listed: &Listed, is_selected: bool, list: &List, width: usize) -> Line<'s
 fn state(summary: &Summary, status: &Status, elsewhere: Option<u32>) -> String {
     let held = elsewhere.map(|pid| format!(" · in process {pid}")).unwrap_or_default();
     let waits = if summary.waiting > 1 { format!(" ({})", summary.waiting) } else { String::new() };
-    let rehearsal = if summary.rehearsal { "rehearsal · " } else { "" };
+    let rehearsal = match (summary.rehearsal, summary.brought) {
+        (true, true) => "imported rehearsal · ",
+        (true, false) => "rehearsal · ",
+        (false, _) => "",
+    };
     let phrase = match status {
         Status::Parked(reason) => reason.phrase_now(summary.things()),
         Status::Queued | Status::Running | Status::Completed(_) | Status::Failed(_) | Status::Cancelled => {
@@ -231,6 +235,11 @@ fn detail_lines(list: &List, width: usize) -> Vec<Line<'static>> {
     let rows: Vec<(String, Role)> = match list.listed.get(list.place()) {
         Some(Listed::Run { summary, held_by }) => {
             let next = match &summary.status.as_held(held_by.is_some()) {
+                status if summary.rehearsal && summary.brought && !status.is_end() => {
+                    "a rehearsal that was imported can't go on: its scratch folder did not come along; `tiller show` \
+                     shows it"
+                        .to_string()
+                }
                 Status::Parked(ParkReason::Interrupted) => {
                     let key = keymap::key_of(Action::Resume);
                     format!("the process that ran it is gone; opening it shows it; {key} resumes")
