@@ -269,7 +269,10 @@ fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads) ->
         }
         Event::Recovered { findings } => {
             let lost: Vec<String> = findings.iter().map(lost).collect();
-            Line { outcome: Some(if lost.is_empty() { "nothing was lost".into() } else { lost.join(", ") }), ..start }
+            Line {
+                outcome: Some(if lost.is_empty() { "nothing was under way".into() } else { lost.join(", ") }),
+                ..start
+            }
         }
         Event::InterjectionQueued { id, text, by: client, policy: _ } => {
             Line { outcome: Some(id.to_string()), text: told(text), ..by(client) }

@@ -41,6 +41,10 @@ use crate::headless::under_way;
 use crate::policy::grave;
 use crate::policy::spending;
 
+/// Of the time of a run whose process died (docs/ENGINE.md §8.1).
+const UNCOUNTED: &str =
+    "[time] counts up to the last record; nobody knows for how long its process ran on after that\n";
+
 /// What stands against going on with a run here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
@@ -81,6 +85,9 @@ pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone:
     }
     text += &under_way::lines(run, matches!(way, Way::Held(_)), zone);
     text += &facts(run, records, today);
+    if is_cut_off(run, matches!(way, Way::Held(_))) {
+        text += UNCOUNTED;
+    }
     text += &remembered::lines(&remembered::of(run, records));
     text += &deeds::hidden(run, records);
     let doubtful: String = run
@@ -363,6 +370,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::domain::approval::Decision;
     use crate::domain::budget::Basis;
     use crate::domain::budget::Charge;
     use crate::domain::budget::Limit;
@@ -395,6 +403,24 @@ mod tests {
         let today = Today { spent: MicroUsd(3_000_000), limit: Limit::At(20_000_000) };
         let line = "  all runs together: $3.00 of $20.00 in 24 hours\n";
         assert_eq!(run(&shown, &[], Some(today), &Way::Free, &TimeZone::UTC).replace(line, ""), expected);
+    }
+
+    #[test]
+    fn a_run_that_nobody_drives_does_not_run_whatever_its_journal_says() {
+        let mut desk = Desk::new(vec![plans(), asks_for("run_command", "make")]);
+        desk.recover();
+        let digest = desk.run.calls[&CallId(2)].digest().unwrap();
+        desk.order_and_die(Command::Decide { call: CallId(2), digest, decision: Decision::AllowOnce });
+        let shown = |way: &Way| run(&desk.run, &[], None, way, &TimeZone::UTC);
+        let (free, held) = (shown(&Way::Free), shown(&Way::Held("process 7".to_string())));
+        let interrupted = "[parked] interrupted\n  what to do: resume\n  no process drives it; its last record is of 2023-11-14 \
+                           22:13:20, iteration 2\n";
+        assert!(free.contains(interrupted) && free.contains(UNCOUNTED) && !free.contains("[running]"), "{free}");
+        assert!(held.contains("[running]\n  since 2023-11-14 22:13:20, iteration 2\n"), "{held}");
+        assert!(!held.contains(UNCOUNTED) && !held.contains("interrupted"), "{held}");
+        assert_eq!(left(&desk.run), "run 777777 is parked (interrupted) · $0.00 spent\n");
+        let json: Value = serde_json::from_str(&run_json(&desk.run, &[], None, &Way::Free)).unwrap();
+        assert_eq!((&json["reason"], &json["summary"]["status"]), (&json!("interrupted"), &json!("running")));
     }
 
     #[test]

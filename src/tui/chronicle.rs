@@ -361,7 +361,7 @@ fn recovered(findings: &[Finding]) -> String {
         Finding::CheckLost(index) => format!("check {} is run again", index + 1),
     };
     let lost: Vec<String> = findings.iter().map(lost).collect();
-    let what = if lost.is_empty() { "nothing was lost".to_string() } else { lost.join("; ") };
+    let what = if lost.is_empty() { "nothing was under way".to_string() } else { lost.join("; ") };
     format!("the process before this one ended without warning: {what}")
 }
 /// Iterations from one to another.
