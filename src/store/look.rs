@@ -301,6 +301,11 @@ pub(crate) fn sign(site: &Site) -> Option<String> {
     strange.or_else(lost)
 }
 
+/// How far the journal of a run went, as its anchor says; nothing where that can't be read. Opens no store.
+pub(crate) fn anchored(site: &Site) -> Option<Seq> {
+    marks(site).ok()?.first().map(|mark| mark.seq)
+}
+
 /// Reads a store that is this process's own, record by record.
 pub(crate) fn survey_at(dir: &Path, run: &RunId, marks: &[Mark]) -> Result<Survey, Fault> {
     let mut survey = Survey::default();

@@ -188,8 +188,9 @@ impl Home {
         }
     }
 
-    /// All runs, most recently updated first; those that can't be read come last. A summary that is missing or
-    /// damaged is made anew from the journal.
+    /// All runs, most recently updated first; those that can't be read come last. A summary that is missing, damaged, or
+    /// older than the journal of a run that nobody holds is made anew from the journal; where an old one can't be, it is
+    /// shown as it is.
     pub fn list(&self) -> Result<Vec<Listed>, StoreError> {
         let mut listed: Vec<Listed> = self.ids()?.iter().filter_map(|id| self.look(id)).collect();
         listed.sort_by_cached_key(|one| match one {
@@ -362,14 +363,17 @@ impl Home {
             return damaged(why).filter(|_| dir.exists());
         }
         // Where damage was found once, a summary may be older than that: whether the run opens is looked at anew.
-        let summary = self.read_summary(id).filter(|_| held || !dir.join(before::KEPT).exists());
-        match (summary, held) {
-            (Some(summary), _) => Some(Listed::Run { summary: Box::new(summary), held_by }),
+        let kept = self.read_summary(id).filter(|_| held || !dir.join(before::KEPT).exists());
+        // A process that was killed may have recorded more than it could still put into the summary.
+        let is_newest = |kept: &&Summary| held || look::anchored(&self.site(id)).is_none_or(|last| last <= kept.seq);
+        match (kept.as_ref().filter(is_newest), held) {
+            (Some(summary), _) => Some(Listed::Run { summary: Box::new(summary.clone()), held_by }),
             (None, true) => damaged("another process holds it, and its summary can't be read now".to_string()),
             (None, false) => match self.rebuild(id) {
                 Ok(summary) => Some(Listed::Run { summary: Box::new(summary), held_by }),
                 Err(StoreError::NotFound(_)) => None,
                 Err(StoreError::Damaged { why, .. }) => damaged(why),
+                Err(_) if let Some(summary) = kept => Some(Listed::Run { summary: Box::new(summary), held_by }),
                 Err(error @ StoreError::Disk { .. }) => match self.summary_of_copy(id) {
                     Some(summary) => Some(Listed::Run { summary: Box::new(summary), held_by }),
                     None => damaged(error.to_string()),

@@ -385,6 +385,44 @@ async fn lists_are_newest_first_and_summaries_are_made_anew() {
     assert!(home.open(&run_id(3)).await.is_ok(), "a list leaves no lock behind");
 }
 
+/// A process that was killed right after a commit leaves the summary of before.
+#[tokio::test]
+async fn a_list_shows_no_summary_that_is_older_than_its_journal() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = home(dir.path());
+    let (old, whole) = (summary_of(1, &small_run(2, 10)), summary_of(1, &small_run(5, 10)));
+    let shown = |home: &Home| match home.list().unwrap().remove(0) {
+        Listed::Run { summary, .. } => *summary,
+        Listed::Damaged { why, .. } => panic!("{why}"),
+    };
+    let journal = home.create(&run_id(1), &small_run(5, 10)).await.unwrap();
+    home.write_summary(&old).unwrap();
+    assert_eq!(shown(&home), old, "whoever holds the run writes it");
+    journal.close().await;
+    assert_eq!(shown(&home), whole);
+    let kept = std::fs::read(home.run_dir(&run_id(1)).join("summary.json")).unwrap();
+    assert_eq!(serde_json::from_slice::<Summary>(&kept).unwrap(), whole);
+    assert!(home.open(&run_id(1)).await.is_ok(), "a list leaves no lock behind");
+}
+
+/// Where the journal can't be looked at now, an older summary says more than nothing.
+#[tokio::test]
+async fn a_list_shows_an_older_summary_where_there_is_no_newer_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = home(dir.path());
+    home.create(&run_id(1), &small_run(5, 10)).await.unwrap().close().await;
+    let old = summary_of(1, &small_run(2, 10));
+    home.write_summary(&old).unwrap();
+    // Somebody looks at it, so that nobody can open it.
+    let _looking = {
+        let file = std::fs::File::open(home.run_dir(&run_id(1)).join("store/db")).unwrap();
+        file.try_lock_shared().unwrap();
+        file
+    };
+    let listed = home.list().unwrap();
+    assert!(matches!(&listed[..], [Listed::Run { summary, held_by: None }] if **summary == old), "{listed:?}");
+}
+
 #[tokio::test]
 async fn a_list_shows_who_holds_a_run() {
     let dir = tempfile::tempdir().unwrap();
