@@ -495,3 +495,12 @@ fn runs_held_and_not_held() {
         list.key(crossterm::event::KeyEvent::from(KeyCode::Down));
     });
 }
+
+#[test]
+fn runs_imported() {
+    let mut imported = listed("c0ffeeaaaaaa", GOAL, Status::Parked(ParkReason::Approval), 60_000, 0);
+    if let Listed::Run { summary, .. } = &mut imported {
+        (summary.rehearsal, summary.brought) = (true, true);
+    }
+    check_list("runs_imported", &[imported], |_| ());
+}
