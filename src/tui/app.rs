@@ -508,6 +508,7 @@ impl App {
             let done = done.map(|notice| format!("{}; ", notice.text)).unwrap_or_default();
             self.say_keys_are_back(&done);
         }
+        self.tell_changed(records);
         Vec::new()
     }
 

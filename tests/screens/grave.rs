@@ -274,3 +274,59 @@ fn every_dialog_that_wants_a_code_shows_its_call() {
         assert!(rest(&mut show).contains("┃ 1 │ cargo bu"), "{size:?}\n{}", show.frame());
     }
 }
+
+/// What the operator changes, and what becomes grave or can't be undone by that, comes back and says so where it waits, in
+/// the whole of it, above the composer and in the field of its code.
+#[test]
+fn a_call_that_was_changed_into_a_loss_says_so_when_it_comes_back() {
+    let by = || By::Operator(ClientId("s".to_string()));
+    let lost = "it deletes build, which can't be undone";
+    let key = "it reaches key material";
+    for size in [(80, 24), (120, 36)] {
+        for (why, found, is_changed) in
+            [(lost, vec![], true), (key, vec![Grave::Keys], true), (key, vec![Grave::Keys], false)]
+        {
+            let (mut show, calls) = on_calls(size, &[|story| story.command_waits("sh check.sh")]);
+            show.next(|story| {
+                if is_changed {
+                    story.decide(calls[0], Decision::Edit(r#"{"command":"rm -rf build"}"#.to_string()), by());
+                } else {
+                    story.event(Event::ApprovalInvalidated { call: calls[0], why: "another file".to_string() });
+                }
+            });
+            show.next(|story| {
+                story.grave = found.clone();
+                story.prepare(calls[0], "rm -rf build", "runs in the box", "rm -rf build");
+                story
+                    .request(calls[0], &if is_changed { format!("as you changed it, {why}") } else { why.to_string() });
+            });
+            let again = format!("{} waits once more: as you changed it, {why}", calls[0]);
+            let frame = flat(&rest(&mut show));
+            assert_eq!(frame.contains(&again), is_changed, "{size:?}\n{}", show.frame());
+            let told = match (found.is_empty(), is_changed) {
+                (true, _) => format!("asked: as you changed it, {why}"),
+                (false, true) => format!("grave as you changed it: {why}; y opens a field for its code"),
+                (false, false) => format!("grave: {why}; y opens a field for its code"),
+            };
+            show.chord(KeyCode::Char('g'), KeyModifiers::CONTROL);
+            let frame = flat(&rest(&mut show));
+            assert_eq!(frame.matches(&told).count(), 1, "{told} {size:?}\n{}", show.frame());
+            show.letters("v");
+            assert!(flat(&rest(&mut show)).contains(&told), "{told} {size:?}\n{}", show.frame());
+            show.press(KeyCode::Esc);
+            rest(&mut show);
+            show.letters("y");
+            let frame = flat(&rest(&mut show));
+            if found.is_empty() {
+                assert_eq!(commands(&show).len(), 1, "a key is enough\n{frame}");
+                continue;
+            }
+            assert_eq!(
+                frame.contains(&format!("As you changed it, this call is grave: {why}.")),
+                is_changed,
+                "{frame}"
+            );
+            assert_eq!(frame.contains(&format!("This call is grave: {why}.")), !is_changed, "{frame}");
+        }
+    }
+}
