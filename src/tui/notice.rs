@@ -96,7 +96,9 @@ impl App {
             _ => None,
         };
         let is_changed = |call: CallId| self.waiting.iter().any(|item| item.call == call && item.is_changed);
-        if let Some((call, why)) = records.iter().rev().filter_map(asked).find(|(call, _)| is_changed(*call)) {
+        let is_told = |call| self.notice.as_ref().is_some_and(|notice| notice.lasts == Lasts::UntilKeyOrCall(call));
+        let mut found = records.iter().rev().filter_map(asked);
+        if let Some((call, why)) = found.find(|(call, _)| is_changed(*call) && !is_told(*call)) {
             self.say_for(format!("{call} waits once more: {why}"), Role::Attention, Lasts::UntilKeyOrCall(call));
         }
     }
