@@ -476,8 +476,9 @@ pub fn document() -> String {
          Deciding keys count only after the call has been still on the screen for half a second, and allowing only \
          after its last line stood there for as long (docs/SAFETY.md §9).\n\n\
          A dialog stays open until its request is recorded; one that is refused keeps what was typed and says why. \
-         After a dialog in which letters are typed, the first key that would decide about a call asks: the same key, \
-         pressed again, decides; one that only opens a field, as `y` does for a grave call, opens it at once. A key that \
+         After a dialog that takes letters, which are all but the help and the whole of something (`v`), the first key that \
+         would decide about a call asks, whether or not any were typed: the same key, \
+         pressed again, decides; so it does after letters that were dropped. One that only opens a field, as `y` does for a grave call, opens it at once. A key that \
          goes to the pane (Ctrl-G, Alt-3, Tab) makes the next one count at once. Letters that follow within half a second \
          on a dialog that closed by itself or did not open are dropped, and so is the key of a field, pressed once more.\n\n\
          A new approval never takes the keys. When the last call that waited is decided and nothing waits any more, they \
