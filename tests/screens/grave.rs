@@ -7,6 +7,7 @@ use tiller::domain::approval::By;
 use tiller::domain::approval::Decision;
 use tiller::domain::approval::Resolution;
 use tiller::domain::command::Command;
+use tiller::domain::command::Refusal;
 use tiller::domain::event::Event;
 use tiller::domain::event::Finding;
 use tiller::domain::id::CallId;
@@ -20,6 +21,7 @@ use tiller::domain::tool::Facts;
 use tiller::domain::tool::Grave;
 use tiller::tui::app::Focus;
 use tiller::tui::app::Msg;
+use tiller::tui::app::Ticket;
 
 use crate::screens::story::Show;
 use crate::screens::story::Story;
@@ -329,4 +331,28 @@ fn a_call_that_was_changed_into_a_loss_says_so_when_it_comes_back() {
             assert_eq!(frame.contains(&format!("This call is grave: {why}.")), !is_changed, "{frame}");
         }
     }
+}
+
+/// Leave that is wider than for once and is not to be had says the key by which leave is.
+#[test]
+fn a_refusal_of_wider_leave_names_the_key_that_allows_once() {
+    let plain: fn(&mut Story) -> CallId = |story| story.command_waits("cargo test");
+    for (call, keys, tail) in [
+        (grave as fn(&mut Story) -> CallId, "atrO", "y allows c2 once, by its code"),
+        (plain, "trO", "y allows c2 once"),
+    ] {
+        for key in keys.chars() {
+            let (mut show, _) = on_calls((120, 36), &[call]);
+            show.letters(&key.to_string());
+            let frame = flat(&show.frame());
+            assert!(frame.contains(&format!("nothing was decided; {tail}")), "{key}\n{}", show.frame());
+            assert!(!frame.contains("allow c2 once"), "{key}\n{}", show.frame());
+        }
+    }
+    // As the machine says it, where what was refused was on its way.
+    let (mut show, calls) = on_calls((120, 36), &[plain]);
+    show.letters("a");
+    show.tell(Msg::Refused(Ticket(1), Refusal::TooWide(calls[0], "it is not so any more")));
+    let told = "it is not so any more; nothing was decided; y allows c2 once";
+    assert!(flat(&show.frame()).contains(told), "{}", show.frame());
 }
