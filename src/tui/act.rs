@@ -115,7 +115,7 @@ impl App {
                 self.type_key(key);
                 let leaves = keymap::find(&self.places(), &key) == Some(Action::Leave);
                 if leaves && self.composer.text() == before {
-                    self.explain(kept_by_draft(Action::Leave), Lasts::UntilKey);
+                    self.explain(kept_by_draft(&keymap::key_of(Action::Leave)), Lasts::UntilKey);
                 }
                 Vec::new()
             }
@@ -324,8 +324,8 @@ impl App {
 }
 
 /// Why a key that leaves does not do so now, and what does.
-pub(crate) fn kept_by_draft(leaves: Action) -> String {
-    let (leave, clear) = (keymap::key_of(leaves), keymap::key_of(Action::Stop));
+pub(crate) fn kept_by_draft(leave: &str) -> String {
+    let clear = keymap::key_of(Action::Stop);
     format!("{leave} leaves only while nothing is written here: {clear} clears it, then {leave} leaves")
 }
 
