@@ -158,10 +158,23 @@ fn agrees(folder: &Path) -> anyhow::Result<bool> {
     output::put(&format!("{}\n{}", sentence(&folder.to_string_lossy()), looked_at(folder)));
     if !std::io::stdin().is_terminal() {
         let how = sentence(&command("--yes ", folder));
-        let why = format!("nobody is here to be asked; nothing was changed; if you looked at that, type: {how}");
+        let why = format!("nobody is here to be asked; nothing was changed; {}, type: {how}", agreed_to(folder).0);
         return Err(Obstacle::Refused(why).into());
     }
-    Ok(output::is_agreed("trust this folder, so that new runs there are told that? yes or no: ")?)
+    Ok(output::is_agreed(&format!(
+        "trust this folder, so that new runs there are told {}? yes or no: ",
+        agreed_to(folder).1
+    ))?)
+}
+
+/// What somebody agrees to who trusts a folder: when to do so, and what new runs are told. Where there is nothing to look
+/// at, it is what may come.
+fn agreed_to(folder: &Path) -> (&'static str, &'static str) {
+    match read(folder) {
+        Ok(Some(_)) => ("if you looked at that", "that"),
+        Ok(None) => ("if new runs there are to be told such a file once it has one", "such a file once it has one"),
+        Err(_) => ("if new runs there are to be told its guide once it can be read", "its guide once it can be read"),
+    }
 }
 
 /// What new runs are told: the guide and its first lines, how many there are beyond, and what is there and never read.

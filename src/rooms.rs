@@ -52,8 +52,10 @@ pub async fn watch(ground: &Ground, seat: Seat, first: Option<Command>) -> anyho
 struct Rooms<'a> {
     ground: &'a Ground,
     options: Options,
-    /// A goal that could not be started, so that it is not lost.
+    /// A goal that could not be started, or was half written when the list was left, so that it is not lost.
     draft: String,
+    /// Whether it goes on being written when the list comes.
+    writes: bool,
     /// Why something did not work, for the list.
     notice: Option<String>,
     /// A step that waits for the operator's word in the next room.
@@ -82,6 +84,7 @@ impl<'a> Rooms<'a> {
             ground,
             options,
             draft: String::new(),
+            writes: false,
             notice: None,
             doubt: None,
             again: None,
@@ -129,7 +132,8 @@ impl<'a> Rooms<'a> {
                     self.focus = Focus::default();
                     leave(seat.take()).await;
                     let started = self.start(*terms).await;
-                    self.draft = if started.is_err() { text } else { String::new() };
+                    self.writes = started.is_err();
+                    self.draft = if self.writes { text } else { String::new() };
                     seat = self.told(started);
                 }
             }
@@ -225,13 +229,16 @@ impl<'a> Rooms<'a> {
             let options = ListOptions {
                 palette: palette(),
                 draft: std::mem::take(&mut self.draft),
+                writes: std::mem::take(&mut self.writes),
                 greeting: self.greeting(),
                 notice: self.notice.take(),
                 process: std::process::id(),
                 behind: current.cloned(),
             };
             let list = move || home.list().map_err(|error| error.to_string());
-            let refused = match list::runs(list, options).await.map_err(lost)? {
+            let (choice, draft) = list::runs(list, options).await.map_err(lost)?;
+            self.draft = draft;
+            let refused = match choice {
                 Choice::Open(id) if current == Some(&id) => return Ok(Next::Same),
                 Choice::Open(id) => match self.ground.take(&id).await {
                     Ok(taken) => return Ok(Next::Open(Box::new(taken))),
@@ -240,7 +247,7 @@ impl<'a> Rooms<'a> {
                 Choice::NewGoal(text) => match self.terms(&text).await {
                     Ok(terms) => return Ok(Next::Start(text, Box::new(terms))),
                     Err(error) => {
-                        self.draft = text;
+                        self.writes = true;
                         error
                     }
                 },

@@ -8,6 +8,7 @@ mod screens {
     mod focus;
     mod grave;
     mod keys;
+    mod list;
     mod moments;
     mod pty;
     mod put_away;

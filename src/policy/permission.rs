@@ -139,11 +139,13 @@ fn over_budget(case: &Case<'_>) -> Option<Judgement> {
 }
 
 /// What the operator wrote themselves is not asked about, and outranks what they denied before. Where it became grave by
-/// that, they have not typed its code yet.
+/// that, they have not typed its code yet; where it takes away what nothing brings back, they have not seen that said.
 fn edited(case: &Case<'_>) -> Option<Judgement> {
     let edited = case.call.edited.as_ref().filter(|edited| edited.is_leave)?;
     let allowed = Judgement::AllowEdited(edited.by.clone());
-    Some(grave::grave(case.facts).map_or(allowed, |why| Judgement::Ask(format!("as you changed it, {why}"))))
+    let lost = || case.facts.line.as_ref().and_then(undoing::lost).map(|lost| format!("it {lost}"));
+    let why = grave::grave(case.facts).or_else(lost);
+    Some(why.map_or(allowed, |why| Judgement::Ask(format!("as you changed it, {why}"))))
 }
 
 fn denied_before(case: &Case<'_>) -> Option<Judgement> {

@@ -115,7 +115,7 @@ impl App {
                 self.type_key(key);
                 let leaves = keymap::find(&self.places(), &key) == Some(Action::Leave);
                 if leaves && self.composer.text() == before {
-                    self.explain(kept_by_draft(Action::Leave), Lasts::UntilKey);
+                    self.explain(kept_by_draft(&keymap::key_of(Action::Leave)), Lasts::UntilKey);
                 }
                 Vec::new()
             }
@@ -291,8 +291,8 @@ impl App {
             Action::Top => self.scroll(|_| Move::To(Scroll::START)),
             Action::Bottom => self.scroll(|_| Move::To(Scroll::END)),
             Action::Zoom => self.zoomed = !self.zoomed,
-            Action::Pause => return self.submit(Command::Pause(Pause::AfterTool), None),
-            Action::PauseLater => return self.submit(Command::Pause(Pause::AfterIteration), None),
+            Action::Pause => return self.pause(Pause::AfterTool, ""),
+            Action::PauseLater => return self.pause(Pause::AfterIteration, ""),
             Action::AskTrust => self.ask_trust(),
             Action::Resume => return self.resume(),
             Action::AskBack => self.ask_step(StepKind::Back),
@@ -324,8 +324,8 @@ impl App {
 }
 
 /// Why a key that leaves does not do so now, and what does.
-pub(crate) fn kept_by_draft(leaves: Action) -> String {
-    let (leave, clear) = (keymap::key_of(leaves), keymap::key_of(Action::Stop));
+pub(crate) fn kept_by_draft(leave: &str) -> String {
+    let clear = keymap::key_of(Action::Stop);
     format!("{leave} leaves only while nothing is written here: {clear} clears it, then {leave} leaves")
 }
 

@@ -508,6 +508,7 @@ impl App {
             let done = done.map(|notice| format!("{}; ", notice.text)).unwrap_or_default();
             self.say_keys_are_back(&done);
         }
+        self.tell_changed(records);
         Vec::new()
     }
 
@@ -547,7 +548,7 @@ impl App {
         let sent = self.sent.remove(place);
         let lasts = if self.asking == Some(ticket) { Lasts::WithDialog } else { Lasts::AWhile };
         self.asking = self.asking.filter(|asking| *asking != ticket);
-        self.say_for(transcript(&refusal.of(&self.run.id)).replace('\n', " "), Role::Bad, lasts);
+        self.say_for(transcript(&self.why_refused(refusal)).replace('\n', " "), Role::Bad, lasts);
         if let Command::Interject { text, .. } | Command::Answer { text, .. } = sent.command
             && self.composer.is_empty()
         {

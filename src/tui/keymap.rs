@@ -436,9 +436,15 @@ pub const TABLE: &[Binding] = &[
     row(Place::Cancel, &[letter('A')], Action::AcceptWork, "accept", "take the work of a parked run as it is"),
     row(Place::Cancel, &[letter('F')], Action::CloseFailed, "failed", "close a parked run as failed"),
     row(Place::Cancel, &[letter('K')], Action::CancelNow, "at once", "cancel and end what runs at once"),
-    row(Place::Runs, &[key(KeyCode::Enter)], Action::OpenRun, "open", "open the run"),
+    row(
+        Place::Runs,
+        &[key(KeyCode::Enter)],
+        Action::OpenRun,
+        "open",
+        "open the run; a goal that is half written stays",
+    ),
     row(Place::Runs, &[letter('n')], Action::NewGoal, "new goal", "write the goal of a new run"),
-    row(Place::Runs, &[letter('q'), control('d')], Action::LeaveList, "leave", "leave"),
+    row(Place::Runs, &[letter('q'), control('d')], Action::LeaveList, "leave", "leave, while no goal is half written"),
     row(Place::Goal, &[key(KeyCode::Enter)], Action::Send, "start", "start a run with this goal"),
     row(Place::Goal, &[control('j'), shift(KeyCode::Enter), alt(KeyCode::Enter)], Action::Newline, "", "a line break"),
     row(Place::Goal, &[control('u')], Action::ClearLine, "", "clear the line from its start to the caret"),
@@ -476,8 +482,9 @@ pub fn document() -> String {
          Deciding keys count only after the call has been still on the screen for half a second, and allowing only \
          after its last line stood there for as long (docs/SAFETY.md §9).\n\n\
          A dialog stays open until its request is recorded; one that is refused keeps what was typed and says why. \
-         After a dialog in which letters are typed, the first key that would decide about a call asks: the same key, \
-         pressed again, decides; one that only opens a field, as `y` does for a grave call, opens it at once. A key that \
+         After a dialog that takes letters, which are all but the help and the whole of something (`v`), the first key that \
+         would decide about a call asks, whether or not any were typed: the same key, \
+         pressed again, decides; so it does after letters that were dropped. One that only opens a field, as `y` does for a grave call, opens it at once. A key that \
          goes to the pane (Ctrl-G, Alt-3, Tab) makes the next one count at once. Letters that follow within half a second \
          on a dialog that closed by itself or did not open are dropped, and so is the key of a field, pressed once more.\n\n\
          A new approval never takes the keys. When the last call that waited is decided and nothing waits any more, they \

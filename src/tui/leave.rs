@@ -121,7 +121,8 @@ impl App {
     /// Why no standing rule can be made of a call, if none can.
     pub(crate) fn no_rule(&self, call: CallId) -> Option<String> {
         let why = self.drafted(call, false).err()?;
-        self.drafted(call, true).err().map(|_| format!("no rule can be made of this call: {why}"))
+        let told = || self.too_wide(call, &format!("no rule can be made of this call: {why}"));
+        self.drafted(call, true).err().map(|_| told())
     }
 
     /// The rule that a call can be made, with its exact words or with the last one open.

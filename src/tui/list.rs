@@ -48,6 +48,8 @@ pub struct ListOptions {
     pub palette: Palette,
     /// A goal that was being written.
     pub draft: String,
+    /// Whether it goes on being written at once; else the list has the keys, where there is one.
+    pub writes: bool,
     /// A sentence above the list, such as which model a new run would use, or what is missing for one.
     pub greeting: String,
     /// A sentence about what just happened, such as why a run could not be opened.
@@ -58,8 +60,12 @@ pub struct ListOptions {
     pub behind: Option<RunId>,
 }
 
-/// Shows the list until the operator chooses. `list` is asked anew every few seconds.
-pub async fn runs(list: impl Fn() -> Result<Vec<Listed>, String>, mut options: ListOptions) -> io::Result<Choice> {
+/// Shows the list until the operator chooses. Gives the choice, and the goal that is half written then; `list` is asked
+/// anew every few seconds.
+pub async fn runs(
+    list: impl Fn() -> Result<Vec<Listed>, String>,
+    mut options: ListOptions,
+) -> io::Result<(Choice, String)> {
     let mut screen = Screen::open()?;
     let mut signals = Signals::listen()?;
     let mut keys = Keys::listen();
@@ -109,7 +115,7 @@ pub async fn runs(list: impl Fn() -> Result<Vec<Listed>, String>, mut options: L
             Asked::Nothing => {}
             Asked::Suspend => screen.suspend()?,
             Asked::Redraw => screen.clear()?,
-            Asked::Choice(choice) => return Ok(choice),
+            Asked::Choice(choice) => return Ok((choice, listed.draft())),
         }
     }
 }
@@ -164,7 +170,7 @@ impl List {
             notice: options.notice.map(|text| (title(&text, limits::NOTE_MAX_BYTES), Role::Warning)),
             listed: Vec::new(),
             selected: None,
-            writes: listed.is_empty() || !options.draft.is_empty(),
+            writes: listed.is_empty() || options.writes,
             goal: Composer::new(&options.draft, Vec::new()),
             help: None,
             last_stop_ms: None,
@@ -194,10 +200,14 @@ impl List {
 
     /// The places whose keys work now, the nearest first.
     pub(crate) fn places(&self) -> Vec<Place> {
-        match (self.help, self.writes) {
-            (Some(_), _) => vec![Place::Moving, Place::Anywhere],
-            (None, true) => vec![Place::Goal, Place::Anywhere],
-            (None, false) => vec![Place::Runs, Place::Moving, Place::Anywhere],
+        if self.help.is_some() { vec![Place::Moving, Place::Anywhere] } else { self.under_help() }
+    }
+
+    /// The places whose keys work while no help is open: what it is about.
+    pub(crate) fn under_help(&self) -> Vec<Place> {
+        match self.writes {
+            true => vec![Place::Goal, Place::Anywhere],
+            false => vec![Place::Runs, Place::Moving, Place::Anywhere],
         }
     }
 
@@ -214,7 +224,8 @@ impl List {
             return Asked::Nothing;
         }
         self.notice = None;
-        let leaves_nothing = self.writes && !self.goal.is_empty();
+        // A goal that is half written is not left behind, also where the list has the keys.
+        let leaves_nothing = !self.goal.is_empty();
         match keymap::find(&self.places(), &key).filter(|action| *action != Action::LeaveList || !leaves_nothing) {
             Some(action) => self.act(action),
             None => {
@@ -224,7 +235,9 @@ impl List {
                 }
                 let leaves = keymap::find(&self.places(), &key) == Some(Action::LeaveList);
                 if leaves && self.goal.text() == before {
-                    self.notice = Some((kept_by_draft(Action::LeaveList), Role::Warning));
+                    let place = if self.writes { Place::Goal } else { Place::Runs };
+                    let text = kept_by_draft(&keymap::key_in(place, Action::LeaveList));
+                    self.notice = Some((text, Role::Warning));
                 }
                 Asked::Nothing
             }
@@ -364,8 +377,9 @@ impl List {
     }
 
     fn stop(&mut self) -> Asked {
-        if !self.goal.is_empty() && self.writes {
+        if !self.goal.is_empty() {
             self.goal.take();
+            self.notice = Some(("what was written of a new goal is cleared".to_string(), Role::Dim));
             return Asked::Nothing;
         }
         let now_ms = self.now.ms;

@@ -3,8 +3,11 @@
 
 use crossterm::event::KeyEvent;
 
+use crate::domain::event::Event;
+use crate::domain::event::Record;
 use crate::domain::id::CallId;
 use crate::domain::limits;
+use crate::domain::visible::title;
 use crate::tui::app::App;
 use crate::tui::guard::Cut;
 use crate::tui::popup::Popup;
@@ -84,6 +87,20 @@ impl App {
             Cut::Closed | Cut::NotOpened | Cut::Opened(_) => Lasts::UntilKey,
         };
         self.explain(self.dropped(cut, key), lasts);
+    }
+
+    /// Says of a call that comes back as the operator changed it why it is asked about once more.
+    pub(crate) fn tell_changed(&mut self, records: &[Record]) {
+        let asked = |record: &Record| match &record.event {
+            Event::ApprovalRequested { call, why, .. } => Some((*call, title(why, limits::NOTE_MAX_BYTES))),
+            _ => None,
+        };
+        let is_changed = |call: CallId| self.waiting.iter().any(|item| item.call == call && item.is_changed);
+        let is_told = |call| self.notice.as_ref().is_some_and(|notice| notice.lasts == Lasts::UntilKeyOrCall(call));
+        let mut found = records.iter().rev().filter_map(asked);
+        if let Some((call, why)) = found.find(|(call, _)| is_changed(*call) && !is_told(*call)) {
+            self.say_for(format!("{call} waits once more: {why}"), Role::Attention, Lasts::UntilKeyOrCall(call));
+        }
     }
 
     /// Opens something above the panes. What was said before is about something else, and a dialog says under its field

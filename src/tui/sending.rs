@@ -10,6 +10,7 @@ use crate::domain::saying;
 use crate::domain::status::Status;
 use crate::tui::action::Action;
 use crate::tui::app::App;
+use crate::tui::app::Focus;
 use crate::tui::app::Out;
 use crate::tui::keymap;
 use crate::tui::notice::Lasts;
@@ -40,26 +41,30 @@ impl App {
         }
         let stopping = self.stopping();
         match (&self.run.status, stopping) {
-            (Status::Running, None) => {
-                let outs = self.submit(Command::Pause(Pause::AfterTool), None);
-                self.say("pausing after the running call; once more stops it now", Role::Dim);
-                outs
-            }
+            (Status::Running, None) => self.pause(Pause::AfterTool, "; once more stops it now"),
             (Status::Running, Some(Control::Pause(Pause::AfterIteration))) => {
-                let outs = self.submit(Command::Pause(Pause::AfterTool), None);
-                self.say("pausing after the running call; once more stops it now", Role::Dim);
-                outs
+                self.pause(Pause::AfterTool, "; once more stops it now")
             }
-            (Status::Running, Some(Control::Pause(Pause::AfterTool))) => {
-                let outs = self.submit(Command::Pause(Pause::Now), None);
-                self.say("stopping the running call", Role::Dim);
-                outs
-            }
+            (Status::Running, Some(Control::Pause(Pause::AfterTool))) => self.pause(Pause::Now, ""),
             (Status::Running, Some(Control::Pause(Pause::Now) | Control::Leave | Control::Cancel(_)))
             | (Status::Queued | Status::Parked(_) | Status::Completed(_) | Status::Failed(_) | Status::Cancelled, _) => {
                 self.stop_twice()
             }
         }
+    }
+
+    /// Asks for a pause, and names the key that goes on after it.
+    pub(crate) fn pause(&mut self, pause: Pause, further: &str) -> Vec<Out> {
+        let outs = self.submit(Command::Pause(pause), None);
+        let what = match pause {
+            Pause::AfterTool => "pausing after the running call",
+            Pause::AfterIteration => "pausing at the end of this iteration",
+            Pause::Now => "stopping the running call",
+        };
+        let place = if self.focus == Focus::Composer { "in a pane (Tab) " } else { "" };
+        let resume = keymap::key_of(Action::Resume);
+        self.say(format!("{what}{further}; when it is parked, {place}{resume} goes on"), Role::Dim);
+        outs
     }
 
     pub(crate) fn stop_twice(&mut self) -> Vec<Out> {

@@ -56,9 +56,9 @@ impl App {
                 is_empty.then(|| "nothing has happened yet".to_string())
             }
             Means::Rule(call) => self.no_rule(call),
-            Means::Unboxed(call) => {
-                let call = self.run.calls.get(&call)?;
-                permission::can_leave_box(call).err().map(String::from)
+            Means::Unboxed(id) => {
+                let call = self.run.calls.get(&id)?;
+                permission::can_leave_box(call).err().map(|why| self.too_wide(id, why))
             }
             _ if self.run.is_ended() => Some(self.ended()),
             Means::ALiveRun => None,
@@ -67,9 +67,24 @@ impl App {
             Means::Command(command) => {
                 let now = Now { at: self.now.at, ..Now::default() };
                 let input = Input::Command(command, ClientId("screen".to_string()));
-                respond(&self.run, &input, now).err().map(|refusal| refusal.of(&self.run.id))
+                respond(&self.run, &input, now).err().map(|refusal| self.why_refused(&refusal))
             }
         }
+    }
+
+    /// Why something was refused, with the key that leads on where there is one.
+    pub(crate) fn why_refused(&self, refusal: &Refusal) -> String {
+        match refusal {
+            Refusal::TooWide(call, why) => self.too_wide(*call, why),
+            other => other.of(&self.run.id),
+        }
+    }
+
+    /// That leave for a call is not to be had in this way, and the key by which it is.
+    pub(crate) fn too_wide(&self, call: CallId, why: &str) -> String {
+        let key = keymap::key_of(Action::Decide(Choice::AllowOnce));
+        let code = if self.needs_code(call, Choice::AllowOnce) { ", by its code" } else { "" };
+        format!("{why}; nothing was decided; {key} allows {call} once{code}")
     }
 
     /// That the run has ended, and the keys that lead on.

@@ -58,6 +58,8 @@ pub struct Item {
     pub extent: (usize, usize),
     /// Why leave for it is typed, where it is grave.
     pub grave: Option<String>,
+    /// Whether the operator changed it, and it is asked about for what it became by that.
+    pub is_changed: bool,
     /// Since when.
     pub since: Timestamp,
     /// The call itself.
@@ -219,6 +221,7 @@ fn item(call: &ToolCall, waits: Waits, before: &[Item]) -> Item {
         warning: foreign(call),
         extent,
         grave: grave::of(call),
+        is_changed: is_changed(call),
         since: call.since,
         body,
     }
@@ -226,12 +229,20 @@ fn item(call: &ToolCall, waits: Waits, before: &[Item]) -> Item {
 
 /// That a call is grave, why, and what lets it run; nothing where it is not.
 pub(crate) fn grave_line(item: &Item) -> Option<String> {
-    item.grave.as_ref().map(|grave| grave_words(grave, item.waits))
+    item.grave.as_ref().map(|grave| grave_words(grave, item.waits, item.is_changed))
 }
 
-fn grave_words(grave: &str, waits: Waits) -> String {
+fn grave_words(grave: &str, waits: Waits, is_changed: bool) -> String {
     let choice = if waits == Waits::Outcome { Choice::RunAgain } else { Choice::AllowOnce };
-    format!("grave: {grave}; {} opens a field for its code", keymap::key_of(Action::Decide(choice)))
+    let changed = if is_changed { " as you changed it" } else { "" };
+    format!("grave{changed}: {grave}; {} opens a field for its code", keymap::key_of(Action::Decide(choice)))
+}
+
+/// Whether this is a call as the operator changed it that is asked about for what it became by that: the gate lets
+/// happen what else they write.
+pub(crate) fn is_changed(call: &ToolCall) -> bool {
+    let is_asked = matches!(call.state, CallState::Awaiting { .. });
+    is_asked && call.edited.as_ref().is_some_and(|edited| edited.is_leave)
 }
 
 fn why(call: &ToolCall, waits: Waits) -> String {
@@ -336,7 +347,7 @@ pub fn question(call: &ToolCall) -> String {
 pub fn whole(call: &ToolCall, waits: Waits) -> Body {
     let mut whole = body(call, waits);
     if let Some(grave) = grave::of(call) {
-        whole.heading(grave_words(&grave, waits));
+        whole.heading(grave_words(&grave, waits, is_changed(call)));
     }
     whole.heading(why(call, waits));
     if let Some(facts) = call.facts.as_ref().filter(|facts| !facts.reach.is_empty()) {

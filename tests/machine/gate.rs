@@ -198,6 +198,27 @@ fn a_line_that_only_reads_is_a_read_where_it_is_confined() {
     assert_eq!(judged("true", true, Trust::Plan).0, "denied, by rule: trust mode plan");
 }
 
+/// What the operator writes in the place of the model's is leave, but not for what they were not shown: that it is grave, or
+/// takes away what nothing brings back.
+#[test]
+fn what_an_operator_changed_into_a_loss_is_asked_about_once_more() {
+    let argv = |line: &str| line.split(' ').map(String::from).collect::<Vec<_>>();
+    let judged = |line: &str, truths: &[&str]| {
+        let mut case = Case::new();
+        case.call.effect = EffectClass::External;
+        case.facts.line = Some(Line { commands: vec![argv(line)], plain: Err("a test".to_string()) });
+        let truths: Vec<&Truth> = TRUTHS.iter().filter(|truth| truths.contains(&truth.name)).collect();
+        case.judged(&truths)
+    };
+    assert_eq!(judged("make", &["edited"]), "allowed, as op wrote it");
+    let asked = "asked: as you changed it, it deletes build, which can't be undone";
+    for others in [&[][..], &["denied before"], &["granted"], &["rule allows"], &["trusted"]] {
+        let truths: Vec<&str> = others.iter().copied().chain(["edited"]).collect();
+        assert_eq!(judged("rm -rf build", &truths), asked, "{others:?}");
+    }
+    assert!(judged("rm -rf build", &["edited", "rule denies"]).starts_with("denied"));
+}
+
 /// What is wrong with a call is looked for in this order, before its reach is found out: the tool, its arguments as
 /// JSON, their shape.
 #[test]

@@ -746,3 +746,29 @@ fn what_was_sent_is_no_draft_when_the_run_is_opened_again() {
     let withdrawn = Event::InterjectionWithdrawn { id, by: by() };
     assert_eq!(draft_after(text, &[queued, withdrawn]), text, "it was taken back");
 }
+
+/// Which of what is open takes letters, so that the first key after it that would decide asks: docs/KEYS.md says all but the
+/// help and the whole of a call, whether or not any were typed.
+#[test]
+fn after_what_takes_letters_the_first_key_asks_and_after_the_rest_it_decides() {
+    for (opens, asks) in [("d", true), ("e", true), ("T", true), ("+", true), ("X", true), ("v", false), ("?", false)] {
+        let mut show = at_rest(with_diff(), SIZE, '3');
+        show.letters(opens);
+        assert_eq!(show.app.popups.len(), 1, "{opens}");
+        rest(&mut show);
+        show.press(KeyCode::Esc);
+        rest(&mut show);
+        show.letters("y");
+        let frame = flat(&show.frame());
+        assert_eq!(frame.contains("press y again, and it decides"), asks, "{opens}: {frame}");
+        assert_eq!(commands(&show).len(), usize::from(!asks), "{opens}");
+    }
+    // So does one after letters for a dialog that did not open.
+    let mut show = at_rest(with_diff(), SIZE, '3');
+    show.press(KeyCode::PageDown);
+    show.letters("d");
+    assert!(show.app.popups.is_empty());
+    rest(&mut show);
+    show.letters("y");
+    assert!(flat(&show.frame()).contains("press y again, and it decides"), "{}", show.frame());
+}

@@ -7,6 +7,7 @@ use tiller::domain::approval::By;
 use tiller::domain::approval::Decision;
 use tiller::domain::approval::Resolution;
 use tiller::domain::command::Command;
+use tiller::domain::command::Refusal;
 use tiller::domain::event::Event;
 use tiller::domain::event::Finding;
 use tiller::domain::id::CallId;
@@ -20,6 +21,7 @@ use tiller::domain::tool::Facts;
 use tiller::domain::tool::Grave;
 use tiller::tui::app::Focus;
 use tiller::tui::app::Msg;
+use tiller::tui::app::Ticket;
 
 use crate::screens::story::Show;
 use crate::screens::story::Story;
@@ -218,12 +220,14 @@ fn content_reaches_no_cell_of_the_frame() {
     }
 }
 
-/// What the code is for stands above it: the first rows of the call, behind the gutter of its pane, on any screen.
+/// What the code is for stands above it: as many rows of the call as there is room for, behind the gutter of its pane, on
+/// any screen.
 #[test]
 fn a_dialog_that_wants_a_code_shows_the_call() {
     let long: fn(&mut Story) -> CallId = |story| {
         story.grave = vec![Grave::Keys];
-        story.command_waits("cat id_rsa\r\u{202e}\necho two\necho three\necho four\necho five")
+        let more: String = (2..=60).map(|line| format!("\necho {line}")).collect();
+        story.command_waits(&format!("cat id_rsa\r\u{202e}{more}"))
     };
     for size in [(120, 36), (80, 24), (60, 15), (20, 10)] {
         for (call, is_long) in [(grave as fn(&mut Story) -> CallId, false), (long, true)] {
@@ -232,17 +236,20 @@ fn a_dialog_that_wants_a_code_shows_the_call() {
             rest(&mut show);
             show.letters("y");
             let frame = rest(&mut show);
-            assert!(frame.contains("┃ 1 │ cat id_r"), "{size:?}\n{frame}");
+            let first = if is_long { "┃  1 │ cat id_r" } else { "┃ 1 │ cat id_r" };
+            assert!(frame.contains(first), "{size:?}\n{frame}");
             assert_eq!(flat(&frame).contains("… v shows it whole"), is_long || size.0 < 30, "{size:?}\n{frame}");
             if size.1 > 20 {
                 assert!(frame.contains("four letters…") && frame.contains("This call is grave"), "{size:?}\n{frame}");
-                assert_eq!(frame.contains("┃ 3 │ echo three"), is_long, "{size:?}\n{frame}");
+                // The dialog has the screen but its last row: the frame, what is told, the field and what it does.
+                let last = usize::from(size.1) - 9;
+                assert_eq!(frame.contains(&format!("┃ {last:>2} │ echo {last}")), is_long, "{size:?}\n{frame}");
             }
             // What is wrong with what was typed leaves it there.
             show.letters("wxyz");
             show.press(KeyCode::Enter);
             let frame = rest(&mut show);
-            assert!(frame.contains("┃ 1 │ cat id_r") && flat(&frame).contains("wxyz"), "{size:?}\n{frame}");
+            assert!(frame.contains(first) && flat(&frame).contains("wxyz"), "{size:?}\n{frame}");
             assert!(flat(&frame).contains("the code is"), "{size:?}\n{frame}");
         }
     }
@@ -273,4 +280,84 @@ fn every_dialog_that_wants_a_code_shows_its_call() {
         show.letters("O");
         assert!(rest(&mut show).contains("┃ 1 │ cargo bu"), "{size:?}\n{}", show.frame());
     }
+}
+
+/// What the operator changes, and what becomes grave or can't be undone by that, comes back and says so where it waits, in
+/// the whole of it, above the composer and in the field of its code.
+#[test]
+fn a_call_that_was_changed_into_a_loss_says_so_when_it_comes_back() {
+    let by = || By::Operator(ClientId("s".to_string()));
+    let lost = "it deletes build, which can't be undone";
+    let key = "it reaches key material";
+    for size in [(80, 24), (120, 36)] {
+        for (why, found, is_changed) in
+            [(lost, vec![], true), (key, vec![Grave::Keys], true), (key, vec![Grave::Keys], false)]
+        {
+            let (mut show, calls) = on_calls(size, &[|story| story.command_waits("sh check.sh")]);
+            show.next(|story| {
+                if is_changed {
+                    story.decide(calls[0], Decision::Edit(r#"{"command":"rm -rf build"}"#.to_string()), by());
+                } else {
+                    story.event(Event::ApprovalInvalidated { call: calls[0], why: "another file".to_string() });
+                }
+            });
+            show.next(|story| {
+                story.grave = found.clone();
+                story.prepare(calls[0], "rm -rf build", "runs in the box", "rm -rf build");
+                story
+                    .request(calls[0], &if is_changed { format!("as you changed it, {why}") } else { why.to_string() });
+            });
+            let again = format!("{} waits once more: as you changed it, {why}", calls[0]);
+            let frame = flat(&rest(&mut show));
+            assert_eq!(frame.contains(&again), is_changed, "{size:?}\n{}", show.frame());
+            let told = match (found.is_empty(), is_changed) {
+                (true, _) => format!("asked: as you changed it, {why}"),
+                (false, true) => format!("grave as you changed it: {why}; y opens a field for its code"),
+                (false, false) => format!("grave: {why}; y opens a field for its code"),
+            };
+            show.chord(KeyCode::Char('g'), KeyModifiers::CONTROL);
+            let frame = flat(&rest(&mut show));
+            assert_eq!(frame.matches(&told).count(), 1, "{told} {size:?}\n{}", show.frame());
+            show.letters("v");
+            assert!(flat(&rest(&mut show)).contains(&told), "{told} {size:?}\n{}", show.frame());
+            show.press(KeyCode::Esc);
+            rest(&mut show);
+            show.letters("y");
+            let frame = flat(&rest(&mut show));
+            if found.is_empty() {
+                assert_eq!(commands(&show).len(), 1, "a key is enough\n{frame}");
+                continue;
+            }
+            assert_eq!(
+                frame.contains(&format!("As you changed it, this call is grave: {why}.")),
+                is_changed,
+                "{frame}"
+            );
+            assert_eq!(frame.contains(&format!("This call is grave: {why}.")), !is_changed, "{frame}");
+        }
+    }
+}
+
+/// Leave that is wider than for once and is not to be had says the key by which leave is.
+#[test]
+fn a_refusal_of_wider_leave_names_the_key_that_allows_once() {
+    let plain: fn(&mut Story) -> CallId = |story| story.command_waits("cargo test");
+    for (call, keys, tail) in [
+        (grave as fn(&mut Story) -> CallId, "atrO", "y allows c2 once, by its code"),
+        (plain, "trO", "y allows c2 once"),
+    ] {
+        for key in keys.chars() {
+            let (mut show, _) = on_calls((120, 36), &[call]);
+            show.letters(&key.to_string());
+            let frame = flat(&show.frame());
+            assert!(frame.contains(&format!("nothing was decided; {tail}")), "{key}\n{}", show.frame());
+            assert!(!frame.contains("allow c2 once"), "{key}\n{}", show.frame());
+        }
+    }
+    // As the machine says it, where what was refused was on its way.
+    let (mut show, calls) = on_calls((120, 36), &[plain]);
+    show.letters("a");
+    show.tell(Msg::Refused(Ticket(1), Refusal::TooWide(calls[0], "it is not so any more")));
+    let told = "it is not so any more; nothing was decided; y allows c2 once";
+    assert!(flat(&show.frame()).contains(told), "{}", show.frame());
 }

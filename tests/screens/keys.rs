@@ -716,3 +716,41 @@ fn a_pause_that_is_pending_is_said_until_it_comes() {
     assert_eq!(commands(&show), [Command::Pause(Pause::AfterIteration)]);
     assert!(show.frame().contains("pausing at the end of this iteration"), "{}", show.frame());
 }
+
+/// Whoever pauses is told the key that goes on, as it works where they are.
+#[test]
+fn a_pause_names_the_key_that_goes_on() {
+    let pauses: [(char, KeyCode, KeyModifiers, &str); 4] = [
+        ('2', KeyCode::Char('P'), KeyModifiers::NONE, "pausing after the running call; when it is parked, R goes on"),
+        (
+            '2',
+            KeyCode::Char('I'),
+            KeyModifiers::NONE,
+            "pausing at the end of this iteration; when it is parked, R goes on",
+        ),
+        (
+            '2',
+            KeyCode::Char('c'),
+            KeyModifiers::CONTROL,
+            "pausing after the running call; once more stops it now; when it is parked, R goes on",
+        ),
+        (
+            ' ',
+            KeyCode::Char('c'),
+            KeyModifiers::CONTROL,
+            "pausing after the running call; once more stops it now; when it is parked, in a pane (Tab) R goes on",
+        ),
+    ];
+    for (pane, key, modifiers, told) in pauses {
+        let mut show = Show::of(pursuing(), (120, 36), 0);
+        show.frame_at(0);
+        if pane != ' ' {
+            show.chord(KeyCode::Char(pane), KeyModifiers::ALT);
+        }
+        show.frame_at(2_000);
+        show.chord(key, modifiers);
+        assert_eq!(commands(&show).len(), 1, "{told}");
+        let frame = show.frame();
+        assert!(frame.contains(told), "{told}\n{frame}");
+    }
+}

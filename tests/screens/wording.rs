@@ -2,6 +2,7 @@
 //! screen has all that a decision is about.
 
 use crossterm::event::KeyCode;
+use crossterm::event::KeyModifiers;
 use tiller::domain::approval::By;
 use tiller::domain::approval::Decision;
 use tiller::domain::command::Command;
@@ -14,6 +15,9 @@ use tiller::domain::status::Status;
 use tiller::domain::tool::EffectClass;
 use tiller::domain::tool::Grave;
 use tiller::tui::app::Focus;
+use tiller::tui::notice::Lasts;
+use tiller::tui::notice::Notice;
+use tiller::tui::theme::Role;
 
 use crate::screens::story::Story;
 use crate::screens::story::at_rest;
@@ -281,6 +285,42 @@ fn the_smallest_screen_has_the_tool_the_digest_and_the_keys() {
             rest(&mut opened);
             opened.press(KeyCode::Enter);
             assert_eq!(commands(&opened).len(), 1, "control: it is shown again");
+        }
+    }
+}
+
+/// A sentence of several rows is read beside what is written, wherever the keys are and whatever is open.
+#[test]
+fn a_notice_does_not_cover_what_is_written() {
+    let long = "you are root: several protections do not bind root; a user of their own is safer; and the folder has an \
+                AGENTS.md that is not read, since this folder is not trusted";
+    let two = &long[..120];
+    for size in [(80, 24), (60, 20)] {
+        for (notice, opens) in [(two, ""), (long, ""), (two, "X"), (long, "X")] {
+            for draft in ["", "half a sentence", &format!("{}end", "many words ".repeat(20))] {
+                let mut show = at_rest(waits(shell), size, '3');
+                show.press(KeyCode::Esc);
+                show.letters(draft);
+                show.chord(KeyCode::Char('3'), KeyModifiers::ALT);
+                rest(&mut show);
+                show.letters(opens);
+                show.app.notice = Some(Notice {
+                    text: notice.to_string(),
+                    role: Role::Warning,
+                    until_ms: u64::MAX,
+                    lasts: Lasts::AWhile,
+                });
+                let frame = show.frame();
+                let last = frame.lines().last().unwrap();
+                let tail = draft.trim_end().rsplit(' ').next().unwrap();
+                assert!(frame.contains("you are root") && last.contains(tail), "{size:?} {opens}\n{frame}");
+                if notice == two && size.0 == 80 {
+                    assert!(flat(&frame).contains(two.trim_end()), "{opens}\n{frame}");
+                    let empty =
+                        if opens.is_empty() { "the keys are in pane 3" } else { "the keys are in what is open" };
+                    assert!(!draft.is_empty() || last.contains(empty), "{opens}\n{frame}");
+                }
+            }
         }
     }
 }

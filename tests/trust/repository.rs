@@ -106,6 +106,19 @@ fn a_folder_is_trusted_only_by_a_word_of_the_operator() {
     stage.ask(&["trust", "--list"]).check(0, &["not told yet"]);
 }
 
+/// Where there is nothing to look at, nobody is asked whether they looked at it.
+#[test]
+fn a_folder_without_a_guide_is_not_said_to_have_been_looked_at() {
+    let stage = Stage::new();
+    let none =
+        ["It has no AGENTS.md or the like", "if new runs there are to be told such a file once it has one, type: "];
+    let refused = stage.ask(&["trust"]);
+    refused.check(3, &none);
+    assert!(!refused.to_string().contains("looked at"), "{refused}");
+    stage.write("work/AGENTS.md", GUIDE);
+    stage.ask(&["trust"]).check(3, &["if you looked at that, type: "]);
+}
+
 #[test]
 fn a_resume_does_not_depend_on_the_file() {
     let stage = Stage::new();

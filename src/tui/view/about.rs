@@ -13,23 +13,27 @@ use crate::tui::view::popups::dialog_width;
 use crate::tui::view::popups::prose;
 use crate::tui::view::waiting::body_rows;
 
-/// Rows of it where there is room.
+/// Rows of it that all else in the dialog gives way to.
 const ROWS: usize = 3;
-/// Below this height it has one.
+/// Below this height it has one of those.
 const LOW: u16 = 18;
 
-/// Its first rows, and how the rest is seen; nothing where it waits no more.
+/// Its first rows, as many as a dialog could show and one more; nothing where it waits no more.
 pub(crate) fn lines(app: &App, call: CallId, area: Rect) -> Vec<Line<'static>> {
     let Some(item) = app.waiting.iter().find(|item| item.call == call) else { return Vec::new() };
     let width = usize::from(dialog_width(area)).saturating_sub(2);
-    let most = if area.height < LOW { 1 } else { ROWS };
-    // One row more than is shown tells whether there are more.
-    let rows = item.body.lines.iter().take(most + 1).flat_map(|line| body_rows(&item.body, line, width, app));
-    let mut rows: Vec<Line<'static>> = rows.take(most + 1).collect();
-    if rows.len() > most {
-        rows.truncate(most);
+    let rows = item.body.lines.iter().flat_map(|line| body_rows(&item.body, line, width, app));
+    rows.take(usize::from(area.height) + 1).collect()
+}
+
+/// These rows where there is room for so many, and how the rest is seen.
+pub(crate) fn fitted(mut rows: Vec<Line<'static>>, room: usize, area: Rect, app: &App) -> Vec<Line<'static>> {
+    let least = if area.height < LOW { 1 } else { ROWS };
+    if rows.len() > room.max(least) {
         let view = keymap::key_of(Action::View);
-        rows.extend(prose(&format!("… {view} shows it whole, after Esc"), Role::Text, area, app.palette));
+        let more = prose(&format!("… {view} shows it whole, after Esc"), Role::Text, area, app.palette);
+        rows.truncate(room.saturating_sub(more.len()).max(least));
+        rows.extend(more);
     }
     rows
 }

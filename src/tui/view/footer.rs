@@ -68,15 +68,21 @@ fn rows(lines: &[Line<'static>]) -> u16 {
     u16::try_from(lines.len()).unwrap_or(1)
 }
 
-/// Draws the sentence over the rows at the bottom where it has no row of its own to be read in whole: over text field and
-/// keys, which are not in use then, or under what is open and covers it.
+/// Draws the sentence over the rows at the bottom where it has no row of its own to be read in whole: over the keys, and
+/// over a text field in which nothing is written, which are not in use then, or under what is open and covers it. What is
+/// written goes down to the last row, and the sentence is shortened where there is no room for both.
 pub fn draw_banner_over(frame: &mut Frame<'_>, banner: Rect, app: &App) {
     let screen = frame.area();
     let width = usize::from(screen.width);
     // What needs the operator keeps its rows.
     let kept = rows(&calling(app).map_or(Vec::new(), |text| sentence(text, width, BANNER_ROWS, app.palette)));
-    let below = usize::from(screen.bottom().saturating_sub(banner.y.saturating_add(kept)));
-    let lines = sentence(said(app), width, BANNER_ROWS.min(below), app.palette);
+    let below = screen.bottom().saturating_sub(banner.y.saturating_add(kept));
+    let all = sentence(said(app), width, BANNER_ROWS.min(usize::from(below)), app.palette);
+    // The last row is the text field's where something is written, or where the sentence has no use for it.
+    let has_field = !matches!(app.popups.last(), Some(Popup::Whole { .. }));
+    let spared = u16::from(has_field && (!app.composer.is_empty() || rows(&all) < below));
+    let most = BANNER_ROWS.min(usize::from(below.saturating_sub(spared)));
+    let lines = sentence(said(app), width, most, app.palette);
     let wanted = rows(&lines);
     let top = match app.popups.last() {
         // It shows what is to be said itself.
@@ -86,7 +92,7 @@ pub fn draw_banner_over(frame: &mut Frame<'_>, banner: Rect, app: &App) {
             return;
         }
         Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Cancel) if app.notice.is_some() => {
-            screen.bottom().saturating_sub(wanted)
+            screen.bottom().saturating_sub(wanted + spared)
         }
         None if app.focus != Focus::Composer && kept + wanted > banner.height => banner.y + kept,
         Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Cancel) | None => return,
@@ -94,6 +100,11 @@ pub fn draw_banner_over(frame: &mut Frame<'_>, banner: Rect, app: &App) {
     let area = Rect { x: screen.x, y: top, width: screen.width, height: wanted }.intersection(screen);
     frame.render_widget(Clear, area);
     frame.render_widget(Paragraph::new(lines), area);
+    let field = Rect { y: area.bottom(), height: screen.bottom().saturating_sub(area.bottom()), ..area };
+    if spared > 0 {
+        frame.render_widget(Clear, field);
+        draw_composer(frame, field, app);
+    }
 }
 
 fn banner_lines(app: &App, width: usize, most: usize) -> Vec<Line<'static>> {

@@ -36,7 +36,8 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
         Asks::Edit(call, digest) => (
             format!("Change {call} {} and allow it", digest.short()),
             vec![(
-                "It runs once with these arguments, if the gate lets it. The model is told what you changed."
+                "It runs once with these arguments, if the gate lets it; what is grave by that or can't be undone is asked \
+                 about once more. The model is told what you changed."
                     .to_string(),
                 Role::Text,
             )],
@@ -54,13 +55,14 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
         Asks::Code(call, digest, choice) => {
             let item = app.waiting.iter().find(|item| item.call == *call);
             let grave = item.and_then(|item| item.grave.clone()).unwrap_or_default();
+            let is_changed = item.is_some_and(|item| item.is_changed);
             let outside = (*choice == Choice::AllowUnboxed).then(|| grave::UNBOXED.to_string());
             let all = [Some(grave).filter(|grave| !grave.is_empty()), outside];
             let why = all.into_iter().flatten().collect::<Vec<_>>().join(", and ");
             (
                 format!("type {} · {call} {}", digest.code(&app.run.id, choice.manner()), digest.short()),
                 vec![
-                    (format!("This call is grave: {why}."), Role::Warning),
+                    (format!("{} grave: {why}.", if is_changed { "As you changed it, this call is" } else { "This call is" }), Role::Warning),
                     (
                         format!(
                             "Type its code, {}, to let it run{}.",

@@ -211,7 +211,8 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
 pub(crate) struct Dialog<'a> {
     /// Its title.
     pub(crate) title: String,
-    /// The beginning of the call that it is about; all else that is told gives way to its first row.
+    /// The beginning of the call that it is about, as much of it as there is room for; all else that is told gives way to
+    /// its first rows.
     pub(crate) about: Vec<Line<'static>>,
     /// What is told above the field, as wide as `dialog_width` says.
     pub(crate) told: Vec<Line<'static>>,
@@ -256,6 +257,9 @@ pub(crate) fn draw_dialog(frame: &mut Frame<'_>, area: Rect, app: &App, line: &C
     let below = count(&keys).saturating_add(count(&problem).max(1)).saturating_add(2);
     let room = usize::from(area.height.saturating_sub(below.saturating_add(1)));
     let is_about_call = !lines.is_empty();
+    // The call has what the rest leaves; where that is too little, the rest gives way.
+    let beside = told.len() + usize::from(field_rows.saturating_sub(1));
+    lines = about::fitted(lines, room.saturating_sub(beside), area, app);
     lines.truncate(room.max(1));
     let room = room.saturating_sub(lines.len());
     if told.len() > room {

@@ -46,8 +46,10 @@ use crate::tui::view::two_sided;
 
 /// Cells of a row up to the goal: the pointer, the mark and the name.
 const NAME_CELLS: usize = 13;
-/// Cells of the goal that the age and the money give way to.
+/// Cells of the goal that the age and the money give way to, at least.
 const GOAL_CELLS: usize = 12;
+/// Cells of the status that the goal gives way to.
+const STATE_CELLS: usize = 24;
 /// Rows of a sentence about the selected run, at most.
 const DETAIL_ROWS: usize = 6;
 /// Cells of the age.
@@ -89,8 +91,7 @@ pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
     match list.help {
         Some(scroll) => {
             let area = Rect { height: area.height.saturating_sub(1), ..area };
-            let places = [Place::Runs, Place::Moving, Place::Goal, Place::Anywhere];
-            let rows: Vec<&Binding> = places.iter().flat_map(|place| keymap::rows(*place)).collect();
+            let rows: Vec<&Binding> = list.under_help().iter().flat_map(|place| keymap::rows(*place)).collect();
             Some(draw_help(frame, area, &rows, scroll, list.palette))
         }
         None => view,
@@ -157,15 +158,49 @@ fn draw_rows(frame: &mut Frame<'_>, area: Rect, list: &List) -> Option<View> {
     let (width, height) = (usize::from(inner.width), usize::from(inner.height));
     let first = list.place().saturating_sub(height / 2);
     let scroll = Scroll { anchor: Anchor::At { block: first, row: 0 }, nudge: 0 };
+    let columns = Columns::of(list, width);
     let laid = lay(list.listed.len(), scroll, height, |place| {
-        list.listed.get(place).map(|one| vec![row(one, place == list.place(), list, width)]).unwrap_or_default()
+        list.listed.get(place).map(|one| vec![row(one, place == list.place(), list, &columns)]).unwrap_or_default()
     });
     let view = View { scroll: laid.scroll(), top: (laid.first, laid.row), height };
     frame.render_widget(Paragraph::new(laid.lines), inner);
     Some(view)
 }
 
-fn row(listed: &Listed, is_selected: bool, list: &List, width: usize) -> Line<'static> {
+/// How wide the columns behind the goals are, the same in all rows, so that the goals are, too. The name and the status
+/// stay; the money, then the age, then the goal give way to them.
+struct Columns {
+    width: usize,
+    state: usize,
+    has_age: bool,
+    has_money: bool,
+}
+
+impl Columns {
+    fn of(list: &List, width: usize) -> Columns {
+        let widest = list.listed.iter().map(|one| cells(&state_of(one, list))).max().unwrap_or(0);
+        // One long status of many does not take all of the goals.
+        let most = width.saturating_sub(NAME_CELLS + 4);
+        let fair = most.saturating_sub(width / 3).max(STATE_CELLS).min(most);
+        let state = widest.min(fair);
+        let goal = GOAL_CELLS.max(width / 5);
+        let room = width.saturating_sub(NAME_CELLS + goal + 3 + state);
+        let has_age = width >= 60 && room >= AGE_CELLS + 2;
+        let room = room.saturating_sub(if has_age { AGE_CELLS + 2 } else { 0 });
+        Columns { width, state, has_age, has_money: width >= 90 && room >= SPENT_CELLS + 2 }
+    }
+}
+
+/// The status of a run in words; a damaged one has none.
+fn state_of(listed: &Listed, list: &List) -> String {
+    match listed {
+        Listed::Run { summary, held_by } => state(summary, &status_now(summary, *held_by), list.elsewhere(*held_by)),
+        Listed::Damaged { .. } => String::new(),
+    }
+}
+
+fn row(listed: &Listed, is_selected: bool, list: &List, columns: &Columns) -> Line<'static> {
+    let width = columns.width;
     let pointer = if is_selected { "▸" } else { " " };
     let strong = if is_selected { Role::Strong } else { Role::Text };
     match listed {
@@ -186,19 +221,14 @@ fn row(listed: &Listed, is_selected: bool, list: &List, width: usize) -> Line<'s
                 piece(format!("{}  ", summary.id.short()), Role::Dim, list.palette),
                 piece(title(&summary.goal, limits::TODO_TITLE_MAX_CHARS), strong, list.palette),
             ];
-            // The name and the status stay; the money, then the age, then the goal give way to them.
-            let state =
-                fit_words(&state(summary, &status, list.elsewhere(*held_by)), width.saturating_sub(NAME_CELLS + 3));
-            let mut room = width.saturating_sub(NAME_CELLS + GOAL_CELLS + 3 + cells(&state));
+            let state = pad(&fit_words(&state_of(listed, list), columns.state), columns.state);
             let mut right = vec![piece(format!("  {state}"), role, list.palette)];
-            let old = (width >= 60 && room >= AGE_CELLS + 2).then(|| age(list.now.at.since(summary.updated)));
-            if let Some(old) = &old {
-                room -= AGE_CELLS + 2;
-                right.push(piece(format!("  {}", pad(old, AGE_CELLS)), Role::Dim, list.palette));
+            if columns.has_money {
+                right.push(piece(format!("  {}", pad(&spent(summary), SPENT_CELLS)), Role::Dim, list.palette));
             }
-            if width >= 90 && room >= SPENT_CELLS + 2 {
-                let money = piece(format!("  {}", pad(&spent(summary), SPENT_CELLS)), Role::Dim, list.palette);
-                right.insert(1, money);
+            if columns.has_age {
+                let old = age(list.now.at.since(summary.updated));
+                right.push(piece(format!("  {}", pad(&old, AGE_CELLS)), Role::Dim, list.palette));
             }
             right.push(piece(" ", Role::Dim, list.palette));
             two_sided(left, right, width)
@@ -258,8 +288,10 @@ fn detail_lines(list: &List, width: usize) -> Vec<Line<'static>> {
                 }
             };
             let count = usize::try_from(summary.iterations).unwrap_or(usize::MAX);
-            let where_to =
-                format!("{} · {} · {}", summary.id, counted(count, "iteration"), title(&summary.workspace, 300));
+            // The row may have had no room for it.
+            let held = list.elsewhere(*held_by).map(|pid| format!(" · in process {pid}")).unwrap_or_default();
+            let counted = counted(count, "iteration");
+            let where_to = format!("{}{held} · {counted} · {}", summary.id, title(&summary.workspace, 300));
             vec![
                 (title(&summary.goal, limits::TODO_TITLE_MAX_CHARS), Role::Text),
                 (next, Role::Text),

@@ -222,7 +222,9 @@ fn head_lines(app: &App, item: &Item, width: usize) -> Vec<Line<'static>> {
 
 /// The reason, as far as it is not said as what makes the call grave.
 fn reason(item: &Item) -> &str {
-    item.grave.as_ref().filter(|grave| item.why == format!("asked: {grave}")).map_or(item.why.as_str(), |_| "")
+    let changed = if item.is_changed { "as you changed it, " } else { "" };
+    let is_said = |grave: &&String| item.why == format!("asked: {changed}{grave}");
+    item.grave.as_ref().filter(is_said).map_or(item.why.as_str(), |_| "")
 }
 
 /// How much is told of why a call waits.
@@ -239,11 +241,13 @@ fn why_rows(app: &App, item: &Item, width: usize, most: usize, told: Told) -> Ve
     let room = width.saturating_sub(4);
     // The reason often says the reach already.
     let reach = if item.why.contains(&item.reach) { "" } else { item.reach.as_str() };
-    let reason = reason(item);
+    // What the operator did not see yet when they changed it stands apart, as what is grave does.
+    let (changed, reason) = if item.is_changed { (reason(item), "") } else { ("", reason(item)) };
     let all = [reason, reach].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
     let network = if item.network { "it would have the network" } else { "" };
     let parts = [
         (grave_line(item).unwrap_or_default(), Role::Bad, usize::MAX),
+        (changed.to_string(), Role::Bad, usize::MAX),
         (network.to_string(), Role::Bad, usize::MAX),
         (item.warning.clone(), Role::Warning, 1),
         (all, Role::Dim, wrap(reason, room).len()),

@@ -15,6 +15,7 @@ use crate::program::terminal::ENTER;
 use crate::program::terminal::ESC;
 use crate::program::terminal::armed;
 use crate::program::terminal::decide;
+use crate::program::terminal::go_to;
 use crate::program::terminal::leave;
 use crate::program::terminal::pty::Pty;
 use crate::real::Stage;
@@ -228,4 +229,24 @@ fn the_list_leaves_grave_calls_out() {
     pty.type_in(ESC);
     assert_eq!(leave(&mut pty), 10);
     assert_eq!(stage.show()["waiting"][0]["title"], GRAVE);
+}
+
+/// A change that makes a call one that can't be undone does not run at once: it comes back and says so.
+#[test]
+fn a_call_that_was_changed_into_a_loss_waits_once_more() {
+    let stage = Stage::new();
+    stage.write("work/build/kept.txt", "kept");
+    let mut pty = Pty::tiller(&stage, (80, 24), &["do it", "--model", &stage.model(&shell("echo done"))]);
+    go_to(&pty, "shell  echo done");
+    pty.type_in("e");
+    pty.wait_for("and allow it");
+    pty.wait_for("is asked about once more");
+    pty.type_in("\x15{\"command\":\"rm -rf build\"}\r");
+    pty.wait_for("waits once more: as you changed it, it deletes build, which can't be undone");
+    assert!(stage.path("work/build/kept.txt").exists());
+    go_to(&pty, "shell  rm -rf build");
+    decide(&pty, "shell  rm -rf build", "y");
+    pty.wait_for("completed: claimed");
+    assert!(!stage.path("work/build/kept.txt").exists());
+    assert_eq!(leave(&mut pty), 0);
 }

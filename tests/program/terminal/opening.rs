@@ -6,8 +6,11 @@ use nix::unistd::Pid;
 
 use crate::program::scripts::SHORT;
 use crate::program::scripts::shell;
+use crate::program::terminal::CTRL_C;
 use crate::program::terminal::CTRL_G;
 use crate::program::terminal::ENTER;
+use crate::program::terminal::ESC;
+use crate::program::terminal::F6;
 use crate::program::terminal::decide;
 use crate::program::terminal::leave;
 use crate::program::terminal::pty::Pty;
@@ -59,6 +62,45 @@ fn a_folder_is_trusted_by_a_typed_word() {
         stage.ask(&["trust", "--list"]).out.contains("not told yet")
     };
     assert_eq!(["\r", "no\r", "yess\r", "y\r"].map(answer), [false, false, false, true]);
+}
+
+/// Where there is nothing to look at, the question is about what may come.
+#[test]
+fn a_folder_without_a_guide_is_trusted_for_one_that_may_come() {
+    let stage = Stage::new();
+    let mut pty = Pty::tiller(&stage, (120, 36), &["trust"]);
+    pty.wait_for("trust this folder, so that new runs there are told such a file once it has one? yes or no:");
+    pty.type_in("no\r");
+    assert_eq!(pty.end(), 0);
+}
+
+/// A goal that is half written in the list is there again after a run was looked at.
+#[test]
+fn a_goal_that_is_half_written_outlives_a_look_at_a_run() {
+    let stage = Stage::new();
+    let model = stage.model(SHORT);
+    for goal in ["the first", "the second"] {
+        stage.ask(&["run", goal, "--plain", "--model", &model]).check(0, &[]);
+    }
+    let mut pty = Pty::tiller(&stage, (120, 36), &[]);
+    pty.wait_for("2 runs");
+    pty.type_in("n");
+    pty.wait_for("what is to be reached");
+    pty.type_in("mend half a sentence");
+    pty.wait_for("new goal › mend half a sentence");
+    pty.type_in(ESC);
+    for _ in 0..2 {
+        pty.wait_for("Enter open");
+        pty.type_in("j");
+        pty.type_in(ENTER);
+        pty.wait_for("1 Plan");
+        pty.type_in(F6);
+        pty.wait_for("new goal › mend half a sentence");
+    }
+    pty.type_in(CTRL_C);
+    pty.wait("it is cleared", |screen| !screen.contains("mend half"));
+    pty.type_in("q");
+    assert_eq!(pty.end(), 0);
 }
 
 #[test]
