@@ -31,6 +31,7 @@ use crate::domain::sandbox::Level;
 use crate::domain::terms::Goal;
 use crate::domain::terms::Terms;
 use crate::domain::time::Now;
+use crate::domain::time::Timestamp;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::ToolCall;
@@ -285,7 +286,7 @@ async fn judged(ground: &Ground, line: &str, workspace: &Path) -> anyhow::Result
     let run = imagined(ground, &shown)?;
     let mut call = line_call(line, &run);
     // The key of the model is no secret that matters here, and need not be set.
-    let scene = ground.scene(None, workspace)?;
+    let scene = ground.scene(ground.rehearsal_in(workspace).as_ref(), workspace)?;
     let of_machine = scene.sandbox.level;
     let tools = Toolbox::new(scene).behind(ground.redactor(None)?);
     let facts = tools.prepare(&call).await;
@@ -323,7 +324,27 @@ fn near(ground: &Ground, call: &ToolCall, facts: &Facts, workspace: &str) -> any
     let nearest = rules::nearest(&book.rules, call, facts, workspace, ground.clock.now());
     let nearest = nearest.filter(|rule| hit.is_none_or(|hit| rule.draft.effect > hit));
     let covers = if hit.is_none() { "no rule covers this; " } else { "" };
-    Ok(nearest.and_then(|rule| Some(format!("{covers}rule {} comes closest: {}", rule.id, rules::only(&rule.draft)?))))
+    let closest =
+        nearest.and_then(|rule| Some(format!("{covers}rule {} comes closest: {}", rule.id, rules::only(&rule.draft)?)));
+    let is_free = closest.is_none() && hit.is_none();
+    Ok(closest
+        .or_else(|| is_free.then(|| elsewhere(&book.rules, call, facts, workspace, ground.clock.now())).flatten()))
+}
+
+/// The rule that would be about a call in the folder that the rule is for, where that is another one.
+fn elsewhere(rules: &[Rule], call: &ToolCall, facts: &Facts, workspace: &str, now: Timestamp) -> Option<String> {
+    let (rule, folder) = rules.iter().find_map(|rule| {
+        let folder = rule.draft.workspace.as_deref().filter(|folder| *folder != workspace)?;
+        let covers = rules::said(std::slice::from_ref(rule), call, facts, folder, now).0.is_some();
+        covers.then_some((rule, folder))
+    })?;
+    let word = rule.draft.effect.word();
+    Some(format!(
+        "no rule for this folder covers this; rule {} would {word} it in {}; to have it here, too: `tiller rules add` \
+         in this folder",
+        rule.id,
+        title(folder)
+    ))
 }
 
 fn words(facts: &Facts) -> String {

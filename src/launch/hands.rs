@@ -27,6 +27,13 @@ impl Ground {
         own.is_ok_and(|own| workspace.canonicalize().is_ok_and(|real| real == own))
     }
 
+    /// The rehearsal whose own folder this is, if it is one: its calls may act there, where nobody else's may.
+    pub fn rehearsal_in(&self, workspace: &Path) -> Option<RunId> {
+        let run_dir = workspace.canonicalize().ok()?.parent()?.file_name()?.to_str()?.to_string();
+        let id = RunId::try_from(run_dir).ok()?;
+        self.works_at_home(&id, workspace).then_some(id)
+    }
+
     /// The tools of a run, with those that the operator switched on, and how far a box confines its commands.
     pub fn tools(&self, id: Option<&RunId>, workspace: &Path) -> anyhow::Result<(Toolbox, Level)> {
         let scene = self.scene(id, workspace)?;

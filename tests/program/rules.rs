@@ -320,6 +320,43 @@ fn a_rule_that_denies_less_than_it_seems_says_so() {
     }
 }
 
+/// A rule of another folder is named where its words would be covered, because it is looked for here in vain.
+#[test]
+fn a_rule_for_another_folder_is_named() {
+    let stage = Stage::new();
+    let other = stage.path("other");
+    std::fs::create_dir(&other).unwrap();
+    let there = other.to_str().unwrap();
+    let mut adding = stage.tiller(&["rules", "add", "deny", "--", "frob", "{any:rest}"]);
+    let made = said(adding.current_dir(&other).spawn().unwrap());
+    let id = made.out.split_whitespace().nth(1).unwrap().trim_end_matches(':').to_string();
+    let named =
+        format!("no rule for this folder covers this; rule {id} would deny it in {there}; to have it here, too: ");
+    stage.ask(&["rules", "why", "frob x"]).check(0, &["ask: ", &named]);
+    stage.ask(&["rules", "why", "--workspace", there, "frob x"]).check(0, &["deny, by standing rule"]);
+    let told = stage.ask(&["rules", "why", "frobs x"]);
+    assert!(!told.out.contains("would deny"), "{told}");
+}
+
+/// A rehearsal works in a folder of tiller's own, where nobody else may: what its gate says is said there.
+#[test]
+fn why_in_the_folder_of_a_rehearsal_says_what_its_gate_says() {
+    let stage = Stage::new();
+    stage.ask(&["rehearse", "--plain", "--script", &stage.fast_rehearsal()]).check(10, &["[parked]"]);
+    let home = stage.path(&format!("state/tiller/runs/{}/workspace", stage.ids()[0]));
+    let why = |folder: &std::path::Path, line: &str| {
+        let told = stage.ask(&["rules", "why", "--workspace", folder.to_str().unwrap(), line]);
+        told.check(0, &[]);
+        told.out
+    };
+    stage.ask(&["rules", "add", "allow", "--everywhere", "--unboxed", "--", "frob", "check.sh"]).check(0, &[]);
+    assert!(why(&home, "frob check.sh").starts_with("allow"), "{}", why(&home, "frob check.sh"));
+    // What lies beside it is not its own.
+    let beside = home.parent().unwrap();
+    std::fs::write(beside.join("check.sh"), "").unwrap();
+    assert!(why(beside, "frob check.sh").starts_with("ask"), "{}", why(beside, "frob check.sh"));
+}
+
 /// The key and the machine ask the same function: what is offered is taken, what is not is refused with the reason.
 #[test]
 fn a_rule_of_a_line_is_taken_exactly_where_it_is_offered() {

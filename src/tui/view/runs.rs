@@ -194,7 +194,9 @@ impl Columns {
 /// The status of a run in words; a damaged one has none.
 fn state_of(listed: &Listed, list: &List) -> String {
     match listed {
-        Listed::Run { summary, held_by } => state(summary, &status_now(summary, *held_by), list.elsewhere(*held_by)),
+        Listed::Run { summary, held_by } => {
+            state(summary, &summary.status.as_held(held_by.is_some()), list.elsewhere(*held_by))
+        }
         Listed::Damaged { .. } => String::new(),
     }
 }
