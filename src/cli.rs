@@ -376,7 +376,7 @@ enum Word {
     },
     /// Go on with a run that is parked or was interrupted
     Resume {
-        /// The beginning of its name; may be left out where only one run waits
+        /// The beginning of its name; may be left out where only one run can go on
         #[arg(value_parser = values::run_prefix)]
         run: Option<String>,
         /// The run that was touched last

@@ -382,15 +382,15 @@ fn pick(ground: &Ground, which: Which) -> anyhow::Result<RunId> {
         }
         Which::Only => {
             let open = |one: &Listed| match one {
-                Listed::Run { summary, .. } if !summary.status.is_end() => Some(summary.id.clone()),
+                Listed::Run { summary, .. } if summary.is_open() => Some(summary.id.clone()),
                 Listed::Run { .. } | Listed::Damaged { .. } => None,
             };
             let mut unfinished: Vec<RunId> = ground.home.list()?.iter().filter_map(open).collect();
             match (unfinished.pop(), unfinished.len()) {
                 (Some(id), 0) => Ok(id),
-                (None, _) => anyhow::bail!("no run is unfinished; `tiller runs` lists them all"),
+                (None, _) => anyhow::bail!("no run can go on; `tiller runs` lists them all"),
                 (Some(_), others) => anyhow::bail!(
-                    "{} runs are unfinished; name one, or say --last; `tiller runs` lists them",
+                    "{} runs can go on; name one, or say --last; `tiller runs` lists them",
                     others + 1
                 ),
             }

@@ -75,7 +75,8 @@ pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone:
         text += &format!("held by {holder}; this is a copy of this moment, record {}; go on there\n", run.seq);
     }
     text += &opening(run, way, zone);
-    if let Some(way_on) = run.status.way_on() {
+    // A rehearsal that was imported has no folder in which anything could go on.
+    if let Some(way_on) = run.status.way_on().filter(|_| !(run.brought && run.terms.rehearsal)) {
         let first = if let Way::Hindered(why) = way { format!("{why}; then: ") } else { String::new() };
         text += &format!("  {first}{}\n", way_on.replace("RUN", run.id.short()));
     }
@@ -285,6 +286,10 @@ pub fn run_json(run: &Run, records: &[Record], today: Option<Today>, way: &Way) 
     all["under_way"] = under_way::json(run, is_held);
     all["remembered"] = json!(remembered::of(run, records));
     all["hindrance"] = json!(way.hindrance());
+    if matches!(way, Way::Hindered(_)) && !run.is_ended() {
+        all["remedy"] = Value::Null;
+        all["further"] = json!([]);
+    }
     if let Some(guide) = &run.terms.guide {
         all["guide"] = json!(guide);
     }

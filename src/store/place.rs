@@ -200,12 +200,12 @@ impl Home {
         Ok(listed)
     }
 
-    /// The most recently updated run that has not ended; if all have, the most recently updated one.
+    /// The most recently updated run that can still go on; if none can, the most recently updated one.
     pub fn latest(&self) -> Result<Option<RunId>, StoreError> {
         let mut newest = None;
         for one in self.list()? {
             match one {
-                Listed::Run { summary, .. } if !summary.status.is_end() => return Ok(Some(summary.id)),
+                Listed::Run { summary, .. } if summary.is_open() => return Ok(Some(summary.id)),
                 Listed::Run { summary, .. } => newest = newest.or(Some(summary.id)),
                 Listed::Damaged { .. } => {}
             }

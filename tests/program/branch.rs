@@ -90,7 +90,7 @@ fn what_happened_after_the_place_is_listed() {
     let shown = stage.ask(&["show", &other]);
     shown.check(0, &["[parked] interrupted\n", "\n  no process drives it; its last record is of "]);
     stage.ask(&["runs"]).check(0, &["parked: interrupted (imported rehearsal, can't go on)"]);
-    stage.ask(&["show", &other, "--json"]).check(0, &["\"reason\":\"interrupted\",\"remedy\":\"resume\""]);
+    stage.ask(&["show", &other, "--json"]).check(0, &["\"further\":[]", "\"reason\":\"interrupted\",\"remedy\":null"]);
     assert!(!shown.out.contains("running"), "{shown}");
     let told = stage.ask(&["rewind", &other, "2"]);
     told.check(0, &["[not undone] these happened after it", "write_file", "NOTICE.txt"]);

@@ -247,13 +247,19 @@ fn a_rehearsal_from_elsewhere_is_only_to_be_looked_at() {
     let words = ["is parked (nothing waits for you)", "it can't go on here: the scratch folder of that rehearsal, "];
     told.check(0, &[words[0], words[1], "`tiller rehearse` starts another"]);
     assert!(!told.out.contains("tiller resume"), "{told}");
-    here.ask(&["resume", "--plain"]).check(14, &["was not opened: the scratch folder of that rehearsal, "]);
     let id = here.ids()[0].clone();
+    here.ask(&["resume", "--plain"]).check(2, &["no run can go on; `tiller runs` lists them all"]);
+    here.ask(&["resume", &id, "--plain"]).check(14, &["was not opened: the scratch folder of that rehearsal, "]);
     here.ask(&["show", &id, "--json"]).check(0, &["\"hindrance\":\"the scratch folder"]);
     here.ask(&["show", &id])
         .check(0, &["[parked] nothing waits for you\n  what to do: it can't go on here; why is said below\n"]);
     // Nothing that lists it takes it for one that can go on.
     here.ask(&["runs"]).check(0, &["parked: nothing waits for you (imported rehearsal, can't go on)"]);
+    // Ended, it is nothing to go on from either.
+    here.ask(&["cancel", &id]).check(0, &[]);
+    let shown = here.ask(&["show", &id]);
+    shown.check(0, &["[cancelled]\n"]);
+    assert!(!shown.out.contains("tiller retry") && !shown.out.contains("tiller fork"), "{shown}");
 }
 
 /// Where it comes from, a copy is none the more alive: not beside the run, whose folder is not its own, and not in its
