@@ -72,7 +72,7 @@ impl Summary {
 
     /// Whether the run can still go on somewhere: a rehearsal that was imported has no folder to go on in.
     pub fn is_open(&self) -> bool {
-        !self.status.is_end() && !(self.rehearsal && self.brought)
+        !(self.status.is_end() || self.rehearsal && self.brought)
     }
 
     /// How many things wait for the operator.
