@@ -389,10 +389,9 @@ fn pick(ground: &Ground, which: Which) -> anyhow::Result<RunId> {
             match (unfinished.pop(), unfinished.len()) {
                 (Some(id), 0) => Ok(id),
                 (None, _) => anyhow::bail!("no run can go on; `tiller runs` lists them all"),
-                (Some(_), others) => anyhow::bail!(
-                    "{} runs can go on; name one, or say --last; `tiller runs` lists them",
-                    others + 1
-                ),
+                (Some(_), others) => {
+                    anyhow::bail!("{} runs can go on; name one, or say --last; `tiller runs` lists them", others + 1)
+                }
             }
         }
     }

@@ -18,8 +18,9 @@ use crate::tui::app::Out;
 use crate::tui::composer::Composer;
 use crate::tui::guard::Cut;
 use crate::tui::keymap;
-use crate::tui::keymap::Place;
+use crate::tui::keymap::chord::Chord;
 use crate::tui::keymap::is_letter;
+use crate::tui::keymap::place::Place;
 use crate::tui::lineage::StepKind;
 use crate::tui::moving::Move;
 use crate::tui::moving::PANES;
@@ -185,7 +186,7 @@ impl App {
 
     /// Why a key goes nowhere, and what to do.
     pub(crate) fn dropped(&self, cut: Cut, key: &KeyEvent) -> String {
-        let name = keymap::Chord::of(key).name();
+        let name = Chord::of(key).name();
         match cut {
             Cut::Closed => format!("{name} was dropped: it came right after a dialog had closed; wait half a second"),
             Cut::NotOpened => {
@@ -240,7 +241,7 @@ impl App {
         let since_ms = self.now.ms.saturating_sub(self.emptied_ms?);
         let would_decide = matches!(keymap::find(&[Place::Decision, Place::Outcome], key), Some(Action::Decide(_)));
         let is_same = matches!(key.code, KeyCode::Char(letter) if self.pressed == Some(letter));
-        let name = keymap::Chord::of(key).name();
+        let name = Chord::of(key).name();
         (self.is_in_composer() && would_decide && is_same && since_ms < limits::KEY_GUARD_AFTER_DECISION.0).then(|| {
             format!("{name} was dropped: nothing waits any more, and the keys are in the composer; press it again to write it")
         })

@@ -21,6 +21,7 @@ use crate::tui::composer::Composer;
 use crate::tui::guard::Cut;
 use crate::tui::guard::Held;
 use crate::tui::keymap;
+use crate::tui::keymap::chord::Chord;
 use crate::tui::leave::trusted;
 use crate::tui::lineage::sure;
 use crate::tui::notice::Lasts;
@@ -220,7 +221,7 @@ impl App {
     }
 
     pub(crate) fn hold(&mut self, held: Held, key: &KeyEvent, call: CallId) {
-        let name = keymap::Chord::of(key).name();
+        let name = Chord::of(key).name();
         let text = match held {
             Held::Early => {
                 format!("{name} came too early and was dropped: the call must rest for half a second")

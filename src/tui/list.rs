@@ -19,7 +19,7 @@ use crate::tui::app::Moment;
 use crate::tui::app::View;
 use crate::tui::composer::Composer;
 use crate::tui::keymap;
-use crate::tui::keymap::Place;
+use crate::tui::keymap::place::Place;
 use crate::tui::moment;
 use crate::tui::scroll::Scroll;
 use crate::tui::sources::Heard;

@@ -10,7 +10,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::tool::Digest;
 use crate::tui::action::Choice;
 use crate::tui::composer::Composer;
-use crate::tui::keymap::Place;
+use crate::tui::keymap::place::Place;
 use crate::tui::lineage::Doubt;
 use crate::tui::lineage::StepKind;
 use crate::tui::scroll::Scroll;

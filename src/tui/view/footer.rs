@@ -21,7 +21,7 @@ use crate::tui::app::Focus;
 use crate::tui::composer::Composer;
 use crate::tui::keymap;
 use crate::tui::keymap::Binding;
-use crate::tui::keymap::Place;
+use crate::tui::keymap::place::Place;
 use crate::tui::notice::Lasts;
 use crate::tui::popup::Popup;
 use crate::tui::theme::Palette;
@@ -283,7 +283,7 @@ pub fn draw_keys(frame: &mut Frame<'_>, area: Rect, app: &App) {
 /// Keys that can do nothing, or nothing of use, as things stand.
 fn hidden(app: &App, screen: Rect) -> Vec<Action> {
     let mut hidden: Vec<Action> =
-        keymap::TABLE.iter().map(|row| row.action).filter(|action| app.in_vain(*action).is_some()).collect();
+        keymap::table().map(|row| row.action).filter(|action| app.in_vain(*action).is_some()).collect();
     // Ctrl-C pauses, too, and works everywhere.
     hidden.push(Action::Pause);
     if app.focus == Focus::Composer && app.popups.is_empty() {

@@ -26,7 +26,7 @@ use crate::tui::action::Action;
 use crate::tui::app::View;
 use crate::tui::keymap;
 use crate::tui::keymap::Binding;
-use crate::tui::keymap::Place;
+use crate::tui::keymap::place::Place;
 use crate::tui::list::List;
 use crate::tui::scroll::Anchor;
 use crate::tui::scroll::Scroll;

@@ -29,7 +29,7 @@ use crate::tui::app::View;
 use crate::tui::guard::Shown;
 use crate::tui::keymap;
 use crate::tui::keymap::Binding;
-use crate::tui::keymap::Place;
+use crate::tui::keymap::place::Place;
 use crate::tui::moving::CLAIM_WAITS;
 use crate::tui::scroll::lay;
 use crate::tui::text::age;
