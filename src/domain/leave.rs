@@ -8,6 +8,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::tool::CallState;
 use crate::domain::tool::Edited;
 use crate::domain::tool::EffectClass;
+use crate::domain::tool::Facts;
 use crate::domain::tool::ToolCall;
 use crate::domain::tool::changes;
 use crate::domain::trust::Trust;
@@ -21,6 +22,44 @@ impl Run {
         self.trust = trust;
         self.trust_was_driven = self.is_driven();
     }
+}
+
+/// Lines of a binding that say nothing but what the arguments say: whoever wrote these knows them.
+const ARGUMENTS_ALONE: [&str; 3] = ["content after", "time limit", "url"];
+
+impl Facts {
+    /// All that a call reaches and that its arguments do not say alone, a line each as in its binding: where and on what
+    /// it acts, in which state that is, places that are not plain, the host.
+    pub fn reached(&self) -> Vec<String> {
+        let bound = self.binding.iter().filter(|line| !ARGUMENTS_ALONE.contains(&name(line))).cloned();
+        let special = self.touches.iter().filter(|touch| !touch.named.is_plain() || touch.runs_later);
+        let places = special.map(|touch| format!("{}={:?}", touch.word, touch.named));
+        let hosts = self.host.iter().map(|host| format!("host={host}"));
+        bound.chain(places).chain(hosts).collect()
+    }
+}
+
+impl Edited {
+    /// The names of what the call reaches, as it was found by now, and what whoever changed it was not shown. A file that
+    /// they named, of which nothing is there, had nothing to be shown.
+    pub fn unseen(&self, found: &Facts) -> Vec<String> {
+        let is_new = found.inside && found.write.as_ref().is_some_and(|write| write.before.is_none());
+        if is_new && found.binding.iter().any(|line| line.starts_with("path=") && !self.shown.contains(line)) {
+            return Vec::new();
+        }
+        let mut names: Vec<String> = found
+            .reached()
+            .iter()
+            .filter(|line| !self.shown.contains(line))
+            .map(|line| name(line).to_string())
+            .collect();
+        names.dedup();
+        names
+    }
+}
+
+fn name(line: &str) -> &str {
+    line.split_once('=').map_or(line, |(name, _)| name)
 }
 
 impl ToolCall {
@@ -59,13 +98,14 @@ impl ToolCall {
     /// Takes other arguments in the place of its own. What it would touch has to be found out anew.
     pub(crate) fn edit(&mut self, arguments: &str, by: &By) -> Result<(), String> {
         let By::Operator(client) = by else { return Err(format!("a rule changed the arguments of {}", self.id)) };
-        let original = match self.edited.take() {
-            Some(before) => before.original,
-            None => self.arguments.clone(),
+        let (original, before) = match self.edited.take() {
+            Some(edited) => (edited.original, edited.shown),
+            None => (self.arguments.clone(), Vec::new()),
         };
+        let shown = self.facts.as_ref().map_or(before, Facts::reached);
         self.arguments = arguments.to_string();
         self.unprepare();
-        self.edited = Some(Edited { original, by: client.clone(), is_leave: true });
+        self.edited = Some(Edited { original, by: client.clone(), shown, is_leave: true });
         Ok(())
     }
 

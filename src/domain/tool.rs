@@ -396,6 +396,8 @@ pub struct Edited {
     pub original: String,
     /// Who changed them.
     pub by: ClientId,
+    /// What it reached as they were shown it (`Facts::reached`).
+    pub shown: Vec<String>,
     /// Whether the change still stands for their leave. Leave that was used, or became void, is not given again.
     pub is_leave: bool,
 }

@@ -139,13 +139,24 @@ fn over_budget(case: &Case<'_>) -> Option<Judgement> {
 }
 
 /// What the operator wrote themselves is not asked about, and outranks what they denied before. Where it became grave by
-/// that, they have not typed its code yet; where it takes away what nothing brings back, they have not seen that said.
+/// that, they have not typed its code yet; where it takes away what nothing brings back, they have not seen that said; and
+/// their leave covers nothing that they were not shown when they gave it: another place, or what is there by now.
 fn edited(case: &Case<'_>) -> Option<Judgement> {
     let edited = case.call.edited.as_ref().filter(|edited| edited.is_leave)?;
     let allowed = Judgement::AllowEdited(edited.by.clone());
     let lost = || case.facts.line.as_ref().and_then(undoing::lost).map(|lost| format!("it {lost}"));
-    let why = grave::grave(case.facts).or_else(lost);
+    let unseen = || {
+        let names = edited.unseen(case.facts);
+        let is_told = !names.is_empty() && !is_plain_read(case);
+        is_told.then(|| format!("it reaches what you were not shown: {}", one_line(&names.join(", "), REASON_CHARS)))
+    };
+    let why = grave::grave(case.facts).or_else(lost).or_else(unseen);
     Some(why.map_or(allowed, |why| Judgement::Ask(format!("as you changed it, {why}"))))
+}
+
+/// What is read without a question anywhere in the workspace.
+fn is_plain_read(case: &Case<'_>) -> bool {
+    case.call.effect == EffectClass::Read && case.facts.inside
 }
 
 fn denied_before(case: &Case<'_>) -> Option<Judgement> {

@@ -61,7 +61,8 @@ const TRUTHS: [Truth; 17] = [
         trust: None,
         make: |case| {
             let original = case.call.arguments.clone();
-            case.call.edited = Some(Edited { original, by: ClientId("op".to_string()), is_leave: true });
+            let shown = case.facts.reached();
+            case.call.edited = Some(Edited { original, by: ClientId("op".to_string()), shown, is_leave: true });
         },
     },
     Truth {

@@ -504,13 +504,22 @@ fn prepared(stage: &Stage, text: &str) -> Outcome {
     Outcome::Prepared(stage.unprepared.iter().map(facts).collect())
 }
 
+fn bound(write: &FileWrite) -> Vec<String> {
+    let before = write.before.as_deref().unwrap_or("absent");
+    vec![format!("path={}", write.path), format!("content before={before}"), format!("content after={}", write.after)]
+}
+
 fn facts(call: &ToolCall, how: &str) -> Facts {
     let value: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
     let title = format!("{}{}", text("path"), text("command"));
     let write = (call.effect == EffectClass::WriteFile).then(|| FileWrite {
         path: text("path"),
-        before: Some(if how == "changed" { "newer" } else { "old" }.to_string()),
+        before: match how {
+            "new" => None,
+            "changed" => Some("newer".to_string()),
+            _ => Some("old".to_string()),
+        },
         after: text("content"),
     });
     let problem = |kind| Some(Problem::new(kind, format!("it is {how}")));
@@ -533,7 +542,7 @@ fn facts(call: &ToolCall, how: &str) -> Facts {
         host: (how == "fetch").then(|| "example.org".to_string()),
         grave: if how == "keys" { vec![Grave::Keys] } else { Vec::new() },
         preview: String::new(),
-        binding: vec![format!("{write:?}")],
+        binding: write.as_ref().map_or(Vec::new(), bound),
         write,
         problem: match how {
             "impossible" => problem(ProblemKind::Impossible),

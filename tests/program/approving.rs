@@ -104,6 +104,54 @@ fn s_34_edit_and_allow_runs_the_changed_call_once_and_a_refused_place_stays_refu
     assert!(!stage.path("state/tiller/x").exists() && !stage.path("work/c.txt").exists());
 }
 
+/// Leave for changed arguments is for what was shown: not for what became of it until they are acted on.
+#[test]
+fn an_edit_covers_nothing_that_was_not_shown() {
+    type Change = fn(&Stage);
+    let write = r#"{ tool = "write_file", args = { path = "p", content = "text\n" } }"#;
+    let shell = r#"{ tool = "shell", args = { command = "sh x.sh" } }"#;
+    let (content, line) = (r#"{"path":"p","content":"mine\n"}"#, r#"{"command":"sh x.sh; true"}"#);
+    let link = |stage: &Stage| {
+        std::fs::remove_file(stage.path("work/p")).unwrap();
+        std::os::unix::fs::symlink("../out", stage.path("work/p")).unwrap();
+    };
+    let exchange = |stage: &Stage| {
+        std::fs::rename(stage.path("work"), stage.path("before")).unwrap();
+        std::fs::create_dir(stage.path("work")).unwrap();
+        ["p", "x.sh"]
+            .iter()
+            .for_each(|name| drop(std::fs::copy(stage.path("before").join(name), stage.path("work").join(name))));
+    };
+    let cases: [(&str, &str, Change, &str); 6] = [
+        (write, content, |_| (), ""),
+        (write, content, |stage| drop(stage.write("work/p", "new\n")), "content before"),
+        (write, content, link, "path"),
+        (write, content, exchange, "folder"),
+        (shell, line, |stage| drop(stage.write("work/x.sh", "echo evil > evil")), "script "),
+        (shell, line, exchange, "workspace"),
+    ];
+    for (call, changed, change, name) in cases {
+        let stage = Stage::new();
+        stage.write("work/p", "old\n");
+        stage.write("work/x.sh", "true");
+        stage.write("out", "outside\n");
+        let mut edit = words(&waits(&stage, call), "tiller approve");
+        edit.extend(["--edit".to_string(), changed.to_string()]);
+        ask(&stage, &edit).check(0, &["recorded · run "]);
+        change(&stage);
+        let resumed = stage.ask(&["resume", "--last", "--plain"]);
+        let why = format!("as you changed it, it reaches what you were not shown: {name}");
+        match name {
+            "" => resumed.check(0, &["completed"]),
+            _ => resumed.check(10, &[&why]),
+        };
+        assert_eq!(std::fs::read_to_string(stage.path("out")).unwrap(), "outside\n");
+        assert!(!stage.path("work/evil").exists(), "{name}");
+        let is_written = std::fs::read_to_string(stage.path("work/p")).unwrap() == "mine\n";
+        assert_eq!(is_written, name.is_empty(), "{name}");
+    }
+}
+
 #[test]
 fn a_call_that_did_not_run_is_told_by_what_it_was_about_and_why() {
     let stage = Stage::new();

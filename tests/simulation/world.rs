@@ -70,7 +70,8 @@ impl World {
     fn write_facts(&self, path: &str, content: &str) -> Facts {
         let before = self.files.get(path).map(|old| sha256_hex(old.as_bytes()));
         let after = sha256_hex(content.as_bytes());
-        let binding = vec![format!("path={path}"), format!("before={before:?}"), format!("after={after}")];
+        let binding =
+            vec![format!("path={path}"), format!("content before={before:?}"), format!("content after={after}")];
         let write = Some(FileWrite { path: path.to_string(), before, after });
         Facts { title: path.to_string(), inside: true, binding, write, ..Facts::default() }
     }
