@@ -424,7 +424,7 @@ impl fmt::Display for Refusal {
                 )
             }
             Refusal::NotEnded(status) => {
-                write!(out, "the run has not ended: it is {}; there is nothing to retry", status.phrase())
+                write!(out, "the run has not ended: it is {}; there is nothing to retry", status.word())
             }
             Refusal::EndedUnsaid(status) => write!(
                 out,
