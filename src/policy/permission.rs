@@ -6,6 +6,7 @@
 use crate::domain::budget::Axis;
 use crate::domain::id::ClientId;
 use crate::domain::limits;
+use crate::domain::line::Line;
 use crate::domain::line::Named;
 use crate::domain::rule::RuleEffect;
 use crate::domain::rule::RuleHit;
@@ -139,19 +140,24 @@ fn over_budget(case: &Case<'_>) -> Option<Judgement> {
 }
 
 /// What the operator wrote themselves is not asked about, and outranks what they denied before. Where it became grave by
-/// that, they have not typed its code yet; where it takes away what nothing brings back, they have not seen that said; and
+/// that, they have not typed its code yet; where it takes away what nothing brings back, or only the shell can name what it runs,
+/// they have not seen that said; and
 /// their leave covers nothing that they were not shown when they gave it: another place, or what is there by now.
 fn edited(case: &Case<'_>) -> Option<Judgement> {
     let edited = case.call.edited.as_ref().filter(|edited| edited.is_leave)?;
     let allowed = Judgement::AllowEdited(edited.by.clone());
-    let lost = || case.facts.line.as_ref().and_then(undoing::lost).map(|lost| format!("it {lost}"));
+    let told = |of: fn(&Line) -> Option<String>| case.facts.line.as_ref().and_then(of).map(|what| format!("it {what}"));
+    let lost = || told(undoing::lost).or_else(|| told(undoing::unnamed));
     let unseen = || {
         let names = edited.unseen(case.facts);
         let is_told = !names.is_empty() && !is_plain_read(case);
         is_told.then(|| format!("it reaches what you were not shown: {}", one_line(&names.join(", "), REASON_CHARS)))
     };
-    let why = grave::grave(case.facts).or_else(lost).or_else(unseen);
-    Some(why.map_or(allowed, |why| Judgement::Ask(format!("as you changed it, {why}"))))
+    let why: Vec<String> = [grave::grave(case.facts), lost(), unseen()].into_iter().flatten().collect();
+    Some(match why.is_empty() {
+        true => allowed,
+        false => Judgement::Ask(format!("as you changed it, {}", why.join("; "))),
+    })
 }
 
 /// What is read without a question anywhere in the workspace.

@@ -23,6 +23,14 @@ pub fn lost(line: &Line) -> Option<String> {
     (!told.is_empty()).then(|| format!("{}, which can't be undone", told.join(" and ")))
 }
 
+/// What of a line only the shell can name once it runs it, after "it": whoever looks at it can't tell what that takes
+/// away. Nothing where all of its programs are named.
+pub fn unnamed(line: &Line) -> Option<String> {
+    let is_unnamed = |argv: &&Vec<String>| argv.first().is_some_and(|program| program.contains(['$', '`']));
+    let argv = line.commands.iter().find(is_unnamed)?;
+    Some(format!("runs what only the shell can name: {}", one_line(&argv.join(" "), NAME_CHARS)))
+}
+
 /// What a command takes away, itself or by the one that it is given to run.
 fn of_command(argv: &[String]) -> Option<String> {
     let (program, words) = argv.split_first()?;
@@ -46,6 +54,10 @@ fn own(program: &str, words: &[String]) -> Option<String> {
         "find" if words.iter().any(|word| word == "-delete") || runs_loss(words) => {
             Some("deletes what find finds".to_string())
         }
+        "tar" if words.iter().any(|word| word == "--remove-files") => Some("deletes what it packs".to_string()),
+        "rsync" if words.iter().any(|word| word.starts_with("--del")) => {
+            Some("deletes what is not where it copies from".to_string())
+        }
         "git" => of_git(words),
         _ => None,
     }
@@ -54,34 +66,82 @@ fn own(program: &str, words: &[String]) -> Option<String> {
 /// What of git throws away what it does not keep.
 fn of_git(words: &[String]) -> Option<String> {
     let (command, words) = runners::git_command(words)?.split_first()?;
-    let has = |letter: char, long: &str| {
-        // Git takes any beginning of a word that is not that of another.
-        words.iter().take_while(|word| *word != "--").any(|word| match word.strip_prefix("--") {
-            Some(rest) => rest.len() >= 3 && long.starts_with(word.as_str()),
-            None => word.starts_with('-') && word.contains(letter),
-        })
-    };
-    let given = |word: &str| words.iter().any(|one| one == word);
-    let forced = has('f', "--force");
+    let words = Words(words);
+    let forced = words.has('f', "--force");
     let told = match command.as_str() {
-        "clean" if forced && !has('n', "--dry-run") => "deletes the files that git does not know",
-        "reset" if given("--hard") || given("--merge") => "throws away changes that were not committed",
-        "checkout" if forced || given("--") || given(".") => "throws away changes that were not committed",
-        "switch" if forced || given("--discard-changes") => "throws away changes that were not committed",
-        "restore" if !given("--staged") && !given("-S") || given("--worktree") || given("-W") => {
-            "throws away changes that were not committed"
+        // Whether it needs `-f` is a setting.
+        "clean" if !words.has('n', "--dry-run") => "deletes the files that git does not know",
+        "checkout" if words.has('B', "") => BRANCH_MOVED,
+        "switch" if words.has('C', "--force-create") => BRANCH_MOVED,
+        "branch" if words.has('M', "") || words.has('C', "") || (forced && words.has('m', "--move")) => BRANCH_MOVED,
+        "reset" if words.long("--hard") || words.long("--merge") => UNCOMMITTED,
+        "checkout" if forced || words.given("--") || words.given(".") || words.names_files() => UNCOMMITTED,
+        "switch" if forced || words.long("--discard-changes") => UNCOMMITTED,
+        "read-tree" if words.long("--reset") => UNCOMMITTED,
+        "checkout-index" if forced => UNCOMMITTED,
+        "worktree" | "submodule" if forced => UNCOMMITTED,
+        "restore" if !words.has('S', "--staged") || words.has('W', "--worktree") => UNCOMMITTED,
+        "rm" if !words.long("--cached") && !words.has('n', "--dry-run") => {
+            return Some(format!("deletes {}", named(&operands(words.0))));
         }
-        "rm" if !given("--cached") && !has('n', "--dry-run") => {
-            return Some(format!("deletes {}", named(&operands(words))));
+        "stash" if words.given("drop") || words.given("clear") => "throws away changes that were put aside",
+        "branch" if words.has('D', "") || (forced && words.has('d', "--delete")) => {
+            "deletes a branch, also where it was not merged"
         }
-        "stash" if given("drop") || given("clear") => "throws away changes that were put aside",
-        "branch" if given("-D") || (forced && has('d', "--delete")) => "deletes a branch, also where it was not merged",
-        "push" if forced || words.iter().any(|word| word.starts_with('+') || word.starts_with("--force")) => {
+        "update-ref" if words.has('d', "--stdin") => "deletes a branch, also where it was not merged",
+        "tag" if words.has('d', "--delete") => "deletes a tag",
+        "reflog" if words.given("expire") || words.given("delete") => FORGOTTEN,
+        "gc" | "prune" if command == "prune" || words.long("--prune") => FORGOTTEN,
+        "filter-branch" | "filter-repo" => "rewrites what was committed",
+        "push"
+            if words.has('d', "--delete") || words.long("--mirror") || words.long("--prune") || words.starts(':') =>
+        {
+            "deletes in the other repository"
+        }
+        "push" if forced || words.long("--force-with-lease") || words.starts('+') => {
             "overwrites what the other repository has"
         }
         _ => return None,
     };
     Some(told.to_string())
+}
+
+const UNCOMMITTED: &str = "throws away changes that were not committed";
+const BRANCH_MOVED: &str = "makes a branch anew, whatever it led to";
+const FORGOTTEN: &str = "throws away what git keeps of what was lost";
+
+/// The words behind a command of git.
+struct Words<'a>(&'a [String]);
+
+impl Words<'_> {
+    fn options(&self) -> impl Iterator<Item = &String> {
+        self.0.iter().take_while(|word| *word != "--").filter(|word| word.starts_with('-'))
+    }
+
+    /// Whether an option is given by its letter, or by its long name or any beginning of it, as git takes it.
+    fn has(&self, letter: char, long: &str) -> bool {
+        self.long(long) || self.options().any(|word| !word.starts_with("--") && word.contains(letter))
+    }
+
+    fn long(&self, long: &str) -> bool {
+        self.options().any(|word| {
+            let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+            name.len() > 2 && long.starts_with(name)
+        })
+    }
+
+    fn given(&self, word: &str) -> bool {
+        self.0.iter().any(|one| one == word)
+    }
+
+    fn starts(&self, sign: char) -> bool {
+        self.0.iter().any(|one| one.starts_with(sign))
+    }
+
+    /// Whether a checkout is of files: behind the commit that they are taken from. One name alone may be a branch.
+    fn names_files(&self) -> bool {
+        !self.has('b', "--orphan") && operands(self.0).len() > 1
+    }
 }
 
 /// The words of a command that are no options.
@@ -123,6 +183,8 @@ mod tests {
         check("xargs rm", "deletes what it is given");
         check("find . -name x -delete", "deletes what find finds");
         check("find . -name x -exec rm {} +", "deletes what find finds");
+        check("tar cf t.tar --remove-files P", "deletes what it packs");
+        check("rsync -a --delete d/ .", "deletes what is not where it copies from");
     }
 
     #[test]
@@ -142,6 +204,32 @@ mod tests {
         check("git rm -r docs", "deletes docs");
         check("git push --force-with-lease", "overwrites what the other repository has");
         check("git push origin +main", "overwrites what the other repository has");
+        for line in [
+            "git reset --har",
+            "git checkout HEAD P",
+            "git switch --disc master",
+            "git read-tree -u --reset HEAD",
+            "git checkout-index -f -a",
+            "git worktree remove --force d",
+            "git submodule deinit -f d",
+        ] {
+            check(line, thrown);
+        }
+        check("git clean --fo", "deletes the files that git does not know");
+        check("git -c clean.requireForce=false clean -d", "deletes the files that git does not know");
+        for line in ["git push --mirror", "git push origin :main", "git push --delete o x", "git push -d o x"] {
+            check(line, "deletes in the other repository");
+        }
+        check("git update-ref -d refs/heads/x", "deletes a branch, also where it was not merged");
+        check("git branch -d -f x", "deletes a branch, also where it was not merged");
+        for line in ["git branch -M x", "git checkout -B x", "git switch -C x", "git switch --force-c x"] {
+            check(line, BRANCH_MOVED);
+        }
+        check("git tag -d x", "deletes a tag");
+        for line in ["git reflog expire --expire=now --all", "git gc --prune=now", "git prune"] {
+            check(line, FORGOTTEN);
+        }
+        check("git filter-branch", "rewrites what was committed");
     }
 
     #[test]
@@ -156,6 +244,16 @@ mod tests {
             "git reset HEAD a",
             "git checkout main",
             "git checkout -b topic",
+            "git checkout -b topic origin/topic",
+            "git tag v1",
+            "git branch -m old new",
+            "git update-ref refs/heads/x HEAD",
+            "git reflog",
+            "git gc",
+            "git stash list",
+            "git worktree add d",
+            "git push -u origin topic",
+            "tar cf t.tar P",
             "git restore --staged a",
             "git switch -c topic",
             "git stash",
@@ -168,6 +266,18 @@ mod tests {
         ] {
             check(mild, "");
         }
+    }
+
+    #[test]
+    fn what_only_the_shell_can_name_is_told() {
+        let told = |argv: &str| {
+            let argv = argv.split(' ').map(String::from).collect();
+            unnamed(&Line { commands: vec![vec!["true".to_string()], argv], plain: Err(String::new()) })
+        };
+        assert_eq!(told("$a P").as_deref(), Some("runs what only the shell can name: $a P"));
+        assert_eq!(told("rm${IFS}P").as_deref(), Some("runs what only the shell can name: rm${IFS}P"));
+        assert!(told("`echo rm` P").is_some());
+        assert_eq!((told("rm $a"), told("echo `date`")), (None, None));
     }
 
     #[test]
