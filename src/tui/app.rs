@@ -165,6 +165,8 @@ pub struct Seen {
     pub plan: Option<View>,
     /// Where the popup was scrolled to.
     pub popup: Option<View>,
+    /// Rows of what is written in the dialog on top that it had no room for.
+    pub hidden_rows: usize,
     /// Whether there was no room for anything but that word.
     pub is_too_small: bool,
 }
@@ -264,6 +266,10 @@ pub struct App {
     pub guard: Guard,
     /// Why the screen can't go on following the run.
     pub halted: Option<String>,
+    /// What was written when a dialog asked whether it is meant although it was not on the screen whole.
+    pub(crate) asked_unseen: Option<String>,
+    /// When a key went into a dialog last.
+    pub(crate) typed_ms: Option<u64>,
     /// Whether the operator is leaving.
     pub leaving: bool,
     /// A letter that counts if no other key follows it at once.
@@ -307,6 +313,8 @@ impl App {
             notice: None,
             guard: Guard::default(),
             halted: None,
+            asked_unseen: None,
+            typed_ms: None,
             leaving: false,
             kept_back: None,
             last_stop_ms: None,

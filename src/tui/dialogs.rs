@@ -10,6 +10,7 @@ use crate::domain::limits;
 use crate::domain::pricing;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
+use crate::domain::text::counted;
 use crate::domain::tool::Digest;
 use crate::policy::plan_edit;
 use crate::policy::spending::needed;
@@ -73,6 +74,17 @@ impl App {
 
     /// Sends what the dialog on top asks for. What does not fit is said, and it stays as it is.
     pub(crate) fn submit_dialog(&mut self) -> Vec<Out> {
+        if self.typed_ms.is_some_and(|typed_ms| self.now.ms < typed_ms.saturating_add(limits::KEY_ALONE.0)) {
+            let enter = keymap::key_of(Action::Submit);
+            let why =
+                format!("{enter} was dropped: it came together with other keys, as in pasted text; press it again");
+            self.say_for(why, Role::Warning, Lasts::WithDialog);
+            return Vec::new();
+        }
+        if let Some(unseen) = self.unseen() {
+            self.say_for(unseen, Role::Warning, Lasts::WithDialog);
+            return Vec::new();
+        }
         let requested = match self.popups.last() {
             Some(Popup::Words { asks, line }) => self.requested(asks, line),
             Some(Popup::Raise { axis, line }) => self.new_limit(*axis, line),
@@ -89,6 +101,20 @@ impl App {
                 Vec::new()
             }
         }
+    }
+
+    /// That not all of the changed arguments is on the screen, the first time that it is so for what is written: allowing
+    /// is for what was seen.
+    fn unseen(&mut self) -> Option<String> {
+        let Some(Popup::Words { asks: Asks::Edit(..), line }) = self.popups.last() else { return None };
+        let text = line.text();
+        if self.seen.hidden_rows == 0 || self.asked_unseen.as_ref() == Some(&text) {
+            return None;
+        }
+        self.asked_unseen = Some(text);
+        let rows = counted(self.seen.hidden_rows, "row");
+        let enter = keymap::key_of(Action::Submit);
+        Some(format!("{rows} of it had no room on the screen: the arrows go there; {enter} again allows it as it is"))
     }
 
     fn requested(&self, asks: &Asks, line: &Composer) -> Result<Requested, Unfit> {

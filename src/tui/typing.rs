@@ -25,6 +25,7 @@ impl App {
     }
 
     pub(crate) fn type_key(&mut self, key: KeyEvent) {
+        self.typed_ms = Some(self.now.ms);
         match self.popups.last_mut() {
             Some(Popup::Words { line, .. } | Popup::Raise { line, .. }) => {
                 // A field of one line takes every key that edits but the line breaks.

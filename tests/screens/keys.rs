@@ -2,6 +2,7 @@
 //! Ctrl-C. The clock is handed in.
 
 use crossterm::event::KeyCode;
+use crossterm::event::KeyEvent;
 use crossterm::event::KeyModifiers;
 use tiller::domain::approval::Decision;
 use tiller::domain::approval::Resolution;
@@ -44,6 +45,7 @@ use tiller::tui::theme::Role;
 use crate::screens::story::Show;
 use crate::screens::story::Story;
 use crate::screens::story::commands;
+use crate::screens::story::flat;
 use crate::screens::story::pursuing;
 
 const SIZE: (u16, u16) = (80, 24);
@@ -692,6 +694,47 @@ fn arguments_are_changed_in_a_dialog_that_says_what_does_not_fit() {
     show.press(KeyCode::Enter);
     let arguments = "{\"path\":\"b\",\"content\":\"c\"}".to_string();
     assert_eq!(commands(&show), [decided(&show, call, Decision::Edit(arguments))]);
+}
+
+/// What a terminal pastes without marking it, or a program types, is sent by no line break of its own.
+#[test]
+fn enter_that_comes_with_other_keys_sends_nothing() {
+    for key in ["e", "d"] {
+        let mut show = focused(with_diff().0);
+        show.frame_at(600);
+        show.ms = 700;
+        show.letters(key);
+        show.ms += 600;
+        show.burst("{\"path\":\"b\",\"content\":\"c\"}");
+        show.tell(Msg::Key(KeyEvent::from(KeyCode::Enter)));
+        assert_eq!((commands(&show).len(), show.app.popups.len()), (0, 1), "{key}");
+        let told = "Enter was dropped: it came together with other keys, as in pasted text; press it again";
+        assert!(flat(&show.frame()).contains(told), "{key}: {}", show.frame());
+        // By hand it counts.
+        show.press(KeyCode::Enter);
+        assert!(!flat(&show.frame()).contains("it came together"), "{key}");
+    }
+}
+
+/// Allowing is for what was seen: arguments that have no room whole are asked about, once for what is written.
+#[test]
+fn arguments_that_had_no_room_whole_are_asked_about_once() {
+    let mut show = focused(with_diff().0);
+    show.frame_at(600);
+    show.ms = 700;
+    show.letters("e");
+    show.chord(KeyCode::Char('u'), KeyModifiers::CONTROL);
+    let text = format!("{{\"path\":\"b\",\"content\":\"{}\"", "long ".repeat(900));
+    show.tell(Msg::Paste(text.clone()));
+    for written in ["}", " "] {
+        show.letters(written);
+        show.frame();
+        show.press(KeyCode::Enter);
+        assert_eq!(commands(&show), []);
+        assert!(flat(&show.frame()).contains("rows of it had no room on the screen"), "{}", show.frame());
+    }
+    show.press(KeyCode::Enter);
+    assert_eq!(commands(&show).len(), 1);
 }
 
 #[test]

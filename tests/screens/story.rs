@@ -21,6 +21,7 @@ use tiller::domain::event::Owner;
 use tiller::domain::event::OwnerMode;
 use tiller::domain::event::Record;
 use tiller::domain::id::CallId;
+use tiller::domain::limits;
 use tiller::domain::id::RunId;
 use tiller::domain::id::Seq;
 use tiller::domain::model::Dialect;
@@ -405,7 +406,11 @@ impl Show {
     }
 
     /// A key, and the moment until it counts.
+    /// A key that is pressed by hand: what is typed is sent after a moment.
     pub fn press(&mut self, code: KeyCode) {
+        if code == KeyCode::Enter {
+            self.ms += limits::KEY_ALONE.0;
+        }
         self.chord(code, KeyModifiers::NONE);
     }
 

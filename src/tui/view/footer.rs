@@ -241,8 +241,8 @@ pub(crate) struct Field<'a> {
     pub(crate) palette: Palette,
 }
 
-/// Draws a text field in an area of any size.
-pub(crate) fn draw_field(frame: &mut Frame<'_>, area: Rect, text: &Composer, field: Field<'_>) {
+/// Draws a text field in an area of any size. Says how many of its rows had no room.
+pub(crate) fn draw_field(frame: &mut Frame<'_>, area: Rect, text: &Composer, field: Field<'_>) -> usize {
     let lead = cells(field.prompt);
     let width = usize::from(area.width).saturating_sub(lead + 1);
     let (mut rows, row, column) = text.rows(width);
@@ -270,6 +270,7 @@ pub(crate) fn draw_field(frame: &mut Frame<'_>, area: Rect, text: &Composer, fie
     {
         frame.set_cursor_position(Position { x, y });
     }
+    rows.len().saturating_sub(height)
 }
 
 /// Draws the keys that work here, as many as the row takes.

@@ -3,6 +3,7 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
+use crate::domain::cells::cells;
 use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::domain::text::counted;
@@ -20,18 +21,19 @@ use crate::tui::theme::Role;
 use crate::tui::view::about;
 use crate::tui::view::popups::Dialog;
 use crate::tui::view::popups::PROMPT;
+use crate::tui::view::popups::dialog_width;
 use crate::tui::view::popups::draw_dialog;
 use crate::tui::view::popups::prose;
 use crate::tui::view::waiting::NARROW;
 
-/// Rows that the field of changed arguments has where there is room.
+/// Rows that the field of changed arguments has where there is room, also while it needs fewer.
 const FIELD_ROWS: u16 = 8;
 
 /// Cells of a folder's name.
 const TITLE_CELLS: usize = 200;
 
 /// Draws the dialog.
-pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Composer) {
+pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Composer) -> usize {
     let (name, told, hint, rows, does) = match asks {
         Asks::Edit(call, digest) => (
             format!("Change {call} {} and allow it", digest.short()),
@@ -42,7 +44,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
                 Role::Text,
             )],
             "arguments as JSON…",
-            FIELD_ROWS,
+            edit_rows(area, line),
             "allows it so · Esc: nothing is decided",
         ),
         Asks::Rule(call, digest) => (
@@ -96,7 +98,14 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &Co
     let does = [format!("{} {does}", keymap::key_of(Action::Submit))];
     let about = if let Asks::Code(call, ..) = asks { about::lines(app, *call, area) } else { Vec::new() };
     let dialog = Dialog { title: name, about, told, all: "audit", prompt: PROMPT, field_rows: rows, hint, does: &does };
-    draw_dialog(frame, area, app, line, dialog);
+    draw_dialog(frame, area, app, line, dialog)
+}
+
+/// Rows of the field of changed arguments: up to half of the screen, as many as they need.
+fn edit_rows(area: Rect, line: &Composer) -> u16 {
+    let width = usize::from(dialog_width(area)).saturating_sub(3 + cells(PROMPT));
+    let needed = u16::try_from(line.rows(width).0.len()).unwrap_or(u16::MAX);
+    needed.clamp(FIELD_ROWS, (area.height / 2).max(FIELD_ROWS))
 }
 
 /// The rules that can be made of a call, word by word, each with what it would have done so far.

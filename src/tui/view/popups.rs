@@ -75,6 +75,9 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
             seen.popup = Some(draw_help(frame, area, &rows, *scroll, app.palette));
         }
         Some(Popup::Whole { .. }) => draw_whole(frame, area, app, seen),
+        Some(Popup::Words { asks: asks @ Asks::Edit(..), line }) => {
+            seen.hidden_rows = leave::draw(frame, area, app, asks, line);
+        }
         Some(Popup::Words { asks, line }) => draw_words(frame, area, app, asks, line),
         Some(Popup::Raise { axis, line }) => draw_raise(frame, area, app, *axis, line),
         Some(Popup::Cancel) => draw_cancel(frame, area, app),
@@ -177,7 +180,8 @@ fn draw_words(frame: &mut Frame<'_>, area: Rect, app: &App, asks: &Asks, line: &
             words,
         ),
         Asks::Code(..) | Asks::Edit(..) | Asks::Trust | Asks::Rule(..) => {
-            return leave::draw(frame, area, app, asks, line);
+            leave::draw(frame, area, app, asks, line);
+            return;
         }
         Asks::Plan => return draw_plan_words(frame, area, app, line),
         Asks::Iteration(kind) => return lineage::draw_iteration(frame, area, app, *kind, line),
@@ -241,7 +245,8 @@ pub(crate) fn prose(text: &str, role: Role, area: Rect, palette: Palette) -> Vec
 
 /// Draws a dialog. What went wrong with what was sent, and what the keys do, can always be read whole; what is told above
 /// gives way to them.
-pub(crate) fn draw_dialog(frame: &mut Frame<'_>, area: Rect, app: &App, line: &Composer, dialog: Dialog<'_>) {
+/// Says how many rows of what is written had no room.
+pub(crate) fn draw_dialog(frame: &mut Frame<'_>, area: Rect, app: &App, line: &Composer, dialog: Dialog<'_>) -> usize {
     let Dialog { title, about: mut lines, mut told, all, prompt, field_rows, hint, does } = dialog;
     let keys: Vec<Line<'static>> =
         does.iter().flat_map(|text| prose(text, Role::Dim, area, app.palette)).take(DIALOG_ROWS).collect();
@@ -280,9 +285,9 @@ pub(crate) fn draw_dialog(frame: &mut Frame<'_>, area: Rect, app: &App, line: &C
     ])
     .areas(inner);
     frame.render_widget(Paragraph::new(lines), top);
-    draw_field(frame, field, line, Field { prompt, hint, has_keys: true, palette: app.palette });
     frame.render_widget(Paragraph::new(problem), middle);
     frame.render_widget(Paragraph::new(keys), bottom);
+    draw_field(frame, field, line, Field { prompt, hint, has_keys: true, palette: app.palette })
 }
 
 /// The field for a change of the plan, under the todos with the names by which they are called there.
