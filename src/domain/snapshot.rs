@@ -20,7 +20,7 @@ use crate::domain::run::Run;
 
 /// The version of the fold. Raised whenever a record comes to mean something else, or a field of `Run` changes its
 /// meaning or its name: a snapshot of another version is not read.
-pub const FOLD_VERSION: u32 = 8;
+pub const FOLD_VERSION: u32 = 9;
 
 /// A folded run without the long texts of its conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -279,7 +279,7 @@ pub fn head(run: &Run, call: &ToolCall, waits: Waits) -> String {
     }
     if let Some(facts) = &call.facts {
         text += &format!("  what it reaches: {}\n", title(&facts.reach));
-        text.extend(facts.binding.iter().map(|bound| format!("  bound to: {}\n", title(bound))));
+        text.extend(facts.binding.iter().map(|bound| format!("  bound to:{}", crate::headless::text::whole(bound))));
     }
     if let Some(digest) = call.digest() {
         text += &format!("  digest: {}\n", digest.short());

@@ -181,7 +181,8 @@ fn told(id: &RunId, journal: &[Record]) -> Vec<Note> {
 /// The same of one that has all of it at once.
 fn whole(id: &RunId, journal: &[Record]) -> Vec<Note> {
     let mut chronicle = Chronicle::default();
-    Run::fold_each(id, journal, |record, run, talk| chronicle.take(record, run, talk)).unwrap();
+    let origin = |record: &Record| lineage::origin(lineage::brought(journal), record.seq);
+    Run::fold_each(id, journal, |record, run, talk| chronicle.take(record, run, talk, origin(record))).unwrap();
     notes(&chronicle)
 }
 
