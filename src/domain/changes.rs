@@ -15,8 +15,7 @@ const NAMED: usize = 8;
 const CHANGED: &str = "the operator changed the arguments of this call";
 
 /// How it begins where anybody may have done that.
-const CHANGED_ELSEWHERE: &str =
-    "somebody elsewhere changed the arguments of this call, before this run was brought here";
+const CHANGED_ELSEWHERE: &str = "somebody elsewhere changed the arguments of this call";
 
 /// Whether a result may begin with the sentence that says what was changed.
 pub(crate) fn tells_changes(told: &str) -> bool {
@@ -95,7 +94,7 @@ mod tests {
     #[test]
     fn what_was_changed_elsewhere_is_not_said_to_be_the_operators() {
         let [here, elsewhere] = [Origin::Here, Origin::Elsewhere].map(|origin| changes("x", "y", origin));
-        let told = "somebody elsewhere changed the arguments of this call, before this run was brought here to: y";
+        let told = "somebody elsewhere changed the arguments of this call to: y";
         assert_eq!(elsewhere, told);
         assert!(tells_changes(&here) && tells_changes(&elsewhere));
         assert_eq!(changes_disowned(&format!("{here}\ndone")), Some(format!("{elsewhere}\ndone")));

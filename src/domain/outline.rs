@@ -260,6 +260,19 @@ mod tests {
     }
 
     #[test]
+    fn what_was_put_away_says_of_a_change_from_elsewhere_that_it_is_one() {
+        let more = format!(": path from 1 to 2\n{}", "long ".repeat(100));
+        let told = |who: &str| format!("{who} changed the arguments of this call{more}");
+        let outline = Outline::put_away(&result(OutcomeKind::Done, &told("the operator")));
+        let disowned = outline.disowned().unwrap();
+        assert_eq!(disowned.entry(), &result(OutcomeKind::Done, &told("somebody elsewhere")));
+        assert_eq!(
+            (disowned.disowned(), Outline::put_away(&result(OutcomeKind::Done, &more)).disowned()),
+            (None, None)
+        );
+    }
+
+    #[test]
     fn a_text_that_is_left_out_is_found_by_its_name_and_read_back() {
         let text = "long ".repeat(100);
         let entry = result(OutcomeKind::Done, &text);

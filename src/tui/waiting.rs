@@ -16,6 +16,7 @@ use crate::domain::tool::EffectClass;
 use crate::domain::tool::ToolCall;
 use crate::domain::visible::MARK_LF;
 use crate::domain::visible::approval;
+use crate::domain::visible::approval_line;
 use crate::domain::visible::foreign_letters;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
@@ -381,7 +382,7 @@ pub fn whole(call: &ToolCall, waits: Waits) -> Body {
         if !facts.binding.is_empty() {
             whole.heading("a decision is bound to all of this and to".to_string());
             for (place, line) in facts.binding.iter().enumerate() {
-                whole.pieces(place + 1, &approval(line).replace('\n', " "), Role::Text);
+                whole.pieces(place + 1, &approval_line(line), Role::Text);
             }
         }
         if let Some(digest) = call.digest() {

@@ -39,6 +39,12 @@ fn told() -> (Story, CallId) {
     // All that a reply asks for is asked for before any of it ends.
     let calls: Vec<(CallId, By)> = bys.into_iter().map(|by| (story.propose_read(".env"), by)).collect();
     let changed = story.command_waits("touch a");
+    let done = story.command_waits("touch c");
+    story.decide(done, Decision::Edit(r#"{"command":"touch d"}"#.to_string()), operator("operator"));
+    story.prepare(done, "touch d", "runs a program", "touch d");
+    story.decide(done, Decision::AllowOnce, operator("operator"));
+    story.start(done);
+    story.finish(done, OutcomeKind::Done, "made d", 0);
     for (call, by) in calls {
         story.decide(call, Decision::AllowOnce, by);
         story.start(call);
@@ -100,10 +106,11 @@ fn nobody_elsewhere_is_you_on_the_screen() {
         "arguments as changed by somebody elsewhere, 21 B",
         "arguments before that, 21 B",
         "you brought this run from elsewhere",
+        "somebody elsewhere changed the arguments of this call: command",
     ] {
         assert!(frame.contains(wanted), "{wanted}\n{frame}");
     }
-    for wrong in ["by you", "your rule", "you set", "you changed", "the rule you", "command line"] {
+    for wrong in ["by you", "your rule", "you set", "the operator changed", "the rule you", "command line"] {
         assert!(!frame.contains(wrong), "{wrong}\n{frame}");
     }
 }
@@ -118,6 +125,7 @@ fn what_was_decided_here_is_still_yours() {
         "done · allowed by you · 2 B",
         "done · allowed by your rule r1a2b · 2 B",
         "you set trust to auto_edit",
+        "the operator changed the arguments of this call: command from",
         "c6 was changed by you: command",
         "arguments as changed by you (command line), 21 B",
     ] {
@@ -136,7 +144,7 @@ fn what_is_decided_after_the_import_is_yours() {
     story.start(call);
     story.finish(call, OutcomeKind::Done, "a\n", 0);
     let frame = frames(&mut read(story));
-    for wanted in ["done · allowed by you", "somebody elsewhere changed the arguments of this call, before this run"] {
+    for wanted in ["done · allowed by you", "somebody elsewhere changed the arguments of this call: command"] {
         assert!(frame.contains(wanted), "{wanted}\n{frame}");
     }
     assert!(!frame.contains("the operator changed"), "{frame}");
