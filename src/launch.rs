@@ -345,7 +345,7 @@ impl Ground {
         match workspace.is_dir() {
             true if is_own || self.works_at_home(&run.id, workspace) => None,
             true => Some("is that of the run that it is a copy of"),
-            false if is_own && !run.brought => None,
+            false if is_own && run.brought.is_none() => None,
             false => Some("is not here, and a journal does not bring it along"),
         }
     }

@@ -5,6 +5,7 @@ mod chance;
 
 mod screens {
     mod dialogs;
+    mod elsewhere;
     mod focus;
     mod grave;
     mod keys;

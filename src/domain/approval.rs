@@ -16,6 +16,25 @@ pub enum By {
     Rule(String),
 }
 
+/// Where a record was written. What one from elsewhere says of the operator, anybody can have written
+/// (docs/JOURNAL.md, out and in).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Here.
+    #[default]
+    Here,
+    /// Before the run was brought here.
+    Elsewhere,
+}
+
+impl Origin {
+    /// Whether it is here, for what is not written of most.
+    pub fn is_here(&self) -> bool {
+        *self == Origin::Here
+    }
+}
+
 /// What is decided about a call (docs/ENGINE.md §9.3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -78,6 +78,7 @@ impl Run {
             }
             Decision::Deny(text) => {
                 self.progress.denials += 1;
+                self.progress.denied_elsewhere.remove(&signature);
                 self.progress.granted.remove(&grant);
                 self.progress.denied.insert(signature, text.clone());
             }

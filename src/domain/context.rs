@@ -18,6 +18,7 @@ use crate::domain::message::Entry;
 use crate::domain::message::Message;
 use crate::domain::message::ToolUse;
 use crate::domain::message::Transcript;
+use crate::domain::message::disowned;
 use crate::domain::text::counted;
 use crate::domain::text::head;
 use crate::domain::text::short_hash;
@@ -172,7 +173,7 @@ impl Context {
         self.sent.push(inlined(entry));
     }
 
-    /// Takes in what is sent since the base, as a snapshot has it.
+    /// Takes in what is sent since the base.
     pub(crate) fn put_back(&mut self, since: impl Iterator<Item = Arc<Entry>>, created: Timestamp) {
         let leading = self.compacted.as_ref().map(|compacted| leading(compacted, created)).unwrap_or_default();
         self.lead = leading.len();
@@ -185,6 +186,16 @@ impl Context {
 
     pub(crate) fn grow_reply(&mut self, entry: &Arc<Entry>) {
         self.sent.grow_reply(entry.clone());
+    }
+
+    /// Says of every change of a call that it was made elsewhere.
+    pub(crate) fn disown(&mut self, created: Timestamp) {
+        self.sent.disown();
+        let Some(compacted) = &mut self.compacted else { return };
+        let denied = &mut Arc::make_mut(compacted).denied;
+        denied.iter_mut().for_each(|entry| *entry = disowned(entry).unwrap_or_else(|| entry.clone()));
+        let since: Vec<Arc<Entry>> = self.entries().cloned().collect();
+        self.put_back(since.into_iter(), created);
     }
 
     /// Leaves out what the references name. Errors when a call has no result in what is sent.

@@ -121,7 +121,7 @@ pub enum Event {
         iteration: u32,
         /// What this run is to reach, and how far it may go.
         terms: Box<Terms>,
-        /// The parent's journal was brought from elsewhere, also where that stands behind what was copied.
+        /// All that was copied was written elsewhere: the parent's journal was brought, and what says so stands behind it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         brought: bool,
         /// Through this client.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rpds::VectorSync;
 
 use crate::domain::approval::By;
+use crate::domain::approval::Origin;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::ReservationId;
 use crate::domain::calls::Stage;
@@ -113,7 +114,7 @@ impl Run {
             owner: None,
             attempt: 1,
             lineage: None,
-            brought: false,
+            brought: None,
             iteration: Iteration::new(0, Phase::Decompose, record, &plan, false),
             plan,
             transcript: Transcript::default(),
@@ -192,10 +193,12 @@ impl Run {
             Event::Rewound { .. } => return Err("a rewind needs what was before it".to_string()),
             Event::RestoreStarted { .. } | Event::RestoreFinished { .. } => self.may_restore()?,
             Event::Forked { parent, iteration, terms, brought, by: _ } => {
-                self.brought |= brought;
+                if *brought {
+                    self.disown(record.seq);
+                }
                 self.branch_off((parent, *iteration), terms, record)?;
             }
-            Event::Imported { by: _, here } => self.take_in(here.as_ref()),
+            Event::Imported { by: _, here } => self.take_in(here.as_ref(), record.seq),
             Event::ControlRequested { control, by: _ } => self.control = self.control.max(Some(*control)),
             Event::Recovered { findings } => self.recover(findings)?,
             Event::PreflightFailed { lacks } => self.lacks = lacks.clone(),
@@ -297,6 +300,7 @@ impl Run {
                     Resolution::RunAgain => {
                         one.state = CallState::Approved;
                         one.allowed = Some(By::Operator(by.clone()));
+                        one.origin = Origin::Here;
                         // That was for the one time that the operator typed it.
                         one.is_unboxed = false;
                     }

@@ -2,7 +2,11 @@
 //! and how much a run does unasked.
 
 use crate::domain::approval::By;
+use crate::domain::approval::Origin;
+use crate::domain::changes::changes;
 use crate::domain::id::CallId;
+use crate::domain::id::Seq;
+use crate::domain::lineage;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::domain::tool::CallState;
@@ -10,7 +14,6 @@ use crate::domain::tool::Edited;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::Facts;
 use crate::domain::tool::ToolCall;
-use crate::domain::tool::changes;
 use crate::domain::trust::Trust;
 
 impl Run {
@@ -21,6 +24,31 @@ impl Run {
         }
         self.trust = trust;
         self.trust_was_driven = self.is_driven();
+    }
+
+    /// Where a record of this run was written.
+    pub fn origin(&self, seq: Seq) -> Origin {
+        lineage::origin(self.brought, seq)
+    }
+
+    /// Takes nothing that was decided or changed before this record for the operator's own: it was written elsewhere.
+    pub(crate) fn disown(&mut self, since: Seq) {
+        self.brought = Some(since);
+        self.progress.denied_elsewhere = self.progress.denied.keys().cloned().collect();
+        self.disown_calls();
+    }
+
+    /// The same of what is known of single calls, and of what is said of them.
+    pub(crate) fn disown_calls(&mut self) {
+        for call in self.calls.values_mut() {
+            call.origin = Origin::Elsewhere;
+            if let Some(edited) = &mut call.edited {
+                edited.origin = Origin::Elsewhere;
+                edited.is_leave = false;
+            }
+        }
+        self.transcript.disown();
+        self.context.disown(self.created);
     }
 }
 
@@ -82,6 +110,7 @@ impl ToolCall {
             facts: None,
             allowed: None,
             edited: None,
+            origin: Origin::Here,
             is_unboxed: false,
             error: None,
             attempts: 0,
@@ -105,7 +134,8 @@ impl ToolCall {
         let shown = self.facts.as_ref().map_or(before, Facts::reached);
         self.arguments = arguments.to_string();
         self.unprepare();
-        self.edited = Some(Edited { original, by: client.clone(), shown, is_leave: true });
+        self.edited =
+            Some(Edited { original, by: client.clone(), origin: Origin::Here, shown, is_leave: true });
         Ok(())
     }
 
@@ -114,6 +144,7 @@ impl ToolCall {
         self.state = CallState::Proposed;
         self.facts = None;
         self.allowed = None;
+        self.origin = Origin::Here;
         self.is_unboxed = false;
         self.use_up_edit();
     }
@@ -124,11 +155,11 @@ impl ToolCall {
         }
     }
 
-    /// A result as the model is told it: what the operator changed comes first (docs/ENGINE.md §9.3).
+    /// A result as the model is told it: what was changed of the call comes first (docs/ENGINE.md §9.3).
     pub(crate) fn told(&self, result: &str) -> String {
         match &self.edited {
             None => result.to_string(),
-            Some(edited) => format!("{}\n{result}", changes(&edited.original, &self.arguments)),
+            Some(edited) => format!("{}\n{result}", changes(&edited.original, &self.arguments, edited.origin)),
         }
     }
 }

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::domain::approval::By;
+use crate::domain::approval::Origin;
 use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::event::Record;
@@ -207,6 +208,18 @@ pub fn behind(records: &[Record], seq: Seq) -> Behind {
     behind
 }
 
+/// The record since which a journal is driven here, where it was brought from elsewhere.
+pub fn brought(records: &[Record]) -> Option<Seq> {
+    let is_brought =
+        |record: &&Record| matches!(record.event, Event::Imported { .. } | Event::Forked { brought: true, .. });
+    records.iter().rfind(is_brought).map(|record| record.seq)
+}
+
+/// Where a record was written; `brought` is as above.
+pub fn origin(brought: Option<Seq>, seq: Seq) -> Origin {
+    if brought.is_some_and(|since| seq < since) { Origin::Elsewhere } else { Origin::Here }
+}
+
 /// What holds for a run that was brought from elsewhere, whatever its journal says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Here {
@@ -273,6 +286,7 @@ impl Run {
             progress: Progress {
                 denials: now.progress.denials,
                 denied: now.progress.denied,
+                denied_elsewhere: now.progress.denied_elsewhere,
                 recoveries: now.progress.recoveries,
                 // Only the operator's grant takes this count back (docs/ENGINE.md §7.5).
                 replans: now.progress.replans,
@@ -287,6 +301,9 @@ impl Run {
             ..past
         };
         self.estimate.factor_percent = self.estimate.factor_percent.max(now.estimate.factor_percent);
+        if now.brought.is_some_and(|since| *to_seq < since) {
+            self.disown_calls();
+        }
         self.pool.observe_time(record.at, record.active);
         Ok(())
     }
@@ -306,7 +323,7 @@ impl Run {
         // A price that the operator told is a fact; to go on without one was leave, which is not inherited.
         self.pricing = match (terms.model.price, self.pricing) {
             // What a journal from elsewhere says of prices is no fact.
-            (price, _) if self.brought => Pricing::of(price),
+            (price, _) if self.brought.is_some() => Pricing::of(price),
             (Some(price), _) | (None, Pricing::Known(price)) => Pricing::Known(price),
             (None, Pricing::Unknown | Pricing::Off) => Pricing::Unknown,
         };
@@ -319,6 +336,7 @@ impl Run {
         self.attempt = 1;
         self.progress = Progress {
             denied: std::mem::take(&mut self.progress.denied),
+            denied_elsewhere: std::mem::take(&mut self.progress.denied_elsewhere),
             seen: self.progress.seen.clone(),
             written: self.progress.written.clone(),
             passed: std::mem::take(&mut self.progress.passed),
@@ -350,8 +368,8 @@ impl Run {
 
     /// Forgets whatever was allowed where the journal comes from. A call that has not run is looked at anew, and so is one
     /// that would be run again by itself; of any other that may have run, only the operator can say here what became of it.
-    pub(crate) fn take_in(&mut self, here: Option<&Here>) {
-        self.brought = true;
+    pub(crate) fn take_in(&mut self, here: Option<&Here>, seq: Seq) {
+        self.disown(seq);
         if let Some(here) = here {
             self.settle_in(here);
         }

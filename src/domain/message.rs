@@ -6,6 +6,7 @@ use rpds::VectorSync;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::domain::changes::changes_disowned;
 use crate::domain::id::CallId;
 use crate::domain::id::InterjectionId;
 use crate::domain::id::ModelCallId;
@@ -174,6 +175,18 @@ impl Transcript {
         self.entries.set_mut(place, entry);
     }
 
+    /// Says of every change of a call that it was made elsewhere.
+    pub(crate) fn disown(&mut self) {
+        let reworded: Vec<(usize, Arc<Entry>)> =
+            self.entries().enumerate().filter_map(|(place, entry)| Some((place, disowned(entry)?))).collect();
+        reworded.into_iter().for_each(|(place, entry)| self.reword(place, entry));
+        let away = self.outlines.iter().enumerate();
+        let away: Vec<(usize, Outline)> = away.filter_map(|(place, one)| Some((place, one.disowned()?))).collect();
+        away.into_iter().for_each(|(place, outline)| {
+            self.outlines.set_mut(place, outline);
+        });
+    }
+
     /// Adds the result of a call behind those of the calls before it: whichever ended first, results stand in the
     /// order in which the reply asked for them (docs/ENGINE.md §4).
     pub fn push_result(&mut self, entry: Arc<Entry>) {
@@ -240,6 +253,17 @@ fn place_result(list: &mut VectorSync<Arc<Entry>>, entry: Arc<Entry>) {
         place -= 1;
     }
     list.set_mut(place, entry);
+}
+
+/// The same entry, where it says what the operator changed of a call and that was done elsewhere.
+pub(crate) fn disowned(entry: &Entry) -> Option<Arc<Entry>> {
+    let Message::ToolResult { text, .. } = &entry.message else { return None };
+    let disowned = changes_disowned(text)?;
+    let mut entry = entry.clone();
+    if let Message::ToolResult { text, .. } = &mut entry.message {
+        *text = disowned;
+    }
+    Some(Arc::new(entry))
 }
 
 /// Size of an entry as it is sent, in bytes.

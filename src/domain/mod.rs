@@ -11,6 +11,7 @@ pub mod asking;
 pub mod budget;
 pub mod calls;
 pub mod cells;
+pub mod changes;
 pub mod claims;
 pub mod code;
 pub mod command;

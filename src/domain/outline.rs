@@ -8,14 +8,15 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::domain::changes::tells_changes;
 use crate::domain::context::reference;
 use crate::domain::event::Event;
 use crate::domain::id::Seq;
 use crate::domain::limits;
 use crate::domain::message::Entry;
 use crate::domain::message::Message;
+use crate::domain::message::disowned;
 use crate::domain::tool::OutcomeKind;
-use crate::domain::tool::tells_changes;
 
 /// Shorter texts stay: their place would be as long.
 const TEXT_MIN_BYTES: usize = 64;
@@ -86,7 +87,7 @@ impl Outline {
             .into_iter()
             .enumerate()
             .filter(|(slot, text)| text.len() >= TEXT_MIN_BYTES && leaves(*slot, text))
-            // What the operator changed stands in front of such a result, and in no record.
+            // What was changed stands in front of such a result, and in no record.
             .filter(|(_, text)| !tells_changes(text))
             .filter_map(|(slot, text)| Some(LeftOut(slot.try_into().ok()?, text.len().try_into().ok()?, None)))
             .collect();
@@ -98,6 +99,13 @@ impl Outline {
             }
         }
         Outline { entry, left_out }
+    }
+
+    /// The same outline, where it says what the operator changed of a call and that was done elsewhere. Such a text is
+    /// never left out.
+    pub(crate) fn disowned(&self) -> Option<Outline> {
+        let entry = disowned(&self.entry)?;
+        Some(Outline { entry: Entry::clone(&entry), left_out: self.left_out.clone() })
     }
 
     /// The entry, with nothing where a text was left out.
@@ -249,6 +257,19 @@ mod tests {
         let (call, title, bytes) = (CallId(4), "a file".to_string(), text.len() as u64);
         let message = Message::ToolResult { call, title, kind, text: text.to_string(), bytes, took: Span(1) };
         Entry { iteration: 2, at: Timestamp(1), seq: Seq(7), message }
+    }
+
+    #[test]
+    fn what_was_put_away_says_of_a_change_from_elsewhere_that_it_is_one() {
+        let more = format!(": path from 1 to 2\n{}", "long ".repeat(100));
+        let told = |who: &str| format!("{who} changed the arguments of this call{more}");
+        let outline = Outline::put_away(&result(OutcomeKind::Done, &told("the operator")));
+        let disowned = outline.disowned().unwrap();
+        assert_eq!(texts(&disowned.entry().message), [&told("somebody elsewhere")]);
+        assert_eq!(
+            (disowned.disowned(), Outline::put_away(&result(OutcomeKind::Done, &more)).disowned()),
+            (None, None)
+        );
     }
 
     #[test]

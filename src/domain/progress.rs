@@ -106,6 +106,9 @@ pub struct Progress {
     pub denials: u32,
     /// Denied calls by signature, with the operator's words.
     pub denied: BTreeMap<String, String>,
+    /// Those of them that were denied elsewhere, before the run was brought here.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub denied_elsewhere: BTreeSet<String>,
     /// How often each of them was refused unasked since.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, u32>,

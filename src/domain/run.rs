@@ -83,9 +83,10 @@ pub struct Run {
     pub attempt: u32,
     /// Where it branched off from another run, if it did.
     pub lineage: Option<Lineage>,
-    /// Its journal, or that of a run that it branched off from, was brought from elsewhere.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub brought: bool,
+    /// The record since which it is driven here, where its journal, or that of a run that it branched off from, was
+    /// brought: what stands before it was written elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brought: Option<Seq>,
     /// The plan.
     pub plan: Plan,
     /// The conversation.

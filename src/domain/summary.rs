@@ -66,7 +66,7 @@ impl Summary {
             waiting: u32::try_from(run.waiting_count()).unwrap_or(u32::MAX),
             rehearsal: run.terms.rehearsal,
             pretend: run.terms.is_pretend(),
-            brought: run.brought,
+            brought: run.brought.is_some(),
         }
     }
 

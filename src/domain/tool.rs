@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 use serde::Serialize;
-use serde_json::Map;
 use serde_json::Value;
 
 use crate::domain::approval::By;
+use crate::domain::approval::Origin;
 use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
 use crate::domain::limits;
@@ -18,11 +18,6 @@ use crate::domain::text::sha256_hex;
 use crate::domain::text::short_hash;
 use crate::domain::time::Span;
 use crate::domain::time::Timestamp;
-
-/// Longest value of an argument in the line that tells the model what was changed, in characters.
-const VALUE_CHARS: usize = 120;
-/// Changed arguments that are named one by one.
-const NAMED: usize = 8;
 
 /// What a tool is, as the model is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -347,6 +342,9 @@ pub struct ToolCall {
     pub allowed: Option<By>,
     /// What the operator changed of its arguments, if they did.
     pub edited: Option<Edited>,
+    /// Where it was decided about, if it was.
+    #[serde(default, skip_serializing_if = "Origin::is_here")]
+    pub origin: Origin,
     /// What the system said of its error, once it has ended.
     pub error: Option<ErrorClass>,
     /// Whether the operator allowed it to run outside of the box.
@@ -398,6 +396,9 @@ pub struct Edited {
     pub by: ClientId,
     /// What it reached as they were shown it (`Facts::reached`).
     pub shown: Vec<String>,
+    /// Where they were changed.
+    #[serde(default, skip_serializing_if = "Origin::is_here")]
+    pub origin: Origin,
     /// Whether the change still stands for their leave. Leave that was used, or became void, is not given again.
     pub is_leave: bool,
 }
@@ -411,55 +412,6 @@ pub fn signature(tool: &str, arguments: &str) -> String {
 pub fn grant(called: &str, facts: Option<&Facts>) -> String {
     let bound = facts.map(|facts| facts.binding.join("\n")).unwrap_or_default();
     signature(called, &bound)
-}
-
-/// How the sentence about changed arguments begins.
-const CHANGED: &str = "the operator changed the arguments of this call";
-
-/// Whether a result may begin with the sentence that says what the operator changed.
-pub(crate) fn tells_changes(told: &str) -> bool {
-    told.starts_with(CHANGED)
-}
-
-/// One line: which arguments are others than the model wrote.
-pub fn changes(original: &str, arguments: &str) -> String {
-    match differences(original, arguments) {
-        Some(named) => format!("{CHANGED}: {named}"),
-        None => format!("{CHANGED} to: {}", one_line(arguments, VALUE_CHARS)),
-    }
-}
-
-/// Which arguments are others than the model wrote, each as it was and as it is, shortened; nothing where either text is
-/// no object.
-pub fn differences(original: &str, arguments: &str) -> Option<String> {
-    let (before, after) = (object(original)?, object(arguments)?);
-    let shown = |value: Option<&Value>| match value {
-        None => "nothing".to_string(),
-        Some(value) => one_line(&value.to_string(), VALUE_CHARS),
-    };
-    let names = before.keys().chain(after.keys().filter(|name| !before.contains_key(*name)));
-    let changed: Vec<&String> = names.filter(|name| before.get(*name) != after.get(*name)).collect();
-    let mut named: Vec<String> = changed
-        .iter()
-        .take(NAMED)
-        .map(|name| {
-            format!("{} from {} to {}", one_line(name, VALUE_CHARS), shown(before.get(*name)), shown(after.get(*name)))
-        })
-        .collect();
-    if changed.len() > NAMED {
-        named.push(format!("{} more", changed.len() - NAMED));
-    }
-    if named.is_empty() {
-        named.push("only how they are written".to_string());
-    }
-    Some(named.join("; "))
-}
-
-fn object(text: &str) -> Option<Map<String, Value>> {
-    match serde_json::from_str(text) {
-        Ok(Value::Object(map)) => Some(map),
-        _ => None,
-    }
 }
 
 /// Leave to run one call once. Only a call that is recorded as started and allowed can have one.
@@ -567,24 +519,4 @@ pub enum Probe {
     NotDone,
     /// It can't be told.
     Unknown,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(original: &str, arguments: &str, expected: &str) {
-        let line = changes(original, arguments);
-        assert_eq!(line.strip_prefix("the operator changed the arguments of this call"), Some(expected), "{line}");
-        assert!(!line.contains('\n'));
-    }
-
-    #[test]
-    fn the_model_is_told_what_was_changed() {
-        check(r#"{"path":"a","n":1}"#, r#"{"path":"b","n":1}"#, r#": path from "a" to "b""#);
-        check(r#"{"path":"a"}"#, r#"{"path":"a","all":true}"#, ": all from nothing to true");
-        check(r#"{"path":"a","all":true}"#, r#"{"path":"a"}"#, ": all from true to nothing");
-        check(r#"{"a":1}"#, r#"{ "a": 1 }"#, ": only how they are written");
-        check("oops", r#"{"a":1}"#, r#" to: {"a":1}"#);
-    }
 }

@@ -48,6 +48,11 @@ pub fn approval(text: &str) -> String {
     approval_bytes(text.as_bytes())
 }
 
+/// As `approval`, in one line: the mark of a line break stands for it.
+pub fn approval_line(text: &str) -> String {
+    approval(text).replace('\n', " ")
+}
+
 /// As `approval`, for bytes that need not be text; a byte that is not UTF-8 is shown as `⟦x9B⟧`.
 pub fn approval_bytes(bytes: &[u8]) -> String {
     let mut sheet = Sheet { out: String::with_capacity(bytes.len() + 16), line_start: 0, spaces: 0 };

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::domain::approval::By;
 use crate::domain::approval::Decision;
+use crate::domain::approval::Origin;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Basis;
 use crate::domain::budget::ReservationId;
@@ -20,6 +21,7 @@ use crate::domain::event::OwnerMode;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
 use crate::domain::id::ClientId;
+use crate::domain::lineage;
 use crate::domain::money::MicroUsd;
 use crate::domain::sandbox::Level;
 use crate::domain::text::counted;
@@ -31,6 +33,7 @@ use crate::headless::lines::control_phrase;
 use crate::headless::lines::limit_phrase;
 use crate::headless::text::title;
 use crate::headless::text::words;
+use crate::policy::decider::who;
 use crate::policy::decider::whom;
 use crate::policy::grave;
 
@@ -116,6 +119,7 @@ impl Known {
 
 /// The audit of a journal, or of the beginning of one.
 pub fn audit(records: &[Record], payloads: Payloads) -> Vec<Line> {
+    let brought = lineage::brought(records);
     let mut calls: BTreeMap<CallId, Known> = BTreeMap::new();
     let mut lines = Vec::new();
     for record in records {
@@ -131,7 +135,7 @@ pub fn audit(records: &[Record], payloads: Payloads) -> Vec<Line> {
         // A plan that the operator changed is their decision; one that the model changed is its work.
         let is_theirs = matches!(record.event, Event::PlanUpdated { by: Some(_), .. });
         if is_theirs || !QUIET.contains(&record.event.name()) {
-            lines.push(line(record, &calls, payloads));
+            lines.push(line(record, &calls, payloads, lineage::origin(brought, record.seq)));
         }
         // From here on the call is what the operator made of it: that is what is started.
         if let Event::ApprovalDecided { call, decision, .. } = &record.event
@@ -212,7 +216,7 @@ pub fn json(lines: &[Line]) -> String {
     lines.iter().filter_map(|line| Some(serde_json::to_string(line).ok()? + "\n")).collect()
 }
 
-fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads) -> Line {
+fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads, origin: Origin) -> Line {
     let told = |text: &str| match payloads {
         _ if text.is_empty() => None,
         Payloads::Shown => Some(json!(text)),
@@ -226,15 +230,22 @@ fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads) ->
         ..Line::default()
     };
     let by = |client: &ClientId| {
-        let through = if client.0 == "operator" { String::new() } else { format!(" ({client})") };
-        Line { actor: format!("operator{through}"), ..start.clone() }
-    };
-    let who = |decider: &By| {
-        let line = match decider {
-            By::Operator(client) => by(client),
-            By::Rule(rule) => Line { actor: "rule".to_string(), rule: Some(rule.clone()), ..start.clone() },
+        let actor = match origin {
+            Origin::Here if client.0 == "operator" => "operator".to_string(),
+            Origin::Here => format!("operator ({client})"),
+            Origin::Elsewhere => who(origin).to_string(),
         };
-        Line { by: Some(whom(decider)), ..line }
+        Line { actor, ..start.clone() }
+    };
+    let decided = |decider: &By| {
+        let line = match (decider, origin) {
+            (By::Operator(client), _) => by(client),
+            (By::Rule(rule), Origin::Here) => {
+                Line { actor: "rule".to_string(), rule: Some(rule.clone()), ..start.clone() }
+            }
+            (By::Rule(_), Origin::Elsewhere) => Line { actor: whom(decider, origin), ..start.clone() },
+        };
+        Line { by: Some(whom(decider, origin)), ..line }
     };
     let on = |call: CallId, line: Line| {
         let known = calls.get(&call);
@@ -250,7 +261,7 @@ fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads) ->
     };
     match &record.event {
         Event::RunCreated { terms } => {
-            Line { actor: "operator".to_string(), text: told(terms.goal.as_str()), ..start.clone() }
+            Line { text: told(terms.goal.as_str()), ..by(&ClientId("operator".to_string())) }
         }
         Event::OwnerAcquired { owner } => {
             let mode = match owner.mode {
@@ -307,7 +318,7 @@ fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads) ->
                 Decision::Edit(arguments) => ("allow as changed", told(arguments)),
                 Decision::Deny(text) => ("deny", told(text)),
             };
-            let line = who(decider);
+            let line = decided(decider);
             // A denial is never typed.
             let is_leave = !matches!(decision, Decision::Deny(_) | Decision::Edit(_));
             let code = calls.get(call).filter(|_| is_leave).map(|known| known.code(decision)).unwrap_or_default();
@@ -363,7 +374,9 @@ fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads) ->
         Event::ClaimJudged { text, .. } | Event::StallDetected { diagnosis: text, .. } => {
             Line { text: told(text), ..start }
         }
-        Event::TrustChanged { trust, by: decider } => Line { outcome: Some(trust.word().to_string()), ..who(decider) },
+        Event::TrustChanged { trust, by: decider } => {
+            Line { outcome: Some(trust.word().to_string()), ..decided(decider) }
+        }
         Event::InterjectionWithdrawn { id, by: client } => Line { outcome: Some(id.to_string()), ..by(client) },
         Event::Rewound { to, by: client, .. } => {
             Line { outcome: Some(format!("to the end of iteration {to}")), ..by(client) }

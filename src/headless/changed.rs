@@ -1,16 +1,21 @@
-//! What the operator changed of a call before it ran, as a line of its own below the row of the call. Pure.
+//! What was changed of a call before it ran, and by whom: a line of its own below the row of the call, and for programs.
+//! Pure.
 
 use std::collections::BTreeMap;
 
-use crate::domain::approval::By;
+use serde_json::Value;
+use serde_json::json;
+
 use crate::domain::approval::Decision;
+use crate::domain::approval::Origin;
 use crate::domain::event::Event;
 use crate::domain::event::Record;
 use crate::domain::id::CallId;
 use crate::domain::run::Run;
 use crate::domain::tool::ToolCall;
-use crate::domain::tool::differences;
 use crate::headless::text::sentence;
+use crate::policy::decider::changed;
+use crate::policy::decider::changer;
 use crate::policy::decider::whom;
 
 /// The line of each call of a journal that was changed. A call of the open iteration knows it itself: see `line`.
@@ -23,7 +28,7 @@ pub fn lines(run: &Run, records: &[Record]) -> BTreeMap<CallId, String> {
         } else if let Event::ApprovalDecided { call, decision: Decision::Edit(now), by, .. } = &record.event
             && let Some(original) = proposed.get(call)
         {
-            lines.insert(*call, told(run, original, now, by));
+            lines.insert(*call, told(run, original, now, &whom(by, run.origin(record.seq))));
         }
     }
     lines
@@ -31,15 +36,22 @@ pub fn lines(run: &Run, records: &[Record]) -> BTreeMap<CallId, String> {
 
 /// The line of a call that is not over; nothing where nobody changed it.
 pub fn line(run: &Run, call: &ToolCall) -> String {
-    let edited = call.edited.as_ref();
-    edited.map_or(String::new(), |one| told(run, &one.original, &call.arguments, &By::Operator(one.by.clone())))
+    call.edited.as_ref().map_or(String::new(), |one| told(run, &one.original, &call.arguments, &changer(one)))
+}
+
+/// What a call that is not over was before, and who changed it, for programs; null where nobody did. `by` is the client
+/// of the operator's, or words where it was changed elsewhere.
+pub fn json(call: &ToolCall) -> Value {
+    call.edited.as_ref().map_or(Value::Null, |one| {
+        let by = if one.origin == Origin::Here { one.by.to_string() } else { changer(one) };
+        json!({"original": one.original, "by": by, "is_leave": one.is_leave})
+    })
 }
 
 /// Long values are shortened, so the place is named where they are whole.
-fn told(run: &Run, original: &str, now: &str, by: &By) -> String {
-    let what = differences(original, now).unwrap_or_else(|| "all of its arguments".to_string());
-    let (by, id) = (whom(by), run.id.short());
-    format!("    changed by {}\n", sentence(&format!("{by}: {what} · whole: tiller audit {id} --payloads --json")))
+fn told(run: &Run, original: &str, now: &str, by: &str) -> String {
+    let (what, id) = (changed(original, now, by), run.id.short());
+    format!("    {}\n", sentence(&format!("{what} · whole: tiller audit {id} --payloads --json")))
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ impl Asked<'_> {
 /// What was done, or refused: every call that could change something, or was decided about, and has ended, and the last
 /// claim. A line that was let happen because it only reads is none of them; the audit has it.
 pub fn deeds(run: &Run, records: &[Record]) -> String {
-    let (readings, places, whoms) = (lineage::readings(records), places(records), whoms(records));
+    let (readings, places, whoms) = (lineage::readings(records), places(records), whoms(run, records));
     let (changed, asked) = (changed::lines(run, records), asked(records));
     let mut tools: BTreeMap<CallId, &str> = BTreeMap::new();
     let mut text = String::new();
@@ -132,7 +132,7 @@ pub fn behind(behind: &Behind) -> String {
 /// What was done before the run went back behind it: hidden from the model, and not undone.
 pub fn hidden(run: &Run, records: &[Record]) -> String {
     let put_back: BTreeSet<CallId> = records.iter().filter_map(|record| put_back(&record.event)).collect();
-    let (whoms, changed) = (whoms(records), changed::lines(run, records));
+    let (whoms, changed) = (whoms(run, records), changed::lines(run, records));
     let mut text = String::new();
     for (to, deeds) in lineage::hidden(records) {
         let is_restored = deeds.iter().any(|deed| put_back.contains(&deed.call));
@@ -168,9 +168,10 @@ fn how(kind: OutcomeKind, who: Option<&String>) -> String {
 }
 
 /// Who decided about each call last.
-fn whoms(records: &[Record]) -> BTreeMap<CallId, String> {
+fn whoms(run: &Run, records: &[Record]) -> BTreeMap<CallId, String> {
     let mut whoms = BTreeMap::new();
-    for (call, who) in records.iter().filter_map(|record| decider::of_event(&record.event)) {
+    let decided = |record: &Record| decider::of_event(&record.event, run.origin(record.seq));
+    for (call, who) in records.iter().filter_map(decided) {
         match who {
             Some(who) => whoms.insert(call, who),
             None => whoms.remove(&call),

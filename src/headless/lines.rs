@@ -114,7 +114,7 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
             None => "[price] unknown; money is NOT COUNTED, tokens are\n".to_string(),
         },
         Event::BudgetCorrected { id, amount, by: _ } => format!("[spend] you say that {id} cost {amount}\n"),
-        Event::TrustChanged { trust, by } => trusted(*trust, by),
+        Event::TrustChanged { trust, by } => trusted(*trust, &whom(by, run.origin(record.seq))),
         Event::ModelCallStarted { call, attempt, .. } => match attempt {
             1 => format!("[model] {call} asked\n"),
             _ => format!("[model] {call} asked again, attempt {attempt}\n"),
@@ -139,7 +139,10 @@ pub fn lines(record: &Record, run: &Run, zone: &TimeZone) -> String {
         Event::ApprovalRequested { call, why, digest } => {
             format!("[call {call}] waits for your decision: {} · digest {}\n", title(why), digest.short())
         }
-        Event::ApprovalDecided { call, decision, by, .. } => decided(*call, decision, by),
+        Event::ApprovalDecided { call, decision, by, .. } => {
+            let is_rule = matches!(by, By::Rule(_));
+            decided(*call, decision, is_rule, &whom(by, run.origin(record.seq)))
+        }
         Event::ApprovalInvalidated { call, why } => {
             format!("[call {call}] is looked at anew, earlier decisions do not hold: {}\n", title(why))
         }
@@ -325,13 +328,12 @@ fn prepared(call: CallId, facts: &Facts) -> String {
     }
 }
 
-fn trusted(trust: Trust, by: &By) -> String {
-    format!("[trust] {trust}, set by {}: {}\n", title(&whom(by)), trust.meaning())
+fn trusted(trust: Trust, by: &str) -> String {
+    format!("[trust] {trust}, set by {}: {}\n", title(by), trust.meaning())
 }
 
-fn decided(call: CallId, decision: &Decision, by: &By) -> String {
-    let is_rule = matches!(by, By::Rule(_));
-    let by = title(&whom(by));
+fn decided(call: CallId, decision: &Decision, is_rule: bool, by: &str) -> String {
+    let by = title(by);
     match decision {
         Decision::AllowOnce if is_rule => format!("[call {call}] allowed by {by}\n"),
         Decision::AllowOnce => format!("[call {call}] allowed once by {by}\n"),

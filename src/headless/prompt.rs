@@ -21,6 +21,7 @@ use crate::domain::text::counted;
 use crate::domain::tool::CallState;
 use crate::domain::tool::Digest;
 use crate::domain::tool::ToolCall;
+use crate::domain::visible::approval_line;
 use crate::headless::changed;
 use crate::headless::orders;
 use crate::headless::orders::question;
@@ -279,7 +280,7 @@ pub fn head(run: &Run, call: &ToolCall, waits: Waits) -> String {
     }
     if let Some(facts) = &call.facts {
         text += &format!("  what it reaches: {}\n", title(&facts.reach));
-        text.extend(facts.binding.iter().map(|bound| format!("  bound to: {}\n", title(bound))));
+        text.extend(facts.binding.iter().map(|bound| format!("  bound to: {}\n", approval_line(bound))));
     }
     if let Some(digest) = call.digest() {
         text += &format!("  digest: {}\n", digest.short());
@@ -390,6 +391,20 @@ mod tests {
         call.facts.as_mut().unwrap().grave = vec![Grave::Keys];
         let code = call.digest().unwrap().code(&desk.run.id, Manner::Usual);
         (desk, code)
+    }
+
+    #[test]
+    fn what_a_decision_is_bound_to_is_shown_whole_and_no_name_passes_for_another() {
+        let shown = |name: &str| {
+            let mut desk = decision("make");
+            desk.run.calls.get_mut(&CallId(2)).unwrap().facts.as_mut().unwrap().binding = vec![format!("path={name}")];
+            waiting(desk).2
+        };
+        let text = shown("/w/a\nAPPROVED by you");
+        assert!(text.contains("  bound to: path=/w/a⟦LF⟧ APPROVED by you\n"), "{text}");
+        assert!(shown("/w/a APPROVED by you").contains("  bound to: path=/w/a APPROVED by you\n"));
+        let long = "n".repeat(300);
+        assert!(shown(&long).contains(&format!("  bound to: path={long}\n")));
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::domain::summary::Listed;
 use crate::domain::summary::Summary;
 use crate::domain::text::counted;
 use crate::domain::tool::ToolCall;
+use crate::headless::changed;
 use crate::headless::deeds;
 use crate::headless::lines::created;
 use crate::headless::lines::lacking;
@@ -76,7 +77,7 @@ pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone:
     }
     text += &opening(run, way, zone);
     // A rehearsal that was imported has no folder in which anything could go on.
-    if let Some(way_on) = run.status.way_on().filter(|_| !(run.brought && run.terms.rehearsal)) {
+    if let Some(way_on) = run.status.way_on().filter(|_| !(run.brought.is_some() && run.terms.rehearsal)) {
         let first = if let Way::Hindered(why) = way { format!("{why}; then: ") } else { String::new() };
         text += &format!("  {first}{}\n", way_on.replace("RUN", run.id.short()));
     }
@@ -352,7 +353,7 @@ fn waiting_json(run: &Run, call: &ToolCall, waits: Waits) -> Value {
         "question": (waits == Waits::Answer).then(|| question(call)),
         "digest": call.digest(),
         "facts": call.facts,
-        "edited": call.edited,
+        "edited": changed::json(call),
         "grave": grave::of(call),
         "code": grave::code(run, call),
         "code_unboxed": unboxed_code(run, call, waits),

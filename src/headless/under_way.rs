@@ -50,7 +50,7 @@ pub fn json(run: &Run, is_held: bool) -> Value {
             "tool": thing.call.map(|call| call.tool.as_str()),
             "arguments": thing.call.map(|call| call.arguments.as_str()),
             "decided": thing.who,
-            "edited": thing.call.and_then(|call| call.edited.as_ref()),
+            "edited": thing.call.map(changed::json),
             "since": thing.since,
             "stands": thing.stands,
             "resume": thing.resume,

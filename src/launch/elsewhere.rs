@@ -19,7 +19,7 @@ impl Ground {
             let look = format!("nothing was run; `tiller show {short}` still shows it");
             return Err(Obstacle::Lost(unopened(&unknown(&name)) + &look));
         }
-        if let Some(why) = pretends(run).filter(|_| run.brought) {
+        if let Some(why) = pretends(run).filter(|_| run.brought.is_some()) {
             return Err(Obstacle::Lost(unopened(why) + "nothing was sent"));
         }
         match self.stranger(run) {
@@ -39,7 +39,7 @@ impl Ground {
     /// That a run from elsewhere asks at an address that nobody set up here, and what to do.
     fn stranger(&self, run: &Run) -> Option<(String, String)> {
         let model = &run.terms.model;
-        let is_known = !run.brought
+        let is_known = run.brought.is_none()
             || model.dialect == Dialect::Scripted
             || self.settings.is_set_up(&model.address, model.key_variable.as_deref());
         if is_known {

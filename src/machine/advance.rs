@@ -3,6 +3,7 @@
 
 use crate::domain::approval::By;
 use crate::domain::approval::Decision;
+use crate::domain::approval::Origin;
 use crate::domain::budget::Axis;
 use crate::domain::command::Control;
 use crate::domain::command::Pause;
@@ -264,9 +265,9 @@ fn answer_without_running(run: &Run) -> Option<Vec<Event>> {
     let call = run.head()?;
     match (&call.state, call.tool.as_str()) {
         (CallState::Denied { by, text }, _) => {
-            let told = match by {
-                By::Operator(_) => permission::denial(text),
-                By::Rule(_) => text.clone(),
+            let told = match (by, call.origin) {
+                (By::Rule(_), Origin::Here) => text.clone(),
+                (By::Operator(_), Origin::Here) | (_, Origin::Elsewhere) => permission::denial(text, call.origin),
             };
             let outcome = ToolOutcome::not_run(OutcomeKind::Denied, told);
             Some(vec![Event::ToolCallFinished { call: call.id, outcome }])

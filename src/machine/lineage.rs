@@ -90,12 +90,13 @@ pub fn fork(
 ) -> Result<(Run, Record), Refusal> {
     terms.trust = terms.trust.min(parent.trust).min(Trust::Ask);
     terms.keep_full_trust &= parent.terms.keep_full_trust;
-    let brought = parent.brought;
-    if brought {
+    if parent.brought.is_some() {
         // Also where the branch begins before it was brought here.
         terms.checks = parent.terms.checks.clone();
         terms.model.price = parent.terms.model.price;
     }
+    // Where the copy has that record, it says by itself what of it is from elsewhere.
+    let brought = parent.brought != run.brought;
     let event =
         Event::Forked { parent: parent.id.clone(), iteration, terms: Box::new(terms), brought, by: client.clone() };
     let record = fold_in(&mut run, event, Now { at: now.at, active: Span(0) })?;

@@ -42,7 +42,12 @@ pub fn of(record: &Record, run: &Run) -> Option<Notice> {
             calling("approval_requested", format!("{} waits for a decision: {why}", named(run, *call)))
         }
         Event::ApprovalDecided { call, decision, by, .. } => {
-            let told_of = format!("{} was {} by {}", named(run, *call), word(decision, by), decider::whom(by));
+            let told_of = format!(
+                "{} was {} by {}",
+                named(run, *call),
+                word(decision, by),
+                decider::whom(by, run.origin(record.seq))
+            );
             told("approval_decided", told_of)
         }
         Event::ApprovalInvalidated { call, why } => {

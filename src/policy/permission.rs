@@ -3,6 +3,7 @@
 //! Pure, and the only place that decides; what is shown beforehand and what is enforced come from the same function.
 //! A mistake of the model, and whatever a file or a tool says, can only lead here.
 
+use crate::domain::approval::Origin;
 use crate::domain::budget::Axis;
 use crate::domain::id::ClientId;
 use crate::domain::limits;
@@ -21,6 +22,7 @@ use crate::domain::tool::Problem;
 use crate::domain::tool::ProblemKind;
 use crate::domain::tool::ToolCall;
 use crate::domain::trust::Trust;
+use crate::policy::decider;
 use crate::policy::grave;
 use crate::policy::table;
 use crate::policy::undoing;
@@ -68,6 +70,8 @@ pub const GRANTED: &str = "allowed for this run";
 pub const GRANTED_TOOL: &str = "tool allowed for this run";
 /// The rule that remembers what the operator denied.
 pub const DENIED: &str = "denied before in this run";
+/// The same, where that was before the run was brought here.
+pub const DENIED_ELSEWHERE: &str = "denied before, elsewhere";
 /// The rule of the mode that only reads.
 pub const PLAN_MODE: &str = "trust mode plan";
 /// The rule of the mode that lets files be changed.
@@ -172,8 +176,12 @@ fn denied_before(case: &Case<'_>) -> Option<Judgement> {
         None => String::new(),
         Some(count) => format!(" (asked for again {} times)", count.saturating_add(1)),
     };
-    let text = format!("denied: the operator denied this very call before{again}{}", with_words(words));
-    Some(Judgement::Deny { rule: DENIED.to_string(), text })
+    let (rule, who) = match case.run.progress.denied_elsewhere.contains(&signature) {
+        true => (DENIED_ELSEWHERE, decider::who(Origin::Elsewhere)),
+        false => (DENIED, "the operator"),
+    };
+    let text = format!("denied: {who} denied this very call before{again}{}", with_words(words));
+    Some(Judgement::Deny { rule: rule.to_string(), text })
 }
 
 /// What the standing rules say of it, if that is this.
@@ -358,9 +366,10 @@ pub fn widest(run: &Run, call: &ToolCall) -> (Scope, &'static str) {
     (Scope::Tool, "")
 }
 
-/// What the model is told of a denial.
-pub fn denial(words: &str) -> String {
-    format!("denied by operator{}", with_words(words))
+/// What the model is told of a denial that was made there.
+pub fn denial(words: &str, origin: Origin) -> String {
+    let who = if origin.is_here() { "operator" } else { decider::who(origin) };
+    format!("denied by {who}{}", with_words(words))
 }
 
 /// Work calls of the open iteration that were let through or asked about and have not started yet.

@@ -503,7 +503,7 @@ impl App {
                 self.call = Some(title(&notice.sentence, limits::TODO_TITLE_MAX_CHARS));
             }
             self.live.settle(record);
-            self.chronicle.take(record, &self.run, talk);
+            self.chronicle.take(record, &self.run, talk, self.run.origin(record.seq));
         }
         self.make_room_for_claim(claim.as_ref());
         let head = self.run.seq;

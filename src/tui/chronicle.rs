@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use crate::domain::approval::By;
 use crate::domain::approval::Decision;
+use crate::domain::approval::Origin;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Limit;
 use crate::domain::context::Author;
@@ -24,7 +25,6 @@ use crate::domain::terms::Check;
 use crate::domain::text::counted;
 use crate::domain::text::head;
 use crate::domain::text::one_line;
-use crate::domain::tool::changes;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
 use crate::policy::decider;
@@ -104,8 +104,9 @@ impl Chronicle {
         run.progress.granted.iter().filter_map(|grant| self.granted.get(grant)).map(String::as_str)
     }
 
-    /// Takes in a record that was just folded into `run`; `talk` is the length of the conversation before it.
-    pub fn take(&mut self, record: &Record, run: &Run, talk: usize) {
+    /// Takes in a record that was written there and just folded into `run`; `talk` is the length of the conversation
+    /// before it.
+    pub fn take(&mut self, record: &Record, run: &Run, talk: usize, origin: Origin) {
         if let Event::IterationStarted { n, .. } = &record.event {
             let todo = run.plan.current().map(|todo| todo.title.clone()).unwrap_or_default();
             self.todos.push_back((*n, todo));
@@ -115,7 +116,7 @@ impl Chronicle {
             self.notes.retain(|note| note.iteration <= *to);
             self.todos.retain(|(n, _)| n <= to);
         }
-        if let Some((call, who)) = decider::of_event(&record.event) {
+        if let Some((call, who)) = decider::of_event(&record.event, origin) {
             self.decided.insert(call, who.map(|who| title(&who, limits::TODO_TITLE_MAX_CHARS)));
             if self.decided.len() > limits::NOTES_MAX {
                 self.decided.pop_first();
@@ -141,7 +142,7 @@ impl Chronicle {
                 self.granted.pop_first();
             }
         }
-        let said = describe(&record.event, run).or_else(|| self.went_on(&record.event));
+        let said = describe(&record.event, run, origin).or_else(|| self.went_on(&record.event));
         if let Some((mark, role, text)) = said {
             let text = transcript(head(&text, limits::NOTE_MAX_BYTES));
             self.notes.push_back(Note { iteration: run.iteration.n, before: talk, mark, role, text });
@@ -200,7 +201,9 @@ fn keep<T>(queue: &mut VecDeque<T>) {
 }
 
 /// What a record says to the operator, where the conversation and the calls do not say it already.
-fn describe(event: &Event, run: &Run) -> Option<Said> {
+fn describe(event: &Event, run: &Run, origin: Origin) -> Option<Said> {
+    let who = decider::who(origin);
+    let theirs = if origin == Origin::Here { Role::Operator } else { Role::Dim };
     let said = match event {
         Event::ModelCallFailed { failure, .. } if failure.class == FailureClass::Cancelled => {
             ("·", Role::Dim, partial("the model call was stopped", &failure.received.text))
@@ -228,7 +231,7 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
         }
         Event::PlanUpdated { by: Some(_), told, .. } => {
             let what = told.strip_prefix("The operator changed the plan: ").unwrap_or(told);
-            ("·", Role::Operator, format!("you changed the plan: {}", what.trim_end_matches('.')))
+            ("·", theirs, format!("{who} changed the plan: {}", what.trim_end_matches('.')))
         }
         Event::PlanUpdated { by: None, told, .. } if !told.is_empty() => {
             ("·", Role::Dim, "the plan was read from the text of the reply, because no call gave one".to_string())
@@ -241,43 +244,46 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
                 Limit::Unlimited => "no limit".to_string(),
             };
             let what = if axis.is_optional() { axis.word().to_string() } else { format!("limit of {}", axis.word()) };
-            ("·", Role::Operator, format!("you set the {what} to {to}"))
+            ("·", theirs, format!("{who} set the {what} to {to}"))
         }
-        Event::PriceChosen { price: Some(_), .. } => ("·", Role::Operator, "you said what the model costs".to_string()),
+        Event::PriceChosen { price: Some(_), .. } => ("·", theirs, format!("{who} said what the model costs")),
         Event::PriceChosen { price: None, .. } => {
-            ("!", Role::Warning, "you had the run go on without counting money".to_string())
+            ("!", Role::Warning, format!("{who} had the run go on without counting money"))
         }
         Event::BudgetCorrected { id, amount, .. } => {
-            ("·", Role::Operator, format!("you corrected the charge of {id} to {amount}"))
+            ("·", theirs, format!("{who} corrected the charge of {id} to {amount}"))
         }
         Event::ApprovalInvalidated { call, why } => ("!", Role::Warning, format!("{call} is looked at anew: {why}")),
         Event::TrustChanged { trust, by } => match by {
-            By::Operator(_) => ("·", Role::Operator, format!("you set trust to {trust}: {}", trust.meaning())),
-            By::Rule(rule) => ("!", Role::Warning, format!("trust is {trust} ({rule}): {}", trust.meaning())),
+            By::Operator(_) => ("·", theirs, format!("{who} set trust to {trust}: {}", trust.meaning())),
+            By::Rule(rule) => {
+                let rule = if origin == Origin::Here { rule.clone() } else { decider::whom(by, origin) };
+                ("!", Role::Warning, format!("trust is {trust} ({rule}): {}", trust.meaning()))
+            }
         },
         Event::ApprovalDecided { call, decision: Decision::AllowTool, by: By::Operator(_), .. } => {
             let tool = run.calls.get(call).map_or("?", |call| call.tool.as_str());
-            ("·", Role::Operator, format!("you allowed every later call of {tool} until the run ends"))
+            ("·", theirs, format!("{who} allowed every later call of {tool} until the run ends"))
         }
         Event::ApprovalDecided { decision: Decision::AllowRule(draft), .. } => {
-            ("·", Role::Operator, format!("you made rule {}: {draft}", draft.id()))
+            ("·", theirs, format!("{who} made rule {}: {draft}", draft.id()))
         }
         Event::ApprovalDecided { call, decision: Decision::Edit(_), .. } => {
             let line = run.calls.get(call).and_then(|call| Some((call.edited.as_ref()?, &call.arguments)));
-            let text = line.map(|(edited, now)| changes(&edited.original, now)).unwrap_or_default();
-            ("·", Role::Operator, format!("you changed {call}: {text}"))
+            let text = line.map(|(edited, now)| decider::changed(&edited.original, now, who)).unwrap_or_default();
+            ("·", theirs, format!("{call} was {text}"))
         }
         Event::ToolOutcomeResolved { call, resolution, .. } => {
             let text = match resolution {
-                Resolution::Happened(_) => format!("you said that {call} happened"),
-                Resolution::NotHappened => format!("you said that {call} did not happen"),
-                Resolution::RunAgain => format!("you had {call} run again"),
-                Resolution::Skip => format!("you skipped {call} without knowing"),
+                Resolution::Happened(_) => format!("{who} said that {call} happened"),
+                Resolution::NotHappened => format!("{who} said that {call} did not happen"),
+                Resolution::RunAgain => format!("{who} had {call} run again"),
+                Resolution::Skip => format!("{who} skipped {call} without knowing"),
             };
-            ("·", Role::Operator, text)
+            ("·", theirs, text)
         }
-        Event::InterjectionWithdrawn { id, .. } => ("·", Role::Operator, format!("you took {id} back, untold")),
-        Event::QuestionAnswered { text, .. } => ("›", Role::Operator, format!("you answered: {text}")),
+        Event::InterjectionWithdrawn { id, .. } => ("·", theirs, format!("{who} took {id} back, untold")),
+        Event::QuestionAnswered { text, .. } => ("›", theirs, format!("{who} answered: {text}")),
         Event::AcceptanceChecked { index, passed, detail } => {
             let title = run.terms.checks.get(*index).map_or("?".to_string(), Check::title);
             match passed {
@@ -289,9 +295,9 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
             let question = run.terms.checks.get(*index).map_or("?", Check::question);
             ("‖", Role::Attention, format!("you are asked: {question}"))
         }
-        Event::ConfirmationGiven { confirmed: true, .. } => ("✓", Role::Operator, "you said yes".to_string()),
-        Event::ConfirmationGiven { confirmed: false, text, .. } => ("✗", Role::Operator, format!("you said no {text}")),
-        Event::ReplansGranted { .. } => ("·", Role::Operator, "you granted new replans".to_string()),
+        Event::ConfirmationGiven { confirmed: true, .. } => ("✓", theirs, format!("{who} said yes")),
+        Event::ConfirmationGiven { confirmed: false, text, .. } => ("✗", theirs, format!("{who} said no {text}")),
+        Event::ReplansGranted { .. } => ("·", theirs, format!("{who} granted new replans")),
         Event::CheckInterrupted { index } => {
             ("·", Role::Dim, format!("check {} was stopped; the checks run again from the first", index + 1))
         }
@@ -300,23 +306,23 @@ fn describe(event: &Event, run: &Run) -> Option<Said> {
             ClaimVerdict::Verified => ("✓", Role::Good, "claim verified: every check passed".to_string()),
             ClaimVerdict::Unverified => ("◆", Role::Warning, "claim taken as it is: there is no check".to_string()),
             ClaimVerdict::Rejected => ("✗", Role::Bad, format!("claim rejected: {text}")),
-            ClaimVerdict::Postponed => ("·", Role::Dim, "claim set aside, because you spoke".to_string()),
+            ClaimVerdict::Postponed => ("·", Role::Dim, format!("claim set aside, because {who} spoke")),
         },
         Event::StallDetected { detector, diagnosis } => {
             ("!", Role::Warning, format!("stalled ({}): {diagnosis}", detector.phrase()))
         }
         Event::Rewound { to, .. } => {
-            ("↶", Role::Operator, format!("you went back to the end of iteration {to}; what came after it is hidden"))
+            ("↶", theirs, format!("{who} went back to the end of iteration {to}; what came after it is hidden"))
         }
         Event::RestoreFinished { call, path, failure } => match failure {
-            None => ("↶", Role::Operator, format!("{path} is as it was before {call}")),
+            None => ("↶", theirs, format!("{path} is as it was before {call}")),
             Some(why) => ("!", Role::Warning, format!("{path} stays as {call} wrote it: {why}")),
         },
         Event::Forked { parent, iteration, .. } => {
-            ("⑂", Role::Operator, format!("branched off from run {parent} after its iteration {iteration}"))
+            ("⑂", theirs, format!("branched off from run {parent} after its iteration {iteration}"))
         }
         Event::Imported { .. } => {
-            ("·", Role::Operator, "you brought this run from elsewhere; nothing is allowed in advance".to_string())
+            ("·", theirs, format!("{who} brought this run from elsewhere; nothing is allowed in advance"))
         }
         Event::Warned { what, text } => ("!", Role::Warning, format!("warned ({}): {text}", what.phrase())),
         Event::RunCreated { .. }

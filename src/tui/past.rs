@@ -12,6 +12,7 @@ use crate::domain::id::InterjectionId;
 use crate::domain::id::RunId;
 use crate::domain::id::Seq;
 use crate::domain::limits;
+use crate::domain::lineage;
 use crate::domain::run::Run;
 use crate::tui::chronicle::Chronicle;
 
@@ -40,9 +41,19 @@ pub struct Reading {
     id: RunId,
     past: Past,
     fold: Fold,
-    /// The records that rewinds of this journal go back to, as far as is known.
-    known: BTreeSet<Seq>,
-    met: BTreeSet<Seq>,
+    /// What was known of the whole journal when this began.
+    known: Whole,
+    /// What was met of that so far.
+    met: Whole,
+}
+
+/// What must be known of a whole journal before its first record is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Whole {
+    /// The records that rewinds go back to.
+    back: BTreeSet<Seq>,
+    /// The record since which it is driven here, where it was brought from elsewhere.
+    brought: Option<Seq>,
 }
 
 /// How far the records are folded.
@@ -56,17 +67,18 @@ enum Fold {
 impl Reading {
     /// Nothing is read yet.
     pub fn new(id: &RunId) -> Reading {
-        Reading::knowing(id.clone(), BTreeSet::new())
+        Reading::knowing(id.clone(), Whole::default())
     }
 
-    fn knowing(id: RunId, known: BTreeSet<Seq>) -> Reading {
-        Reading { id, past: Past::default(), fold: Fold::Begins, known, met: BTreeSet::new() }
+    fn knowing(id: RunId, known: Whole) -> Reading {
+        Reading { id, past: Past::default(), fold: Fold::Begins, known, met: Whole::default() }
     }
 
     /// Takes in the next records.
     pub fn take(&mut self, records: &[Record]) {
+        self.met.brought = lineage::brought(records).or(self.met.brought);
         for record in records {
-            self.met.extend(gone_back_to(&record.event));
+            self.met.back.extend(gone_back_to(&record.event));
             if let Event::InterjectionQueued { id, text, .. } = &record.event {
                 self.past.say(Some(*id), text);
             }
@@ -82,12 +94,15 @@ impl Reading {
 
     fn fold(&mut self, record: &Record) {
         let chronicle = &mut self.past.chronicle;
+        let origin = lineage::origin(self.known.brought, record.seq);
         let goes_on = match &mut self.fold {
             Fold::Begins => {
                 let begun = Run::begin(self.id.clone(), record);
-                begun.map(|run| self.fold = Fold::Goes(Box::new(Folding::from(run, self.known.clone()))))
+                begun.map(|run| self.fold = Fold::Goes(Box::new(Folding::from(run, self.known.back.clone()))))
             }
-            Fold::Goes(folding) => folding.take(record, &mut |record, run, talk| chronicle.take(record, run, talk)),
+            Fold::Goes(folding) => {
+                folding.take(record, &mut |record, run, talk| chronicle.take(record, run, talk, origin))
+            }
             Fold::Ended => Ok(()),
         };
         if goes_on.is_err() {
@@ -95,10 +110,10 @@ impl Reading {
         }
     }
 
-    /// What all of it says; or, where it goes back to states that were not kept, a reading that keeps them and has to
-    /// be given the whole journal again.
+    /// What all of it says; or, where it goes back to states that were not kept, or was brought from elsewhere, a reading
+    /// that knows that and has to be given the whole journal again.
     pub fn end(self) -> Result<Past, Box<Reading>> {
-        match self.met.is_subset(&self.known) {
+        match self.met == self.known {
             true => Ok(self.past),
             false => Err(Box::new(Reading::knowing(self.id, self.met))),
         }

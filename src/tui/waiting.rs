@@ -11,13 +11,17 @@ use crate::domain::text::counted;
 use crate::domain::time::Timestamp;
 use crate::domain::tool::CallState;
 use crate::domain::tool::Digest;
+use crate::domain::tool::Edited;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::ToolCall;
 use crate::domain::visible::MARK_LF;
 use crate::domain::visible::approval;
+use crate::domain::visible::approval_line;
 use crate::domain::visible::foreign_letters;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
+use crate::policy::decider;
+use crate::policy::decider::changer;
 use crate::policy::decider::whom;
 use crate::policy::grave;
 use crate::tui::action::Action;
@@ -58,6 +62,8 @@ pub struct Item {
     pub extent: (usize, usize),
     /// Why leave for it is typed, where it is grave.
     pub grave: Option<String>,
+    /// What was changed of it, and by whom; empty where nobody did.
+    pub changed: String,
     /// Whether the operator changed it, and it is asked about for what it became by that.
     pub is_changed: bool,
     /// Since when.
@@ -221,6 +227,7 @@ fn item(call: &ToolCall, waits: Waits, before: &[Item]) -> Item {
         warning: foreign(call),
         extent,
         grave: grave::of(call),
+        changed: changed(call),
         is_changed: is_changed(call),
         since: call.since,
         body,
@@ -243,6 +250,12 @@ fn grave_words(grave: &str, waits: Waits, is_changed: bool) -> String {
 pub(crate) fn is_changed(call: &ToolCall) -> bool {
     let is_asked = matches!(call.state, CallState::Awaiting { .. });
     is_asked && call.edited.as_ref().is_some_and(|edited| edited.is_leave)
+}
+
+/// What was changed of it, and by whom, in a line; nothing where nobody did.
+fn changed(call: &ToolCall) -> String {
+    let told = |edited: &Edited| decider::changed(&edited.original, &call.arguments, &changer(edited));
+    call.edited.as_ref().map(|edited| title(&told(edited), limits::NOTE_MAX_BYTES)).unwrap_or_default()
 }
 
 fn why(call: &ToolCall, waits: Waits) -> String {
@@ -353,13 +366,23 @@ pub fn whole(call: &ToolCall, waits: Waits) -> Body {
     if let Some(facts) = call.facts.as_ref().filter(|facts| !facts.reach.is_empty()) {
         whole.heading(format!("reaches: {}", title(&facts.reach, limits::NOTE_MAX_BYTES)));
     }
-    whole.heading(format!("arguments as the model wrote them, {}", size(call.arguments.len() as u64)));
+    let size_of = |text: &str| size(text.len() as u64);
+    match &call.edited {
+        None => whole.heading(format!("arguments as the model wrote them, {}", size_of(&call.arguments))),
+        Some(edited) => {
+            whole.heading(format!("arguments as changed by {}, {}", changer(edited), size_of(&call.arguments)));
+        }
+    }
     whole.exact(&call.arguments, false);
+    if let Some(edited) = &call.edited {
+        whole.heading(format!("arguments before that, {}", size_of(&edited.original)));
+        whole.exact(&edited.original, false);
+    }
     if let Some(facts) = &call.facts {
         if !facts.binding.is_empty() {
             whole.heading("a decision is bound to all of this and to".to_string());
             for (place, line) in facts.binding.iter().enumerate() {
-                whole.pieces(place + 1, &approval(line).replace('\n', " "), Role::Text);
+                whole.pieces(place + 1, &approval_line(line), Role::Text);
             }
         }
         if let Some(digest) = call.digest() {
@@ -367,7 +390,7 @@ pub fn whole(call: &ToolCall, waits: Waits) -> Body {
         }
     }
     if let Some(by) = &call.allowed {
-        let who = title(&whom(by), 100);
+        let who = title(&whom(by, call.origin), 100);
         let times = counted(usize::try_from(call.attempts).unwrap_or(usize::MAX), "time");
         whole.heading(format!("allowed by {who}; started {times}"));
     }

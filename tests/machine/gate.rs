@@ -1,6 +1,7 @@
 //! Which step of the gate decides (docs/ENGINE.md §9.2), pair by pair: of two that both apply it is the earlier one, in
 //! whatever order they came to be so. Data in, text out: `gate.txt` has every pair.
 
+use tiller::domain::approval::Origin;
 use tiller::domain::budget::Axis;
 use tiller::domain::budget::Limit;
 use tiller::domain::id::CallId;
@@ -61,8 +62,8 @@ const TRUTHS: [Truth; 17] = [
         trust: None,
         make: |case| {
             let original = case.call.arguments.clone();
-            let shown = case.facts.reached();
-            case.call.edited = Some(Edited { original, by: ClientId("op".to_string()), shown, is_leave: true });
+            let (by, shown) = (ClientId("op".to_string()), case.facts.reached());
+            case.call.edited = Some(Edited { original, by, origin: Origin::Here, shown, is_leave: true });
         },
     },
     Truth {

@@ -6,6 +6,8 @@ use std::fs;
 use crate::program::scripts::shell;
 use crate::real::Stage;
 use serde_json::Value;
+use tiller::domain::approval::Origin;
+use tiller::domain::lineage;
 use tiller::domain::money::MicroUsd;
 use tiller::headless::audit;
 use tiller::headless::audit::Payloads;
@@ -72,8 +74,14 @@ fn an_audit_has_a_line_for_each_decision_effect_and_charge() {
         assert!(written(action) > 0, "{action}");
     }
     let decided = of("approval_decided");
-    assert!(decided.iter().any(|line| line["actor"] == "operator (command line)" && line["decision"] == "allow once"));
-    assert!(decided.iter().any(|line| line["actor"] == "rule" && line["rule"].is_string()));
+    assert!(decided.iter().any(|line| line["actor"] == "somebody elsewhere" && line["decision"] == "allow once"));
+    assert!(decided.iter().any(|line| line["actor"] == "a rule elsewhere" && line["rule"].is_null()));
+    // The same where it was written.
+    let golden = transfer::read(&records).unwrap().records;
+    let own = audit::json(&audit::audit(&golden, Payloads::Hashed));
+    let own: Vec<Value> = own.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(own.iter().any(|line| line["actor"] == "operator (command line)" && line["decision"] == "allow once"));
+    assert!(own.iter().any(|line| line["actor"] == "rule" && line["rule"].is_string()));
     let started = of("tool_call_started")[0];
     assert_eq!(started["args_sha256"].as_str().unwrap().len(), 64);
     let spent: u64 = lines.iter().filter_map(|line| line["cost_micros"].as_u64()).sum();
@@ -85,7 +93,7 @@ fn an_audit_has_a_line_for_each_decision_effect_and_charge() {
     // As text, each to the micro-dollar, so that they come to their sum.
     let text = stage.ask(&["audit", &id]).out;
     assert!(text.contains(" shell · `sh check.sh` · arguments "), "{text}");
-    assert!(text.contains(" · allow once · by you (command line)\n"), "{text}");
+    assert!(text.contains(" · allow once · by somebody elsewhere\n"), "{text}");
     let figure = |line: &str| MicroUsd::parse_dollars(line.rsplit(" · ").next().unwrap()).unwrap().0;
     let charges: u64 = text.lines().filter(|line| line.contains(" budget_settled ")).map(figure).sum();
     assert_eq!(charges, spent);
@@ -204,8 +212,12 @@ fn an_audit_names_who_asked_for_whatever_the_operator_asked_for() {
                 let line = lines.iter().find(|line| line["seq"] == record.seq.0);
                 let line = line.unwrap_or_else(|| panic!("{}: no line for {written}", path.display()));
                 // Through the room of the operator it is just them.
-                let through = if by == "operator" { String::new() } else { format!(" ({by})") };
-                assert_eq!(line["actor"], format!("operator{through}"), "{}: {written}", path.display());
+                let actor = match (by, lineage::origin(lineage::brought(&records), record.seq)) {
+                    (_, Origin::Elsewhere) => "somebody elsewhere".to_string(),
+                    ("operator", Origin::Here) => "operator".to_string(),
+                    (_, Origin::Here) => format!("operator ({by})"),
+                };
+                assert_eq!(line["actor"], actor, "{}: {written}", path.display());
                 names.insert(record.event.name());
                 seen += 1;
             }

@@ -499,3 +499,139 @@ fn words_that_were_queued_elsewhere_are_shown() {
     });
     assert!(told.contains("words that wait for the model, as if you had said them:\n  | go\n  | on\n"), "{told}");
 }
+
+/// A script with a line that is allowed, one that is denied, one that is changed, and the denied one again.
+const DECIDED: &str = r#"
+[[step]]
+name = "one"
+calls = [ { tool = "shell", args = { command = "touch one" } } ]
+[[step]]
+name = "gone"
+calls = [ { tool = "shell", args = { command = "rm gone" } } ]
+[[step]]
+name = "two"
+calls = [ { tool = "shell", args = { command = "touch two" } } ]
+[[step]]
+name = "again"
+calls = [ { tool = "shell", args = { command = "rm gone" } } ]
+[[step]]
+name = "done"
+calls = [
+  { tool = "update_plan", args = { todos = [ { id = "t1", title = "do it", status = "done" } ] } },
+  { tool = "finish", args = { summary = "done" } },
+]
+"#;
+
+/// The call and the digest of what waits first in a run.
+fn waits(stage: &Stage, id: &str) -> (String, String) {
+    let shown: Value = serde_json::from_str(&stage.ask(&["show", id, "--json"]).out).unwrap();
+    let text = |name: &str| shown["waiting"][0][name].as_str().unwrap().to_string();
+    (text("call"), text("digest"))
+}
+
+/// A run of that script in which the operator decided all that, the change last and not carried out; its id, and the file
+/// of its journal.
+fn decided(stage: &Stage) -> (String, String) {
+    stage.run(DECIDED).check(10, &["waiting for approval"]);
+    let id = stage.ids()[0].clone();
+    for (order, more) in [("approve", None), ("deny", Some("not that")), ("approve", Some("--edit"))] {
+        let (call, digest) = waits(stage, &id);
+        let mut words = vec![order, &id, &call, &digest];
+        words.extend(more);
+        words.extend((more == Some("--edit")).then_some(r#"{"command":"touch three"}"#));
+        stage.ask(&words).check(0, &["recorded"]);
+        if more != Some("--edit") {
+            stage.ask(&["resume", &id, "--plain"]).check(10, &["waiting for approval"]);
+        }
+    }
+    let file = stage.path("out.jsonl").display().to_string();
+    stage.ask(&["export", &id, "--out", &file]).check(0, &[]);
+    (id, file)
+}
+
+/// The lines of the audit of a run that decide, and who did.
+fn deciders(stage: &Stage, id: &str) -> Vec<String> {
+    let lines = stage.ask(&["audit", id]).out;
+    let by = |line: &str| line.split(" · ").find(|part| part.starts_with("by ")).map(str::to_string);
+    lines.lines().filter(|line| line.contains("approval_decided")).filter_map(by).collect()
+}
+
+/// A journal from elsewhere says of anybody that they were the operator.
+#[test]
+fn who_decided_elsewhere_is_nobody_here() {
+    let stage = Stage::new();
+    let (first, file) = decided(&stage);
+    let copy = brought(&stage, &file);
+    stage.ask(&["resume", &copy, "--plain"]).check(10, &["waiting for approval"]);
+    let shown = stage.ask(&["show", &copy]);
+    let changed = "    changed by somebody elsewhere: command from \"touch two\" to \"touch three\" · whole: ";
+    let done = "shell touch one: done, allowed by somebody elsewhere, ran ";
+    shown.check(0, &[done, "shell rm gone: denied by somebody elsewhere\n", "shell: touch three\n", changed]);
+    let json = stage.ask(&["show", &copy, "--json"]).out;
+    let edited = serde_json::from_str::<Value>(&json).unwrap()["waiting"][0]["edited"].clone();
+    let original = "{\"command\":\"touch two\"}";
+    assert_eq!(edited, json!({"original": original, "by": "somebody elsewhere", "is_leave": false}));
+    let audit = stage.ask(&["audit", &copy]).out;
+    let (before, since) = audit.split_once(" imported").unwrap();
+    assert_eq!(deciders(&stage, &copy), ["by somebody elsewhere"; 3]);
+    let (before, import) = before.rsplit_once('\n').unwrap();
+    assert!(import.contains(" operator (command line) "), "{import}");
+    let json = stage.ask(&["audit", &copy, "--json"]).out;
+    let theirs: Vec<&str> = json.lines().take_while(|line| !line.contains("\"imported\"")).collect();
+    for text in [&shown.out, before, &theirs.join("\n")] {
+        for wrong in ["by you", "command line", "your rule", "operator (", "\"actor\":\"operator"] {
+            assert!(!text.contains(wrong), "{wrong} in {text}");
+        }
+    }
+    assert!(!since.contains("elsewhere"), "{since}");
+    // From here on it is the operator again, but for what rests on what was said elsewhere.
+    let (call, digest) = waits(&stage, &copy);
+    stage.ask(&["approve", &copy, &call, &digest]).check(0, &["recorded"]);
+    let resumed = stage.ask(&["resume", &copy, "--plain"]);
+    let again = "denied: somebody elsewhere denied this very call before: not that";
+    resumed.check(0, &["denied by somebody elsewhere, before in this run\n", again]);
+    let shown = stage.ask(&["show", &copy]);
+    shown.check(0, &["shell touch three: done, allowed by you (command line), ran ", changed]);
+    // Where it was done, it was the operator.
+    let own = ["by you (command line)"; 3];
+    assert_eq!(deciders(&stage, &first), own);
+    stage.ask(&["show", &first]).check(0, &["touch one: done, allowed by you (command line), ran "]);
+}
+
+/// A branch tells each as the run does that it is a copy of, whether or not it begins before that was brought here.
+#[test]
+fn a_branch_of_a_run_from_elsewhere_knows_who_decided_where() {
+    let stage = Stage::new();
+    let (first, file) = decided(&stage);
+    let copy = brought(&stage, &file);
+    stage.ask(&["resume", &copy, "--plain"]).check(10, &["waiting for approval"]);
+    let (call, digest) = waits(&stage, &copy);
+    stage.ask(&["approve", &copy, &call, &digest]).check(0, &["recorded"]);
+    stage.ask(&["resume", &copy, "--plain"]).check(0, &[]);
+    let branch = |of: &str, iteration: &str| {
+        let before = stage.ids();
+        stage.ask(&["fork", of, iteration]).check(0, &[]);
+        stage.ids().into_iter().find(|id| !before.contains(id)).unwrap()
+    };
+    let (elsewhere, here) = ("by somebody elsewhere", "by you (command line)");
+    let early = branch(&copy, "2");
+    assert_eq!(deciders(&stage, &early), [elsewhere; 2]);
+    stage.ask(&["show", &early]).check(0, &["touch one: done, allowed by somebody elsewhere"]);
+    let late = branch(&copy, "3");
+    assert_eq!(deciders(&stage, &late), [elsewhere, elsewhere, elsewhere, here]);
+    assert_eq!(deciders(&stage, &branch(&late, "3")), [elsewhere, elsewhere, elsewhere, here]);
+    assert_eq!(deciders(&stage, &branch(&early, "2")), [elsewhere; 2]);
+    assert_eq!(deciders(&stage, &branch(&first, "1")), [here]);
+}
+
+/// Going back to before it was brought here makes nothing of it the operator's own.
+#[test]
+fn a_run_from_elsewhere_that_goes_back_is_still_from_elsewhere() {
+    let stage = Stage::new();
+    let (_, file) = decided(&stage);
+    let copy = brought(&stage, &file);
+    stage.ask(&["rewind", &copy, "2"]).check(0, &[]);
+    let shown = stage.ask(&["show", &copy]);
+    shown.check(0, &["touch one: done, allowed by somebody elsewhere", "rm gone: denied by somebody elsewhere"]);
+    assert!(!shown.out.contains("by you"), "{shown}");
+}

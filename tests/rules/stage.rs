@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use serde_json::json;
 use tempfile::TempDir;
+use tiller::domain::approval::Origin;
 use tiller::domain::budget::Limits;
 use tiller::domain::id::CallId;
 use tiller::domain::id::RunId;
@@ -113,6 +114,7 @@ pub(crate) fn call(tool: &str, arguments: Value, effect: EffectClass) -> ToolCal
         facts: None,
         allowed: None,
         edited: None,
+        origin: Origin::Here,
         is_unboxed: false,
         error: None,
         attempts: 0,

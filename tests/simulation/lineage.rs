@@ -10,6 +10,7 @@ use tiller::domain::event::Record;
 use tiller::domain::id::ClientId;
 use tiller::domain::id::RunId;
 use tiller::domain::lineage;
+use tiller::domain::message::Message;
 use tiller::domain::money::MicroUsd;
 use tiller::domain::money::Price;
 use tiller::domain::pool::Pool;
@@ -165,6 +166,51 @@ fn going_back_again_and_again_is_exact() {
     assert_eq!(refused.to_string(), sentence);
 }
 
+/// What of a run says that the operator changed a call, and that somebody elsewhere did.
+fn changes(run: &Run) -> (usize, usize) {
+    let sent = run.context.sent().entries().map(|entry| &**entry);
+    let texts = run.transcript.all().chain(sent).filter_map(|entry| match &entry.message {
+        Message::ToolResult { text, .. } => Some(text),
+        Message::Operator { .. } | Message::Engine { .. } | Message::Assistant { .. } => None,
+    });
+    texts.fold((0, 0), |(operator, somebody), text| {
+        let is = |start: &str| usize::from(text.starts_with(start));
+        (operator + is("the operator changed the arg"), somebody + is("somebody elsewhere changed the arg"))
+    })
+}
+
+/// A change that was made elsewhere is never the operator's: not when the run is brought here, not where it goes back to
+/// before that, and not in a branch that begins there.
+#[test]
+fn a_change_from_elsewhere_stays_one() {
+    let (id, records) = golden("second/1-life-173");
+    let mut told = 0;
+    for place in places(&id, &records) {
+        let run = Run::fold(&id, &records[..place]).unwrap();
+        let (operator, somebody) = changes(&run);
+        assert_eq!(somebody, 0);
+        let (copy, imported) =
+            machine::lineage::import(run.clone(), lineage::Here::default(), &client(), later(&run)).unwrap();
+        assert_eq!(changes(&copy), (0, operator));
+        let mut journal = records[..place].to_vec();
+        journal.push(imported);
+        assert_eq!(Run::fold(&id, &journal).unwrap(), copy);
+        for (to, seq) in lineage::boundaries(&journal) {
+            let past = Run::fold(&id, &records[..usize::try_from(seq.0).unwrap()]).unwrap();
+            let (operator, _) = changes(&past);
+            if !matches!(copy.status, Status::Completed(_)) {
+                let back = machine::lineage::rewind(&copy, &journal, to, &client(), later(&copy)).unwrap().run;
+                assert_eq!(changes(&back), (0, operator), "back to {to}");
+            }
+            let terms = Terms::clone(&copy.terms);
+            let (branch, _) = machine::lineage::fork(past, &copy, to, terms, &client(), later(&copy)).unwrap();
+            assert_eq!(changes(&branch), (0, operator), "a branch at {to}");
+            told += operator;
+        }
+    }
+    assert!(told > 0);
+}
+
 /// The notes of a screen that read a journal in pages: once, and once more because it is gone back in.
 fn told(id: &RunId, journal: &[Record]) -> Vec<Note> {
     let mut reading = Reading::new(id);
@@ -181,7 +227,8 @@ fn told(id: &RunId, journal: &[Record]) -> Vec<Note> {
 /// The same of one that has all of it at once.
 fn whole(id: &RunId, journal: &[Record]) -> Vec<Note> {
     let mut chronicle = Chronicle::default();
-    Run::fold_each(id, journal, |record, run, talk| chronicle.take(record, run, talk)).unwrap();
+    let origin = |record: &Record| lineage::origin(lineage::brought(journal), record.seq);
+    Run::fold_each(id, journal, |record, run, talk| chronicle.take(record, run, talk, origin(record))).unwrap();
     notes(&chronicle)
 }
 

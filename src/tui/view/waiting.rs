@@ -249,6 +249,7 @@ fn why_rows(app: &App, item: &Item, width: usize, most: usize, told: Told) -> Ve
         (grave_line(item).unwrap_or_default(), Role::Bad, usize::MAX),
         (changed.to_string(), Role::Bad, usize::MAX),
         (network.to_string(), Role::Bad, usize::MAX),
+        (item.changed.clone(), Role::Warning, 1),
         (item.warning.clone(), Role::Warning, 1),
         (all, Role::Dim, wrap(reason, room).len()),
     ];
