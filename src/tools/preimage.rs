@@ -15,6 +15,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use nix::errno::Errno;
+
 use crate::domain::text::sha256_hex;
 use crate::tools::place;
 
@@ -61,10 +63,10 @@ fn make_folder(folder: &Path) -> io::Result<()> {
 fn check_own(folder: &Path) -> io::Result<()> {
     let facts = folder.symlink_metadata()?;
     if !facts.is_dir() {
-        return Err(ErrorKind::NotADirectory.into());
+        return Err(Errno::ENOTDIR.into());
     }
     let is_own = facts.uid() == nix::unistd::geteuid().as_raw() && facts.mode() & 0o077 == 0;
-    if is_own { Ok(()) } else { Err(ErrorKind::PermissionDenied.into()) }
+    if is_own { Ok(()) } else { Err(Errno::EACCES.into()) }
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
