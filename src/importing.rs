@@ -141,7 +141,7 @@ fn brought(run: &Run) -> String {
         .collect();
     format!(
         "look at where it comes from before you resume it; nothing is allowed in advance (trust is {})\n\
-         works in: {}\nmodel: {} at {}{key}\nprice: {price}\nlimits: {}\n{instructions}{words}",
+         works in: {} (what lies there it reads without a question)\nmodel: {} at {}{key}\nprice: {price}\nlimits: {}\n{instructions}{words}",
         run.trust,
         sentence(&terms.workspace),
         sentence(&model.name),

@@ -329,6 +329,7 @@ impl Ground {
         if is_here {
             let refused = not_ours(workspace, &self.places, "it can go on in no other").err();
             let refused = refused.filter(|_| !self.works_at_home(&run.id, workspace));
+            let refused = refused.map(|why| why.to_string()).or_else(|| elsewhere::overreaches(run));
             return refused.map(|why| format!("{why}; {look}"));
         }
         Some(format!(

@@ -297,7 +297,9 @@ fn log(ground: &Ground) -> Option<logging::Log> {
     // What is not text is none of the levels, and that is told.
     let level = std::env::var_os(logging::VARIABLE).map(|level| level.to_string_lossy().into_owned());
     let started = ground.redactor(None).map_err(|error| error.to_string());
-    match started.and_then(|redactor| logging::start(&ground.places.state, level.as_deref(), redactor)) {
+    match started
+        .and_then(|redactor| logging::start(&ground.places.state, level.as_deref(), redactor, ground.clock.clone()))
+    {
         Ok(log) => Some(log),
         Err(why) => {
             output::put_aside(&format!("tiller: {why}\n"));

@@ -415,6 +415,14 @@ pub const SINK_WAIT_MAX: Span = Span::seconds(5 * 60);
 pub const SINK_FAILURES: u32 = 11;
 /// How long leaving a run waits until what happened at its end is told.
 pub const SINK_PATIENCE: Span = Span::seconds(3);
+/// Longest file of a store, in bytes: several times what can be imported, packed less well, and rewrites included. A longer
+/// one is damage: it would be copied and read for hours.
+pub const STORE_MAX_BYTES: u64 = 8 * 1024 * 1024 * 1024;
+/// Files of a store up to this length, in bytes, are read whatever part of them was written: that takes moments.
+pub const STORE_HOLLOW_BYTES: u64 = 64 * 1024 * 1024;
+/// A longer file of which less than one part in so many was written is damage. sled writes what it calls its own, and
+/// values are packed before, so that no file system can pack them so much further.
+pub const STORE_HOLLOW_SHARE: u64 = 16;
 /// Longest file that is imported, in bytes: some thousand iterations of the longest results.
 pub const IMPORT_MAX_BYTES: u64 = 1024 * 1024 * 1024;
 /// Commits that fail are tried so often before the engine of the run stops.

@@ -1,5 +1,8 @@
 //! How far a journal is believed that somebody else may have written: its tools are what this program knows them as, and a
-//! run from elsewhere asks only a model that is set up here. It reads no journal and drives nothing.
+//! run from elsewhere asks only a model that is set up here, in a folder that is not everything. It reads no journal and
+//! drives nothing.
+
+use std::path::Path;
 
 use crate::config::keys::split_model;
 use crate::domain::model::Dialect;
@@ -61,6 +64,21 @@ impl Ground {
             ),
         ))
     }
+}
+
+/// That a run from elsewhere names a folder in which it would read, unasked, more than one piece of work: all of this
+/// machine, or all of the operator's. A folder that the operator names may be as wide as that; a journal is not their word.
+pub(super) fn overreaches(run: &Run) -> Option<String> {
+    let folder = Path::new(&run.terms.workspace).canonicalize().ok().filter(|_| run.brought)?;
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    let is_wide = folder.parent().is_none() || home.is_some_and(|home| home.starts_with(&folder));
+    let (shown, way_on) = (title(&run.terms.workspace), "`tiller run` in the folder that it is to work in");
+    is_wide.then(|| {
+        format!(
+            "it was brought from elsewhere and would read without a question in {shown}, which is your home folder or one \
+             that holds it; it can go on in no other; start a run of your own: {way_on}"
+        )
+    })
 }
 
 /// That a journal and this program do not mean the same by the name of a tool.

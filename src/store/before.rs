@@ -4,9 +4,13 @@
 //! copied first; the copy is thrown away when the journal proves whole and kept when it does not. It must not open
 //! sled.
 
+use std::fs::DirEntry;
 use std::fs::File;
+use std::fs::Metadata;
 use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::path::PathBuf;
@@ -23,29 +27,89 @@ pub(crate) const KEPT: &str = "store.damaged";
 pub(crate) const MENDED: &str = "store.mended";
 /// sled's folder for values that are too long for its file. It stays empty: none of ours is.
 const BLOBS: &str = "blobs";
+/// The unit in which the system says how much of a file was written.
+const BLOCK_BYTES: u64 = 512;
 /// How the names of copies begin.
 pub(crate) const PREFIX: &str = "store.before.";
 
+/// What is wrong with a store whose database is not there.
+pub(crate) const MISSING: &str = "the file of its database is missing";
+
 /// What stands in a store and is not what sled makes there, in words; nothing when all is. sled would wait for a pipe
-/// for ever, and stumble over the rest. None of it is in a copy.
+/// for ever, read a file of nothing for hours, and stumble over the rest. None of it is in a copy.
 pub(crate) fn stranger(store_dir: &Path) -> io::Result<Option<String>> {
+    strangers(store_dir, oversize)
+}
+
+/// The same, of a store that was looked at before it was copied: how much of a copy is on the disk, not every file system
+/// says at once.
+pub(crate) fn misplaced(store_dir: &Path) -> io::Result<Option<String>> {
+    strangers(store_dir, |_| None)
+}
+
+fn strangers(store_dir: &Path, is_wrong: impl Fn(&Metadata) -> Option<String>) -> io::Result<Option<String>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(store_dir)? {
         let entry = entry?;
-        let (kind, name) = (entry.file_type()?, entry.file_name().to_string_lossy().into_owned());
-        let (fits, wanted) = if name == BLOBS { (kind.is_dir(), "folder") } else { (kind.is_file(), "file") };
-        if !fits {
-            found.push(format!("`{}` in its store is not a {wanted}", one_line(&name, limits::TODO_TITLE_MAX_CHARS)));
-        }
+        let (facts, name) = (entry.metadata()?, entry.file_name().to_string_lossy().into_owned());
+        let (fits, wanted) = if name == BLOBS { (facts.is_dir(), "folder") } else { (facts.is_file(), "file") };
+        let why = if fits { is_wrong(&facts) } else { Some(format!("is not a {wanted}")) };
+        let shown = one_line(&name, limits::TODO_TITLE_MAX_CHARS);
+        found.extend(why.map(|why| format!("`{shown}` in its store {why}")));
     }
     Ok(found.into_iter().min())
+}
+
+/// Why there is no database in a store that may be read, as the end of a sentence; nothing when there is one.
+pub(crate) fn lack(store_dir: &Path) -> Option<String> {
+    match store_dir.symlink_metadata() {
+        Ok(facts) if !facts.is_dir() => return Some(format!("its store is {}, not a folder", kind(&facts))),
+        Ok(_) => {}
+        Err(_) => return Some(MISSING.to_string()),
+    }
+    let Ok(facts) = store_dir.join("db").symlink_metadata() else { return Some(MISSING.to_string()) };
+    match (facts.is_file(), oversize(&facts)) {
+        (true, None) => None,
+        (true, Some(why)) => Some(format!("the file of its database {why}")),
+        (false, _) => Some(format!("the file of its database is {}", kind(&facts))),
+    }
+}
+
+fn kind(facts: &Metadata) -> &'static str {
+    match facts.file_type() {
+        kind if kind.is_symlink() => "a link",
+        kind if kind.is_dir() => "a folder",
+        kind if kind.is_fifo() => "a pipe",
+        kind if kind.is_file() => "a file",
+        _ => "no file",
+    }
+}
+
+/// Why a file has a length that sled never gave it, as the end of a sentence.
+fn oversize(facts: &Metadata) -> Option<String> {
+    let (bytes, stored) = (facts.len(), facts.blocks().saturating_mul(BLOCK_BYTES));
+    let mib = bytes >> 20;
+    if bytes > limits::STORE_MAX_BYTES {
+        return Some(format!("has {mib} MiB, more than the {} MiB that one can have", limits::STORE_MAX_BYTES >> 20));
+    }
+    let is_hollow = bytes > limits::STORE_HOLLOW_BYTES && stored < bytes / limits::STORE_HOLLOW_SHARE;
+    is_hollow.then(|| format!("calls itself {mib} MiB long, and only {} MiB of that were written", stored >> 20))
+}
+
+/// Whether a copy of a store takes this along.
+fn is_copied(entry: &DirEntry) -> io::Result<bool> {
+    let facts = entry.metadata()?;
+    Ok(facts.is_file() && entry.file_name() != BLOBS && oversize(&facts).is_none())
 }
 
 /// Bytes of the files in a store, which is what a copy needs.
 pub(crate) fn size(store_dir: &Path) -> io::Result<u64> {
     let mut size = 0_u64;
     for entry in std::fs::read_dir(store_dir)? {
-        size = size.saturating_add(entry?.metadata()?.len());
+        let entry = entry?;
+        if is_copied(&entry)? {
+            size = size.saturating_add(entry.metadata()?.len());
+        }
     }
     Ok(size)
 }
@@ -140,17 +204,17 @@ pub(crate) fn others(run_dir: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Whether there is a store whose records may be read.
 pub(crate) fn has_database(store_dir: &Path) -> bool {
-    store_dir.join("db").symlink_metadata().is_ok_and(|file| file.is_file())
+    lack(store_dir).is_none()
 }
 
-/// Copies the files of a store into a new directory below `into`, which is deleted when it is dropped. What is no file, and
-/// what stands in the place of sled's folder, is left out.
+/// Copies the files of a store into a new directory below `into`, which is deleted when it is dropped. What is no file, what stands
+/// in the place of sled's folder, and what has a length that sled never gave it, is left out.
 pub(crate) fn copy(into: &Path, store_dir: &Path) -> io::Result<TempDir> {
     let private = Permissions::from_mode(files::DIR_MODE);
     let copy = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(into)?;
     for entry in std::fs::read_dir(store_dir)? {
         let entry = entry?;
-        if entry.file_type()?.is_file() && entry.file_name() != BLOBS {
+        if is_copied(&entry)? {
             std::fs::copy(entry.path(), copy.path().join(entry.file_name()))?;
         }
     }

@@ -126,7 +126,7 @@ pub(crate) struct Database {
 impl Database {
     /// Opens or makes sled's files. Errors with `Damaged` when something else stands between them.
     pub(crate) fn open(dir: &Path) -> Result<Database, Fault> {
-        if let Some(why) = before::stranger(dir)? {
+        if let Some(why) = before::misplaced(dir)? {
             return Err(Fault::Damaged(why));
         }
         guarded(|| {

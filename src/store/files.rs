@@ -217,17 +217,34 @@ pub(crate) fn check_private(path: &Path) -> Result<(), StoreError> {
 }
 
 fn private(path: &Path, owner: u32, mode: u32, wanted: u32) -> Result<(), StoreError> {
-    let exposed = |why: String, fix: String| StoreError::Exposed { path: path.to_path_buf(), why, fix };
-    let (user, mode) = (nix::unistd::geteuid().as_raw(), mode & 0o777);
-    if owner != user {
-        let why = format!("belongs to user {owner} and not to you (user {user})");
-        return Err(exposed(why, format!("run `chown -R {user} {}`, or choose another directory", path.display())));
+    owned(path, owner)?;
+    closed(path, mode, wanted)
+}
+
+/// Errors with `Exposed` unless the owner of a file or directory is this user.
+pub(crate) fn owned(path: &Path, owner: u32) -> Result<(), StoreError> {
+    let user = nix::unistd::geteuid().as_raw();
+    if owner == user {
+        return Ok(());
     }
-    if mode & 0o077 != 0 {
-        let why = format!("is open to other users (mode {mode:o})");
-        return Err(exposed(why, format!("run `chmod {wanted:o} {}`", path.display())));
+    Err(StoreError::Exposed {
+        path: path.to_path_buf(),
+        why: format!("belongs to user {owner} and not to you (user {user})"),
+        fix: format!("run `chown -R {user} {}`, or choose another directory", path.display()),
+    })
+}
+
+/// Errors with `Exposed` when others have access by this mode, and says which one is `wanted`.
+pub(crate) fn closed(path: &Path, mode: u32, wanted: u32) -> Result<(), StoreError> {
+    let mode = mode & 0o777;
+    if mode & 0o077 == 0 {
+        return Ok(());
     }
-    Ok(())
+    Err(StoreError::Exposed {
+        path: path.to_path_buf(),
+        why: format!("is open to other users (mode {mode:o})"),
+        fix: format!("run `chmod {wanted:o} {}`", path.display()),
+    })
 }
 
 /// Errors when the file system of `path` has less than `least` bytes free, with a sentence that says so.

@@ -166,7 +166,7 @@ fn survey_own(
             return Err(Fault::Damaged("it was removed meanwhile".to_string()));
         }
         let mut nothing = Survey::default();
-        nothing.add(Seq(0), "the file of its database is missing");
+        nothing.add(Seq(0), before::lack(&store).unwrap_or_else(|| before::MISSING.to_string()));
         return Ok(nothing);
     };
     before::sweep_half_made(copy.path())?;
@@ -245,7 +245,7 @@ pub(crate) fn patiently(lock: impl Fn() -> io::Result<Option<File>>) -> Result<O
 pub(crate) fn copied_free(site: &Site, store: &Path, scratch: &Path) -> Result<Option<TempDir>, Fault> {
     let _entered = patiently(|| owner::enter(&site.dir))?;
     let Some(_looking) = patiently(|| owner::look(store))? else { return Ok(None) };
-    copied(store, scratch).map(Some)
+    copied_alone(store, scratch)
 }
 
 /// The same, of a run that the caller has alone.
@@ -298,7 +298,7 @@ pub(crate) fn marks(site: &Site) -> Result<Vec<Mark>, Fault> {
 pub(crate) fn sign(site: &Site) -> Option<String> {
     let strange = before::stranger(&site.store()).ok().flatten();
     let lost = || marks(site).is_ok_and(|marks| marks.is_empty()).then(|| NO_ANCHOR.to_string());
-    strange.or_else(lost)
+    before::lack(&site.store()).or(strange).or_else(lost)
 }
 
 /// How far the journal of a run went, as its anchor says; nothing where that can't be read. Opens no store.

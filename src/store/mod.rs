@@ -24,6 +24,7 @@ mod cadence;
 mod codec;
 mod database;
 pub(crate) mod files;
+mod own;
 mod owner;
 mod snaps;
 mod sums;

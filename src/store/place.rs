@@ -26,6 +26,7 @@ use crate::store::codec::Mark;
 use crate::store::files;
 use crate::store::look;
 use crate::store::look::Survey;
+use crate::store::own;
 use crate::store::owner;
 use crate::store::remove;
 use crate::store::remove::Removal;
@@ -62,14 +63,14 @@ pub struct Opened {
 }
 
 impl Home {
-    /// Takes a state directory, and makes it if need be. Errors with `Exposed` when it belongs to somebody else or
-    /// others have access, with `Disk` when it can't be made.
+    /// Takes a state directory, and makes it if need be. Errors with `Exposed` when it, or what lies in it, belongs to
+    /// somebody else, is a link or is open to others, with `Disk` when it can't be made.
     pub fn new(state_dir: PathBuf, owner: Owner) -> Result<Home, StoreError> {
         let runs = state_dir.join("runs");
-        for dir in [&state_dir, &runs] {
-            make_dir(dir)?;
-            files::check_private(dir)?;
-        }
+        make_dir(&state_dir)?;
+        files::check_private(&state_dir)?;
+        make_dir(&runs)?;
+        own::check_within(&state_dir)?;
         Ok(Home { runs, owner })
     }
 
@@ -333,7 +334,7 @@ impl Home {
         if !site.dir.is_dir() {
             return Err(StoreError::NotFound(id.to_string()));
         }
-        files::check_private(&site.dir)?;
+        own::check_run(&site.dir)?;
         Ok(site)
     }
 
@@ -352,9 +353,14 @@ impl Home {
     fn look(&self, id: &RunId) -> Option<Listed> {
         let dir = self.run_dir(id);
         let damaged = |why: String| Some(Listed::Damaged { id: id.clone(), why });
-        let held = match owner::look(&dir.join("store")) {
+        if let Err(error) = own::check_run(&dir) {
+            return damaged(error.to_string()).filter(|_| files::is_there(&dir));
+        }
+        let store = dir.join("store");
+        let held = match owner::look(&store) {
             Ok(free) => free.is_none(),
             Err(_) if !dir.exists() => return None,
+            Err(_) if let Some(why) = before::lack(&store) => return damaged(why),
             Err(error) => return damaged(format!("the file of its database can't be opened ({error})")),
         };
         let held_by = held.then(|| owner::pid(&dir));

@@ -55,7 +55,7 @@ pub(crate) fn remove(site: &Site, may: impl FnOnce(&Run) -> bool) -> Result<Remo
     let state = runs.parent().unwrap_or(runs);
     let (_alone, taken) = alone(site).map_err(failed)?;
     if taken.is_none() {
-        return Err(failed(no_file()));
+        return Err(failed(no_file(site)));
     }
     let survey = look::survey_alone(site, state).map_err(failed)?;
     if let Some(flaw) = survey.flaws.first() {
@@ -100,7 +100,7 @@ pub(crate) fn remove_damaged(site: &Site, listed: Option<Summary>) -> Result<Rem
 /// The locks of a run that nobody holds, for who removes it, to the end: nobody opens what goes. The second is on its
 /// database, if it has one: an owner of an earlier version knows no other.
 fn alone(site: &Site) -> Result<(File, Option<File>), Fault> {
-    let alone = look::patiently(|| owner::alone(&site.dir))?.ok_or_else(no_file)?;
+    let alone = look::patiently(|| owner::alone(&site.dir))?.ok_or_else(|| no_file(site))?;
     Ok((alone, look::patiently(|| owner::take(&site.store()))?))
 }
 

@@ -67,7 +67,7 @@ enum Found {
 pub(crate) fn repair(site: &Site) -> Result<Repair, Fault> {
     // Held to the end: a second repair must see what this one leaves, and nobody opens what is being put in place. The
     // lock on the store below is not enough, since it is on a file that a repair replaces.
-    let _alone = look::patiently(|| owner::alone(&site.dir))?.ok_or_else(no_file)?;
+    let _alone = look::patiently(|| owner::alone(&site.dir))?.ok_or_else(|| no_file(site))?;
     let store = site.store();
     let _held = match owner::look(&store) {
         Ok(Some(looking)) => Some(looking),

@@ -33,6 +33,7 @@ use crate::store::database::replaced;
 use crate::store::files;
 use crate::store::files::Identity;
 use crate::store::look;
+use crate::store::own;
 use crate::store::owner;
 use crate::store::snaps;
 use crate::store::snaps::Shelf;
@@ -149,7 +150,7 @@ impl Trees {
         if !site.dir.is_dir() {
             return Err(StoreError::NotFound(site.run.to_string()));
         }
-        files::check_private(&site.dir)?;
+        own::check_run(&site.dir)?;
         let doing = format!("opening run {}", site.run);
         let deadline = Instant::now() + Duration::from_millis(patience.0);
         loop {
@@ -257,8 +258,8 @@ impl Trees {
             old.close();
         }
         let store = self.site.store();
-        if !store.join("db").is_file() {
-            return Err(self.explain(no_file(), doing));
+        if let Some(why) = before::lack(&store) {
+            return Err(self.explain(Fault::Damaged(why), doing));
         }
         // Before sled opens what is there now: to open is to write.
         let found = files::glance(&store.join("db")).map_err(|error| self.explain(error.into(), doing))?;
@@ -391,7 +392,7 @@ fn prove<T>(
 fn enter(site: &Site) -> Result<File, Fault> {
     match owner::enter(&site.dir) {
         Ok(entered) => entered.ok_or(Fault::Busy),
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(no_file()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(no_file(site)),
         Err(error) => Err(error.into()),
     }
 }
@@ -402,16 +403,20 @@ fn prepare(site: &Site) -> Result<Before, Fault> {
     let looking = match owner::look(&store) {
         Ok(Some(looking)) => looking,
         Ok(None) => return Err(Fault::Busy),
-        Err(error) if error.kind() == ErrorKind::NotFound => return Err(no_file()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(no_file(site)),
         Err(error) => return Err(error.into()),
     };
+    if let Some(why) = before::lack(&store).or(before::stranger(&store)?) {
+        return Err(Fault::Damaged(why));
+    }
     files::check_space(&site.dir, before::size(&store)?.saturating_add(limits::FREE_SPACE_MIN_BYTES))?;
     Ok(Before::take(&site.dir, &store, &looking)?)
 }
 
 /// Asked before every opening: sled would make an empty database without a word.
-pub(crate) fn no_file() -> Fault {
-    Fault::Damaged("the file of its database is missing".to_string())
+pub(crate) fn no_file(site: &Site) -> Fault {
+    // It may be there again by now.
+    Fault::Damaged(before::lack(&site.store()).unwrap_or_else(|| before::MISSING.to_string()))
 }
 
 fn not_open() -> Fault {

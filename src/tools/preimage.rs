@@ -10,9 +10,12 @@ use std::io;
 use std::io::ErrorKind;
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+
+use nix::errno::Errno;
 
 use crate::domain::text::sha256_hex;
 use crate::tools::place;
@@ -50,9 +53,20 @@ fn make_folder(folder: &Path) -> io::Result<()> {
             std::fs::set_permissions(folder, Permissions::from_mode(0o700))?;
             folder.parent().map_or(Ok(()), |above| File::open(above)?.sync_all())
         }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => check_own(folder),
         Err(error) => Err(error),
     }
+}
+
+/// Errors unless it is a folder of this user that nobody else can look into: what files held is not written where a link
+/// leads to.
+fn check_own(folder: &Path) -> io::Result<()> {
+    let facts = folder.symlink_metadata()?;
+    if !facts.is_dir() {
+        return Err(Errno::ENOTDIR.into());
+    }
+    let is_own = facts.uid() == nix::unistd::geteuid().as_raw() && facts.mode() & 0o077 == 0;
+    if is_own { Ok(()) } else { Err(Errno::EACCES.into()) }
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -67,7 +81,6 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
     use std::fs;
-    use std::os::unix::fs::MetadataExt;
     use std::os::unix::fs::symlink;
 
     #[test]
@@ -94,6 +107,7 @@ mod tests {
     fn what_a_killed_attempt_left_and_what_was_damaged_is_written_anew() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().canonicalize().unwrap();
+        fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
         let hash = sha256_hex(b"whole");
         fs::write(folder.join(format!("{hash}.part")), "wh").unwrap();
         fs::write(folder.join(&hash), "wrong").unwrap();
@@ -101,6 +115,21 @@ mod tests {
         keep(&folder, &hash, b"whole").unwrap();
         assert_eq!(take(&folder, &hash).unwrap(), b"whole");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn nothing_is_kept_where_a_link_leads_or_others_may_look() {
+        let dir = tempfile::tempdir().unwrap();
+        let (folder, theirs) = (dir.path().join("kept"), dir.path().join("theirs"));
+        fs::create_dir(&theirs).unwrap();
+        fs::set_permissions(&theirs, Permissions::from_mode(0o700)).unwrap();
+        symlink(&theirs, &folder).unwrap();
+        let kept = |folder: &Path| keep(folder, &sha256_hex(b"x"), b"x").map_err(|error| error.kind());
+        assert_eq!(kept(&folder), Err(ErrorKind::NotADirectory));
+        assert_eq!(fs::read_dir(&theirs).unwrap().count(), 0);
+        fs::set_permissions(&theirs, Permissions::from_mode(0o750)).unwrap();
+        assert_eq!(kept(&theirs), Err(ErrorKind::PermissionDenied));
+        assert_eq!(fs::read_dir(&theirs).unwrap().count(), 0);
     }
 
     #[test]

@@ -202,7 +202,16 @@ fn a_run_from_elsewhere_asks_again_and_stays_in_its_folder() {
     let file = stage.path("out.jsonl").display().to_string();
     stage.ask(&["export", &id, "--out", &file]).check(0, &[]);
     let told = stage.ask(&["import", &file, "--as-new"]);
-    told.check(0, &["nothing is allowed in advance (trust is ask)", "works in: ", "model: scripted/", "limits: "]);
+    told.check(
+        0,
+        &[
+            "nothing is allowed in advance (trust is ask)",
+            "works in: ",
+            "(what lies there it reads without a question)",
+            "model: scripted/",
+            "limits: ",
+        ],
+    );
     assert!(!told.out.contains("check"), "{told}");
     let other = stage.ids().into_iter().find(|one| *one != id).unwrap();
     stage.ask(&["show", &other]).check(0, &["[trust] ask"]);
@@ -233,6 +242,40 @@ fn a_run_from_elsewhere_asks_again_and_stays_in_its_folder() {
     let refused = away(&["resume", &other, "--plain"]);
     assert_ne!(refused.code, 0, "{refused}");
     assert!(refused.err.contains("lies where tiller keeps its own files; it can go on in no other"), "{refused}");
+}
+
+/// Reads happen unasked in the folder of a run: a journal does not say that this is everything. The operator may.
+#[test]
+fn a_run_from_elsewhere_has_no_workspace_that_is_everything() {
+    let read = r#"
+[[step]]
+name = "plan"
+calls = [ { tool = "update_plan", args = { todos = [ { id = "a", title = "A", status = "pending" } ] } } ]
+[[step]]
+name = "write"
+calls = [ { tool = "write_file", args = { path = "work/made", content = "x" } } ]
+"#;
+    for name in ["/", "", "..", "to_home"] {
+        let stage = Stage::new();
+        let home = stage.path("");
+        std::os::unix::fs::symlink(&home, home.join("to_home")).unwrap();
+        let file = with_terms(&stage, read, |terms| terms["workspace"] = home.join(name).to_str().unwrap().into());
+        let id = brought(&stage, &file);
+        let why = ["it was brought from elsewhere and would read without a question in ", "start a run of your own: "];
+        let shown = stage.ask(&["show", &id]);
+        shown.check(0, &why);
+        assert!(!shown.out.contains("tiller resume"), "{shown}");
+        stage.ask(&["resume", &id, "--plain"]).check(14, &["was not opened: ", why[0], why[1]]);
+        let before = stage.ids();
+        stage.ask(&["fork", &id, "1"]).check(0, &[]);
+        let fork = stage.ids().into_iter().find(|one| !before.contains(one)).unwrap();
+        stage.ask(&["resume", &fork, "--plain"]).check(14, &[why[0]]);
+    }
+    // The operator's own word is another thing.
+    let stage = Stage::new();
+    let (home, model) = (stage.path("").display().to_string(), stage.model(read));
+    let own = stage.ask(&["run", "g", "--plain", "--workspace", &home, "--model", &model]);
+    own.check(10, &["waiting for approval"]);
 }
 
 /// A journal does not bring along the scratch folder that a rehearsal had where it comes from.

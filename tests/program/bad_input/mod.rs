@@ -5,5 +5,6 @@ mod credentials;
 mod disk;
 mod endings;
 mod outputs;
+mod own_places;
 mod store;
 mod words;
