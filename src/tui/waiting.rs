@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::domain::approval::By;
 use crate::domain::id::CallId;
 use crate::domain::limits;
 use crate::domain::lookalike;
@@ -14,6 +15,7 @@ use crate::domain::tool::Digest;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::ToolCall;
 use crate::domain::visible::MARK_LF;
+use crate::domain::visible::MARK_NO_LF;
 use crate::domain::visible::approval;
 use crate::domain::visible::foreign_letters;
 use crate::domain::visible::title;
@@ -28,8 +30,6 @@ use crate::tui::theme::Role;
 
 /// Longest piece of one line that is laid out at once, in characters: a longer line goes on in further pieces.
 const PIECE_CHARS: usize = 2_000;
-/// What stands at the end of a diff that does not end in a line break.
-const MARK_NO_LF: &str = "⟦no LF⟧";
 /// Letters outside ASCII that are named below a call.
 const FOREIGN_NAMED: usize = 3;
 
@@ -130,6 +130,12 @@ impl Body {
             self.lines.push(BodyLine { number: None, text: String::new(), goes_on: false, role: Role::Dim });
         }
         self.lines.push(BodyLine { number: None, text, goes_on: false, role: Role::Strong });
+    }
+
+    /// Arguments, under a heading that says whose they are.
+    fn arguments(&mut self, whose: &str, arguments: &str) {
+        self.heading(format!("arguments as {whose}, {}", size(arguments.len() as u64)));
+        self.exact(arguments, false);
     }
 
     /// Text in approval mode: a new number for each line break, so that a wrapped line can't pass for two.
@@ -318,8 +324,7 @@ fn body(call: &ToolCall, waits: Waits) -> Body {
             body.reading(&question(call), Role::Text);
         }
         Waits::Decision | Waits::Outcome => {
-            let is_diff = call.facts.as_ref().is_some_and(|facts| facts.write.is_some());
-            body.exact(preview(call), is_diff);
+            body.exact(preview(call), call.shows_diff());
             if names(call) {
                 body.form = Form::Named;
             }
@@ -353,8 +358,14 @@ pub fn whole(call: &ToolCall, waits: Waits) -> Body {
     if let Some(facts) = call.facts.as_ref().filter(|facts| !facts.reach.is_empty()) {
         whole.heading(format!("reaches: {}", title(&facts.reach, limits::NOTE_MAX_BYTES)));
     }
-    whole.heading(format!("arguments as the model wrote them, {}", size(call.arguments.len() as u64)));
-    whole.exact(&call.arguments, false);
+    let own = call.edited.as_ref().map(|edited| edited.by.clone());
+    let own = own.map_or("the model wrote them".to_string(), |by| {
+        format!("{} changed them", title(&whom(&By::Operator(by)), 100))
+    });
+    whole.arguments(&own, &call.arguments);
+    if let Some(edited) = &call.edited {
+        whole.arguments("the model wrote them", &edited.original);
+    }
     if let Some(facts) = &call.facts {
         if !facts.binding.is_empty() {
             whole.heading("a decision is bound to all of this and to".to_string());
