@@ -390,3 +390,15 @@ fn what_was_done_is_said_to_be_in_a_folder_by_name() {
         assert!(flat(&show.frame()).contains(told), "{}", show.frame());
     }
 }
+
+/// A run that was over within a second took time all the same, and the screen and `tiller show` name the same one.
+#[test]
+fn how_long_a_fast_run_took_is_told_at_its_end() {
+    for (took_ms, told) in [(389, " · 389ms"), (12_700, " · 12s")] {
+        let mut story = Story::started(terms("fix it"));
+        story.wait(took_ms);
+        story.event(Event::StatusChanged { status: Status::Cancelled, by: None });
+        let mut show = Show::of(story, (120, 36), 0);
+        assert!(flat(&show.frame()).contains(told), "{told}\n{}", show.frame());
+    }
+}
