@@ -58,6 +58,8 @@ struct Rooms<'a> {
     writes: bool,
     /// Why something did not work, for the list.
     notice: Option<String>,
+    /// The run that it did not work with, so that the next key in the list is about no other.
+    meant: Option<RunId>,
     /// A step that waits for the operator's word in the next room.
     doubt: Option<Doubt>,
     /// A step that could not be looked into.
@@ -86,6 +88,7 @@ impl<'a> Rooms<'a> {
             draft: String::new(),
             writes: false,
             notice: None,
+            meant: None,
             doubt: None,
             again: None,
             said: None,
@@ -95,7 +98,7 @@ impl<'a> Rooms<'a> {
 
     async fn walk(mut self, mut seat: Option<Seat>) -> anyhow::Result<u8> {
         loop {
-            if let Some(shown) = &seat {
+            if let Some(shown) = &mut seat {
                 match self.show(shown).await {
                     Ok(Exit::Runs) => {}
                     Ok(Exit::Look(step)) => {
@@ -108,6 +111,7 @@ impl<'a> Rooms<'a> {
                         leave(seat.take()).await;
                         let opened = self.take(&id, step).await;
                         seat = self.told(opened);
+                        self.meant = seat.is_none().then_some(id);
                         if seat.is_some() {
                             continue;
                         }
@@ -124,8 +128,10 @@ impl<'a> Rooms<'a> {
                     self.focus = Focus::default();
                     leave(seat.take()).await;
                     let (run, journal) = *taken;
+                    let id = run.id.clone();
                     let opened = self.ground.drive(run, journal);
                     seat = self.told(opened);
+                    self.meant = seat.is_none().then_some(id);
                     self.go_on_by_itself(seat.as_ref()).await?;
                 }
                 Ok(Next::Start(text, terms)) => {
@@ -196,7 +202,7 @@ impl<'a> Rooms<'a> {
         result.ok()
     }
 
-    async fn show(&mut self, seat: &Seat) -> anyhow::Result<Exit> {
+    async fn show(&mut self, seat: &mut Seat) -> anyhow::Result<Exit> {
         let (run, client) = seat.look();
         let past = seat.past(run.seq);
         let home = self.ground.home.clone();
@@ -209,7 +215,7 @@ impl<'a> Rooms<'a> {
             doubt: self.doubt.take(),
             again: self.again.take(),
             focus: self.focus,
-            said: self.said.take().or_else(|| (!seat.notes.is_empty()).then(|| seat.notes.join("; "))),
+            said: self.said.take().or_else(|| told_once(&mut seat.notes)),
         };
         let keep = move |draft: &str| {
             if let Err(error) = home.write_draft(&id, draft) {
@@ -234,6 +240,7 @@ impl<'a> Rooms<'a> {
                 notice: self.notice.take(),
                 process: std::process::id(),
                 behind: current.cloned(),
+                selected: self.meant.take(),
             };
             let list = move || home.list().map_err(|error| error.to_string());
             let (choice, draft) = list::runs(list, options).await.map_err(lost)?;
@@ -242,7 +249,10 @@ impl<'a> Rooms<'a> {
                 Choice::Open(id) if current == Some(&id) => return Ok(Next::Same),
                 Choice::Open(id) => match self.ground.take(&id).await {
                     Ok(taken) => return Ok(Next::Open(Box::new(taken))),
-                    Err(error) => error,
+                    Err(error) => {
+                        self.meant = Some(id);
+                        error
+                    }
                 },
                 Choice::NewGoal(text) => match self.terms(&text).await {
                     Ok(terms) => return Ok(Next::Start(text, Box::new(terms))),
@@ -279,6 +289,12 @@ impl<'a> Rooms<'a> {
     async fn start(&self, terms: Terms) -> anyhow::Result<Seat> {
         self.ground.start(launch::new_id()?, terms).await
     }
+}
+
+/// What is told of a run when its room opens first, and not again whenever the operator comes back to it.
+fn told_once(notes: &mut Vec<String>) -> Option<String> {
+    let notes = std::mem::take(notes);
+    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 fn lost(error: std::io::Error) -> anyhow::Error {

@@ -370,6 +370,11 @@ impl ToolCall {
         }
     }
 
+    /// Whether what is shown of it whole is a change of a file, line by line.
+    pub fn shows_diff(&self) -> bool {
+        self.facts.as_ref().is_some_and(|facts| facts.write.is_some() && !facts.preview.is_empty())
+    }
+
     /// Whether it has ended.
     pub fn is_closed(&self) -> bool {
         matches!(self.state, CallState::Closed(_))

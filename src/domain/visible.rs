@@ -22,6 +22,8 @@ pub const MARK_CLOSE: char = '⟧';
 pub const MARK_ON: char = '⟫';
 /// What stands at the end of every line of an approval view but the last, before its line break.
 pub const MARK_LF: &str = "⟦LF⟧";
+/// What stands at the end of a diff that does not end in a line break, where such an end is taken for granted.
+pub const MARK_NO_LF: &str = "⟦no LF⟧";
 
 /// Spaces in a row that an approval view shows as they are; longer runs could push text out of sight.
 const SPACES_SHOWN: usize = 8;

@@ -27,6 +27,7 @@ use crate::headless::orders;
 use crate::headless::orders::question;
 use crate::headless::text::block;
 use crate::headless::text::exact_block;
+use crate::headless::text::exact_diff;
 use crate::headless::text::title;
 use crate::policy::grave;
 use crate::policy::offering;
@@ -262,6 +263,7 @@ pub fn whole(call: &ToolCall, waits: Waits) -> String {
     let preview = call.facts.as_ref().map(|facts| facts.preview.as_str()).filter(|preview| !preview.is_empty());
     match waits {
         Waits::Answer => block(&question(call)),
+        Waits::Decision | Waits::Outcome if call.shows_diff() => exact_diff(preview.unwrap_or(&call.arguments)),
         Waits::Decision | Waits::Outcome => exact_block(preview.unwrap_or(&call.arguments)),
     }
 }

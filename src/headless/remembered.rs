@@ -88,7 +88,8 @@ pub fn lines(all: &Remembered) -> String {
         text += &format!("[allowed for this run] {}: this call exactly, as often as it is made\n", named(call));
     }
     for call in &all.denied {
-        let words = if call.words.is_empty() { String::new() } else { format!(": {}", title(&call.words)) };
+        let words =
+            if call.words.is_empty() { String::new() } else { format!("; you said \"{}\"", title(&call.words)) };
         text += &format!("[denied for this run] {}: identical calls are denied as well{words}\n", named(call));
     }
     text
@@ -128,7 +129,7 @@ mod tests {
         let words = "not\nnow".to_string();
         assert_eq!(
             told(Decision::Deny(words)),
-            "[denied for this run] run_command make: identical calls are denied as well: not now\n"
+            "[denied for this run] run_command make: identical calls are denied as well; you said \"not now\"\n"
         );
     }
 

@@ -34,12 +34,23 @@ pub fn block(text: &str) -> String {
 
 /// As `block`, for text that is decided about: nothing is left out, and no two texts look alike.
 pub fn exact_block(text: &str) -> String {
+    exact_lines(text, ["", visible::MARK_LF])
+}
+
+/// The same of a diff, which mostly ends in a line break: there the other case is marked.
+pub fn exact_diff(text: &str) -> String {
+    exact_lines(text, [visible::MARK_NO_LF, ""])
+}
+
+/// Lines behind the gutter, and what stands at the end of the last one, without a line break and with one.
+fn exact_lines(text: &str, ends: [&str; 2]) -> String {
     let shown = visible::approval(text);
     let line_end = format!("{}\n", visible::MARK_LF);
-    // The gutter shows where a line ends, so the marks that say the same are not repeated; but the last one stays,
-    // since nothing else shows whether the last line has an end.
-    let (lines, last) = shown.strip_suffix(&line_end).map_or((shown.as_str(), ""), |rest| (rest, visible::MARK_LF));
-    behind_gutter(&(lines.replace(&line_end, "\n") + last))
+    // The gutter shows where a line ends, so the marks that say the same are not repeated; but one end of the last line is
+    // marked, since nothing else shows whether it has one.
+    let [open, ended] = ends;
+    let (lines, last) = shown.strip_suffix(&line_end).map_or((shown.as_str(), open), |rest| (rest, ended));
+    behind_gutter(&(lines.replace(&line_end, "\n") + last + "\n"))
 }
 
 /// Text that is run or obeyed, whole: behind a space in the line where it is plain, else as an `exact_block` below it.
@@ -98,6 +109,8 @@ mod tests {
         assert_eq!(exact_block("a\n\n"), "  | a\n  | ⟦LF⟧\n");
         assert_eq!(exact_block("a\n"), "  | a⟦LF⟧\n");
         assert_eq!(exact_block("a"), "  | a\n");
+        let diffs = ["-a\n+b\n", "-a\n+b", "+b\n\n"].map(exact_diff);
+        assert_eq!(diffs, ["  | -a\n  | +b\n", "  | -a\n  | +b⟦no LF⟧\n", "  | +b\n  |\n"]);
         assert_eq!(title("a\n[parked]"), "a [parked]");
         assert_eq!(whole("a b ".repeat(90).trim_end()), format!(" {}\n", "a b ".repeat(90).trim_end()));
         assert_eq!(whole("a\n[parked]"), "\n  | a\n  | [parked]\n");

@@ -69,7 +69,7 @@ impl Ground {
 /// That a run from elsewhere names a folder in which it would read, unasked, more than one piece of work: all of this
 /// machine, or all of the operator's. A folder that the operator names may be as wide as that; a journal is not their word.
 pub(super) fn overreaches(run: &Run) -> Option<String> {
-    let folder = Path::new(&run.terms.workspace).canonicalize().ok().filter(|_| run.brought)?;
+    let folder = Path::new(&run.terms.workspace).canonicalize().ok().filter(|_| run.brought.is_some())?;
     let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
     let is_wide = folder.parent().is_none() || home.is_some_and(|home| home.starts_with(&folder));
     let (shown, way_on) = (title(&run.terms.workspace), "`tiller run` in the folder that it is to work in");

@@ -478,7 +478,7 @@ impl App {
 
     fn records(&mut self, records: &[Record]) -> Vec<Out> {
         let mut is_back = false;
-        let mut waited = !self.waiting.is_empty();
+        let mut held = self.holds_keys();
         let claim = self.run.claim_digest();
         for record in records {
             if record.seq <= self.run.seq {
@@ -495,9 +495,9 @@ impl App {
             if matches!(record.event, Event::StatusChanged { .. }) {
                 self.forget_of_status();
             }
-            let waits = !self.run.waiting().is_empty();
-            is_back |= waited && !waits && self.give_keys_back();
-            waited = waits;
+            let holds = self.holds_keys();
+            is_back |= held && !holds && self.give_keys_back();
+            held = holds;
             let notice = notice::of(record, &self.run).filter(|notice| notice.calls);
             if let Some(notice) = notice.filter(|_| self.call.is_none()) {
                 self.call = Some(title(&notice.sentence, limits::TODO_TITLE_MAX_CHARS));

@@ -250,7 +250,11 @@ impl App {
         let name = Chord::of(key).name();
         let text = match held {
             Held::Early => {
-                format!("{name} came too early and was dropped: the call must rest for half a second")
+                let rest = match self.guard.needs() == limits::KEY_GUARD {
+                    true => "half a second",
+                    false => "0.8 seconds, since something was just sent",
+                };
+                format!("{name} came too early and was dropped: the call must rest for {rest}")
             }
             Held::Unread => {
                 let end = keymap::key_of(Action::Bottom);
@@ -264,7 +268,11 @@ impl App {
     }
 
     pub(crate) fn settle(&mut self, choice: Choice, call: CallId, digest: Digest) -> Vec<Out> {
-        self.guard.decided(self.now.ms);
+        // A field that only opens decides nothing: once it is closed again, the call rests as it did before.
+        match choice.opens_dialog() || self.needs_code(call, choice) {
+            true => self.guard.disturb(self.now.ms),
+            false => self.guard.decided(self.now.ms),
+        }
         let ask = |asks| Popup::Words { asks, line: Composer::default() };
         if self.needs_code(call, choice) {
             self.open(ask(Asks::Code(call, digest, choice)));

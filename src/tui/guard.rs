@@ -103,7 +103,8 @@ impl Guard {
         self.is_armed = false;
     }
 
-    /// A decision was made: the next one needs a longer rest, because the key may still be held down.
+    /// A decision was sent: the next one needs a longer rest, because the key may still be held down. A field that only
+    /// opens is none.
     pub fn decided(&mut self, now_ms: u64) {
         self.disturb(now_ms);
         self.needs = limits::KEY_GUARD_AFTER_DECISION;
@@ -166,8 +167,7 @@ impl Guard {
 
     /// Milliseconds until letters count again, if nothing happens; nothing while they do.
     pub fn cut_ends_in(&self, now_ms: u64) -> Option<u64> {
-        let rested = now_ms.saturating_sub(self.still_since_ms);
-        self.cut.map(|_| limits::KEY_GUARD.0.saturating_sub(rested))
+        self.cut.map(|_| limits::KEY_GUARD.0.saturating_sub(self.rested_ms(now_ms)))
     }
 
     /// Why a letter goes nowhere now, if it does.
@@ -212,22 +212,34 @@ impl Guard {
         if self.is_rested(now_ms) {
             self.read_it();
         }
-        if !self.is_armed && self.arms_in(now_ms) == Some(0) {
+        if self.arms_in(now_ms) == Some(0) {
             self.is_armed = true;
+        }
+        // No key is held down any more, whether a call was on the screen meanwhile or not.
+        if self.rested_ms(now_ms) >= limits::KEY_GUARD_AFTER_DECISION.0 {
             self.needs = limits::KEY_GUARD;
         }
+    }
+
+    /// Milliseconds since the last input, or since what is shown became another.
+    fn rested_ms(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(self.still_since_ms)
+    }
+
+    /// How long a call must rest now before a key decides about it.
+    pub fn needs(&self) -> Span {
+        self.needs
     }
 
     /// Milliseconds until the keys arm, if nothing happens; nothing when there is nothing to arm.
     pub fn arms_in(&self, now_ms: u64) -> Option<u64> {
         self.shown.as_ref()?;
-        let rested = now_ms.saturating_sub(self.still_since_ms);
-        (!self.is_armed).then(|| self.needs.0.saturating_sub(rested))
+        (!self.is_armed).then(|| self.needs.0.saturating_sub(self.rested_ms(now_ms)))
     }
 
     /// Whether no input came for as long as a key needs that is asked about in a dialog.
     pub fn is_rested(&self, now_ms: u64) -> bool {
-        now_ms.saturating_sub(self.still_since_ms) >= limits::KEY_GUARD.0
+        self.rested_ms(now_ms) >= limits::KEY_GUARD.0
     }
 
     /// Whether the keys are to be drawn as working.
@@ -338,6 +350,19 @@ mod tests {
         guard.decided(500);
         assert_eq!(frame(&mut guard, 1_200), Err(Held::Early));
         assert_eq!(frame(&mut guard, 1_300), Ok(()));
+    }
+
+    #[test]
+    fn a_decision_asks_for_the_longer_rest_until_there_was_one() {
+        let mut guard = Guard::default();
+        let _ = frame(&mut guard, 0);
+        assert_eq!(frame(&mut guard, 500), Ok(()));
+        guard.decided(500);
+        guard.drawn(None, 510);
+        guard.tick(1_400);
+        guard.disturb(1_400);
+        assert_eq!([frame(&mut guard, 1_400), frame(&mut guard, 1_899)], [Err(Held::Early); 2]);
+        assert_eq!(frame(&mut guard, 1_900), Ok(()), "there was one while nothing was shown");
     }
 
     #[test]

@@ -79,8 +79,8 @@ pub fn key_in(place: Place, action: Action) -> String {
 pub fn document() -> String {
     let mut out = String::from(
         "# Keys\n\nWritten from the table in `src/tui/keymap.rs` (`UPDATE_DOCS=1 cargo test keys_are_documented`).\n\
-         Deciding keys count only after the call has been still on the screen for half a second, and allowing only \
-         after its last line stood there for as long (docs/SAFETY.md §9).\n\n\
+         Deciding keys count only after the call has been still on the screen for half a second (0.8 seconds \
+         after something was sent), and allowing only after its last line stood there for as long (docs/SAFETY.md §9).\n\n\
          A dialog stays open until its request is recorded; one that is refused keeps what was typed and says why. \
          After a dialog that takes letters, which are all but the help and the whole of something (`v`), the first key that \
          would decide about a call asks, whether or not any were typed: the same key, \
@@ -89,7 +89,8 @@ pub fn document() -> String {
          on a dialog that closed by itself or did not open are dropped, and so is the key of a field, pressed once more.\n\n\
          A new approval never takes the keys. When the last call that waited is decided and nothing waits any more, they \
          are in the composer again, and the key that decided writes nothing there for 800 ms; Ctrl-G, Alt-3 or \
-         Tab goes to what waits next. While several wait, they stay. While \
+         Tab goes to what waits next. While several wait, they stay, and so they do while a call that you changed (`e`) is \
+         looked at again, until it runs, or is asked about once more. While \
          they are in a pane, the row of the composer says in which, and that Esc comes back. A letter that means nothing \
          in a pane does nothing, and neither do those that follow it within half a second; why stays on the screen until \
          the next key.\n\n\

@@ -58,6 +58,8 @@ pub struct ListOptions {
     pub process: u32,
     /// The run that the list was opened from, which goes on behind it; nothing where there is none.
     pub behind: Option<RunId>,
+    /// The run that is selected at first, such as one that could not be opened; else the first.
+    pub selected: Option<RunId>,
 }
 
 /// Shows the list until the operator chooses. Gives the choice, and the goal that is half written then; `list` is asked
@@ -169,7 +171,7 @@ impl List {
             behind: options.behind,
             notice: options.notice.map(|text| (title(&text, limits::NOTE_MAX_BYTES), Role::Warning)),
             listed: Vec::new(),
-            selected: None,
+            selected: options.selected,
             writes: listed.is_empty() || options.writes,
             goal: Composer::new(&options.draft, Vec::new()),
             help: None,
@@ -180,10 +182,10 @@ impl List {
         list
     }
 
-    /// Takes a newer list: what is unfinished first, then the newest.
+    /// Takes a newer list: what can go on first, then the newest.
     pub fn refresh(&mut self, mut listed: Vec<Listed>) {
         listed.sort_by_key(|one| match one {
-            Listed::Run { summary, .. } => (u8::from(summary.status.is_end()), u64::MAX - summary.updated.0),
+            Listed::Run { summary, .. } => (u8::from(!summary.is_open()), u64::MAX - summary.updated.0),
             Listed::Damaged { .. } => (2, 0),
         });
         self.listed = listed;

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::domain::id::CallId;
+use crate::domain::tool::CallState;
+use crate::domain::tool::ToolCall;
 use crate::tui::action::Action;
 use crate::tui::app::App;
 use crate::tui::app::Focus;
@@ -38,6 +41,18 @@ impl App {
         self.popups.clear();
         self.focus = focus;
         self.guard.trust_keys();
+    }
+
+    /// A call that the operator changed and of which it is not known yet whether it runs or is asked about once more.
+    pub(crate) fn looked_at_again(&self) -> Option<CallId> {
+        let is_on_its_way = |call: &&ToolCall| matches!(call.state, CallState::Proposed | CallState::Prepared);
+        let is_leave = |call: &&ToolCall| call.edited.as_ref().is_some_and(|edited| edited.is_leave);
+        self.run.calls.values().find(|call| is_on_its_way(call) && is_leave(call)).map(|call| call.id)
+    }
+
+    /// Whether keys that are on what waits stay there: something waits, or may at once.
+    pub(crate) fn holds_keys(&self) -> bool {
+        !self.run.waiting().is_empty() || self.looked_at_again().is_some()
     }
 
     /// Nothing waits any more: keys that were on it go to where they decide nothing, so that what comes next has to be

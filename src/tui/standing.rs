@@ -10,6 +10,7 @@ use crate::domain::status::Finish;
 use crate::domain::status::ParkReason;
 use crate::domain::status::Status;
 use crate::domain::text::counted;
+use crate::domain::time::Span;
 use crate::domain::time::human;
 use crate::domain::visible::title;
 use crate::domain::visible::transcript;
@@ -133,7 +134,8 @@ fn end(app: &App) -> Vec<Row> {
         "{checks}{} · {money} · {} · {}",
         counted(run.iteration.n, "iteration"),
         tokens(run.pool.used(Axis::Tokens)),
-        human(header::active(app))
+        // All of it is recorded by now, so that it is told as `tiller show` tells it.
+        human(Span(run.pool.used(Axis::Active)))
     );
     rows.push(Row::new(4, "", sum, Role::Dim, Form::Prose));
     rows.extend(fired(app));

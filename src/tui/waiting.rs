@@ -15,6 +15,7 @@ use crate::domain::tool::Edited;
 use crate::domain::tool::EffectClass;
 use crate::domain::tool::ToolCall;
 use crate::domain::visible::MARK_LF;
+use crate::domain::visible::MARK_NO_LF;
 use crate::domain::visible::approval;
 use crate::domain::visible::approval_line;
 use crate::domain::visible::foreign_letters;
@@ -32,8 +33,6 @@ use crate::tui::theme::Role;
 
 /// Longest piece of one line that is laid out at once, in characters: a longer line goes on in further pieces.
 const PIECE_CHARS: usize = 2_000;
-/// What stands at the end of a diff that does not end in a line break.
-const MARK_NO_LF: &str = "⟦no LF⟧";
 /// Letters outside ASCII that are named below a call.
 const FOREIGN_NAMED: usize = 3;
 
@@ -136,6 +135,12 @@ impl Body {
             self.lines.push(BodyLine { number: None, text: String::new(), goes_on: false, role: Role::Dim });
         }
         self.lines.push(BodyLine { number: None, text, goes_on: false, role: Role::Strong });
+    }
+
+    /// Arguments, under a heading that says whose they are.
+    fn arguments(&mut self, whose: &str, arguments: &str) {
+        self.heading(format!("arguments as {whose}, {}", size(arguments.len() as u64)));
+        self.exact(arguments, false);
     }
 
     /// Text in approval mode: a new number for each line break, so that a wrapped line can't pass for two.
@@ -331,8 +336,7 @@ fn body(call: &ToolCall, waits: Waits) -> Body {
             body.reading(&question(call), Role::Text);
         }
         Waits::Decision | Waits::Outcome => {
-            let is_diff = call.facts.as_ref().is_some_and(|facts| facts.write.is_some());
-            body.exact(preview(call), is_diff);
+            body.exact(preview(call), call.shows_diff());
             if names(call) {
                 body.form = Form::Named;
             }
@@ -366,17 +370,14 @@ pub fn whole(call: &ToolCall, waits: Waits) -> Body {
     if let Some(facts) = call.facts.as_ref().filter(|facts| !facts.reach.is_empty()) {
         whole.heading(format!("reaches: {}", title(&facts.reach, limits::NOTE_MAX_BYTES)));
     }
-    let size_of = |text: &str| size(text.len() as u64);
     match &call.edited {
-        None => whole.heading(format!("arguments as the model wrote them, {}", size_of(&call.arguments))),
+        None => whole.arguments("the model wrote them", &call.arguments),
         Some(edited) => {
-            whole.heading(format!("arguments as changed by {}, {}", changer(edited), size_of(&call.arguments)));
+            whole.arguments(&format!("{} changed them", title(&changer(edited), 100)), &call.arguments);
+            // What was changed elsewhere is only said to be the model's.
+            let first = if edited.origin.is_here() { "the model wrote them" } else { "they were before that" };
+            whole.arguments(first, &edited.original);
         }
-    }
-    whole.exact(&call.arguments, false);
-    if let Some(edited) = &call.edited {
-        whole.heading(format!("arguments before that, {}", size_of(&edited.original)));
-        whole.exact(&edited.original, false);
     }
     if let Some(facts) = &call.facts {
         if !facts.binding.is_empty() {

@@ -242,7 +242,7 @@ fn what_holds_for_the_run_is_shown_and_who_decides_twice_hears_it() {
         &[
             "[allowed for this run] write_file: all calls, but what is always asked about\n",
             "[denied for this run] write_file b",
-            ": identical calls are denied as well: why\n",
+            ": identical calls are denied as well; you said \"why\"\n",
         ],
     );
     let shown = stage.show();

@@ -41,6 +41,7 @@ use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::ProblemKind;
+use tiller::domain::tool::changes;
 use tiller::domain::tool::signature;
 use tiller::model::Model;
 use tiller::model::script::Script;
@@ -76,6 +77,8 @@ enum Answer {
     Once,
     Run,
     Deny,
+    /// The same call with a harmless line.
+    Change,
 }
 
 /// Decides about the n-th call that asks, given its tool and what it is about.
@@ -252,6 +255,7 @@ impl Engine {
         assert_ne!(reply.text, THE_END, "after {:?}", self.walk.steps);
         let step = script().steps().iter().find(|step| step.text == reply.text).unwrap();
         self.walk.steps.push(step.name.clone());
+        self.is_so(&reply.text);
         self.walk.spent = self.walk.spent.plus(script().price().cost(&reply.usage.unwrap()));
         let ids: Vec<CallId> = (self.calls + 1..).take(reply.calls.len()).map(CallId).collect();
         self.calls += u32::try_from(ids.len()).unwrap();
@@ -268,13 +272,38 @@ impl Engine {
             let arguments: Value = serde_json::from_str(&one.arguments).unwrap();
             let (kind, text) = match one.tool.as_str() {
                 "update_plan" => (OutcomeKind::Done, self.update_plan(&arguments)),
-                "finish" => self.finish(),
+                "finish" => {
+                    self.is_so(arguments["summary"].as_str().unwrap());
+                    self.finish()
+                }
                 "ask_operator" => (OutcomeKind::Done, self.operator.units.to_string()),
                 "note" => (OutcomeKind::Done, "noted".to_string()),
                 _ => self.work(&one, &arguments, observation),
             };
             let (call, title, bytes) = (one.id, String::new(), text.len() as u64);
             self.say(Message::ToolResult { call, title, kind, text, bytes, took: Span(0) });
+        }
+    }
+
+    /// What is said of the work must be so, whatever was decided before.
+    fn is_so(&self, text: &str) {
+        let folder = self.walk.folder.path();
+        let (has_attic, open) = (folder.join("attic").exists(), self.walk.plan.open().count());
+        let passes = || shell(folder, "sh check.sh").0 == 0;
+        let has = |path: &str, part: &str| self.walk.read(path).contains(part);
+        let is_so: [(&str, &dyn Fn() -> bool); 9] = [
+            ("attic/ is gone", &|| !has_attic),
+            ("attic/ stays", &|| has_attic),
+            ("cases pass", &passes),
+            ("Repaired", &passes),
+            ("repaired as far", &passes),
+            ("Not repaired", &|| !passes()),
+            ("It counts the day now", &|| has("lib/clock.sh", "1440")),
+            ("The finer sixths may stay", &|| has("lib/height.sh", "* 6 /")),
+            ("two todos are open", &|| open == 2),
+        ];
+        for (_, is_so) in is_so.iter().filter(|(part, _)| text.contains(part)) {
+            assert!(is_so(), "{text:?} after {:?}", self.walk.steps);
         }
     }
 
@@ -360,6 +389,7 @@ impl Engine {
                     self.denied.insert(signed.to_string());
                     return (OutcomeKind::Denied, "denied by operator: no".to_string());
                 }
+                Answer::Change => return (OutcomeKind::Done, changes(&one.arguments, r#"{"command":"ls attic"}"#)),
                 Answer::Run => drop(self.granted.insert(signed.to_string())),
                 Answer::Once => {}
             }
@@ -555,7 +585,7 @@ async fn any_three_denials_come_to_an_end() {
         assert!(walk.spent.0 < 350_000, "{denied:b}: {}", walk.spent);
         met.extend(walk.steps);
     }
-    let others = ["heard", "aside", "yours", "in_feet"];
+    let others = ["heard", "aside", "yours", "in_feet", "changed"];
     let script = script();
     let unmet: Vec<&str> =
         script.steps().iter().map(|step| step.name.as_str()).filter(|name| !met.contains(*name)).collect();
@@ -573,6 +603,29 @@ async fn all_calls_of_a_kind_can_be_denied() {
     }
     let walk = walk(Operator::deciding(|_, _, _| Answer::Deny)).await;
     assert_eq!(walk.end, "denied several times", "{:?}", walk.steps);
+}
+
+/// A denial together with words, each of the two at any time.
+#[tokio::test(start_paused = true)]
+async fn what_the_script_says_is_so_whatever_was_denied_and_said() {
+    let mut met = false;
+    for (kind, n) in ["shell", "edit_file", "write_file"].into_iter().flat_map(|kind| (2..=17).map(move |n| (kind, n)))
+    {
+        let decide = move |_, tool: &str, _: &str| if tool == kind { Answer::Deny } else { Answer::Once };
+        let says = BTreeMap::from([(n, "mind the tests")]);
+        let walk = walk(Operator { says, ..Operator::deciding(decide) }).await;
+        met |= walk.has("stranded") && walk.has("yours");
+    }
+    assert!(met, "what was said is dropped in the open also where nothing could be repaired");
+}
+
+/// A call that was changed did something else than was asked for, and nothing is said to be gone by it.
+#[tokio::test(start_paused = true)]
+async fn a_changed_call_is_not_said_to_have_done_what_was_asked_for() {
+    let change = |_, _: &str, about: &str| if about == "rm -rf attic" { Answer::Change } else { Answer::Once };
+    let walk = walk(Operator::deciding(change)).await;
+    assert!(walk.has("changed") && !walk.has("gone") && !walk.has("kept"), "{:?}", walk.steps);
+    assert_eq!((walk.end, walk.status("attic")), ("verified", Some(TodoStatus::Dropped)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -103,8 +103,8 @@ fn nobody_elsewhere_is_you_on_the_screen() {
         "trust is ask (a rule elsewhere)",
         "c6 was changed by somebody elsewhere: command from \"touch a\" to \"touch b\"",
         " changed by somebody elsewhere: command from \"touch a\" to \"touch b\"",
-        "arguments as changed by somebody elsewhere, 21 B",
-        "arguments before that, 21 B",
+        "arguments as somebody elsewhere changed them, 21 B",
+        "arguments as they were before that, 21 B",
         "you brought this run from elsewhere",
         "somebody elsewhere changed the arguments of this call: command",
     ] {
@@ -127,7 +127,7 @@ fn what_was_decided_here_is_still_yours() {
         "you set trust to auto_edit",
         "the operator changed the arguments of this call: command from",
         "c6 was changed by you: command",
-        "arguments as changed by you (command line), 21 B",
+        "arguments as you (command line) changed them, 21 B",
     ] {
         assert!(frame.contains(wanted), "{wanted}\n{frame}");
     }

@@ -5,6 +5,7 @@ use crossterm::event::KeyCode;
 use crossterm::event::KeyModifiers;
 use tiller::domain::approval::By;
 use tiller::domain::approval::Decision;
+use tiller::domain::command::Command;
 use tiller::domain::command::Refusal;
 use tiller::domain::event::Event;
 use tiller::domain::id::CallId;
@@ -126,6 +127,49 @@ fn a_call_that_is_asked_about_anew_is_not_said_to_wait_no_more() {
     show.next(|story| anew(story, calls[0]));
     assert_eq!((show.app.focus, show.app.waiting.len()), (Focus::Composer, 1));
     assert!(!flat(&show.frame()).contains("nothing waits"), "{}", show.frame());
+}
+
+/// What the operator changed may be asked about once more, and is the next thing to be decided about then. Until that is
+/// known nothing moves; it goes as ever once the call runs, or is not run.
+#[test]
+fn the_keys_stay_while_a_changed_call_is_looked_at_again() {
+    let changed = |show: &mut Show, call: CallId| {
+        show.next(|story| {
+            story.decide(call, Decision::Edit(r#"{"command":"rm -rf build"}"#.to_string()), by_operator());
+            story.event(Event::StatusChanged { status: Status::Running, by: None });
+        });
+        assert_eq!((show.app.focus, show.app.waiting.len()), (Focus::Waiting, 0));
+        let frame = flat(&rest(show));
+        assert!(frame.contains("c2 is looked at again, as you changed it"), "{frame}");
+        show.letters("y");
+        show.next(|story| story.prepare(call, "rm -rf build", "runs a program", "rm -rf build"));
+        assert_eq!((show.app.focus, show.app.draft().as_str()), (Focus::Waiting, ""));
+    };
+    let (mut show, calls) = on_calls(&[shell]);
+    changed(&mut show, calls[0]);
+    show.next(|story| {
+        story.request(calls[0], "as you changed it, it deletes build, which can't be undone");
+        story.park(ParkReason::Approval);
+    });
+    assert_eq!(show.app.focus, Focus::Waiting);
+    show.frame();
+    show.letters("y");
+    assert_eq!(commands(&show), [], "it must rest as any other");
+    assert!(!flat(&rest(&mut show)).contains("the keys are in the composer again"), "{}", show.frame());
+    // It came to a pane that was empty, so the first key asks.
+    show.letters("y");
+    assert!(flat(&rest(&mut show)).contains("press y again"), "{}", show.frame());
+    show.letters("y");
+    let digest = show.app.run.calls[&calls[0]].digest().unwrap();
+    assert_eq!(commands(&show), [Command::Decide { call: calls[0], digest, decision: Decision::AllowOnce }]);
+    let rule = By::Rule("edited".to_string());
+    for decision in [Decision::AllowOnce, Decision::Deny(String::new())] {
+        let (mut show, calls) = on_calls(&[shell]);
+        changed(&mut show, calls[0]);
+        show.next(|story| story.decide(calls[0], decision, rule.clone()));
+        assert_eq!(show.app.focus, Focus::Composer);
+        assert!(flat(&show.frame()).contains("the keys are in the composer again"), "{}", show.frame());
+    }
 }
 
 #[test]

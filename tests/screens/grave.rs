@@ -119,6 +119,36 @@ fn the_key_of_a_grave_call_opens_its_field_at_once_also_after_a_dialog() {
     }
 }
 
+/// A field that was opened and closed again decided nothing: half a second after the key that closed it the keys count,
+/// whatever the clock of the header, ages and the spend do meanwhile. After something was sent it takes longer, and the
+/// sentence says so.
+#[test]
+fn after_a_field_was_closed_half_a_second_is_enough() {
+    for (size, key) in SIZES.into_iter().flat_map(|size| ["y", "d", "e"].map(|key| (size, key))) {
+        let (mut show, _) = on_calls(size, &[grave]);
+        show.letters(key);
+        rest(&mut show);
+        show.press(KeyCode::Esc);
+        show.frame();
+        let closed_ms = show.ms;
+        for after_ms in (10..500).step_by(35) {
+            show.frame_at(closed_ms + after_ms);
+        }
+        show.frame_at(closed_ms + 500);
+        show.ms = closed_ms + 501;
+        show.letters("d");
+        assert!(rest(&mut show).contains("Deny"), "{size:?} {key}\n{}", show.frame());
+    }
+    let (mut show, _) = on_calls((120, 36), &[|story| story.command_waits("cat x"), grave]);
+    show.letters("n");
+    show.frame_at(show.ms + 600);
+    show.letters("j");
+    show.frame_at(show.ms + 600);
+    show.letters("n");
+    let told = "n came too early and was dropped: the call must rest for 0.8 seconds, since something was just sent";
+    assert!(show.frame().contains(told), "{}", show.frame());
+}
+
 /// The control: the same keys on a call that is not grave allow it.
 #[test]
 fn y_allows_what_is_not_grave() {

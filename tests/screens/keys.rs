@@ -333,7 +333,9 @@ fn control_c_twice_leaves_a_parked_run() {
 #[test]
 fn control_d_leaves_only_with_an_empty_composer() {
     let mut show = Show::of(pursuing(), SIZE, 0);
+    assert!(show.frame().contains("^D leave"), "{}", show.frame());
     show.letters("x");
+    assert!(!show.frame().contains("^D leave"), "{}", show.frame());
     show.chord(KeyCode::Char('d'), KeyModifiers::CONTROL);
     assert_eq!(show.outs, []);
     let why = "^D leaves only while nothing is written here: ^C clears it, then ^D leaves";

@@ -120,3 +120,48 @@ fn a_goal_that_is_half_written_stays() {
     type_in(&mut refused, " more");
     assert_eq!(refused.draft(), "mend more");
 }
+
+/// What could not be opened is selected still, so that Enter, pressed again, opens no other.
+#[test]
+fn the_run_that_was_meant_is_selected_again() {
+    let meant = RunId::try_from("aaaaaaaaaaa2".to_string()).unwrap();
+    let options = || ListOptions { selected: Some(meant.clone()), ..ListOptions::default() };
+    let mut again = list(options());
+    assert_eq!(press(&mut again, KeyCode::Enter), Asked::Choice(Choice::Open(meant.clone())));
+    again.refresh(all());
+    assert_eq!(press(&mut again, KeyCode::Enter), Asked::Choice(Choice::Open(meant.clone())));
+    // Where it is not there any more, the first is.
+    let mut gone = List::new(all().drain(..1).collect(), Moment::default(), options());
+    assert!(matches!(press(&mut gone, KeyCode::Enter), Asked::Choice(Choice::Open(id)) if id != meant));
+}
+
+/// What can't go on says so in its row, is no unfinished run, and stands below what can.
+#[test]
+fn an_imported_rehearsal_says_that_it_cannot_go_on() {
+    let mut runs = all();
+    for (place, one) in runs.iter_mut().enumerate() {
+        let Listed::Run { summary, held_by } = one else { continue };
+        (summary.rehearsal, summary.brought, *held_by) = (place != 1, place != 1, None);
+    }
+    let list = List::new(runs, Moment::default(), ListOptions::default());
+    for size in [(120, 36), (80, 24)] {
+        let frame = frame(&list, size);
+        assert!(frame.contains("4 runs, 1 unfinished"), "{frame}");
+        let row = |part: &str| frame.lines().position(|row| row.contains(part));
+        let (open, brought) = (row("queued"), row("imported rehearsal, can't go on"));
+        assert!(open.is_some() && open < brought, "{frame}");
+        assert!(frame.contains("imported rehearsal · "), "{frame}");
+    }
+}
+
+#[test]
+fn a_key_that_does_not_leave_is_not_offered() {
+    let mut list = list(ListOptions::default());
+    assert!(frame(&list, (120, 36)).contains("q leave"));
+    type_in(&mut list, "nmend");
+    for _ in 0..2 {
+        let frame = frame(&list, (120, 36));
+        assert!(!frame.contains("q leave") && !frame.contains("^D leave"), "{frame}");
+        press(&mut list, KeyCode::Esc);
+    }
+}

@@ -66,6 +66,21 @@ fn the_whole_of_a_call_that_became_another_is_closed() {
     assert!(matches!(&allowed[..], [Command::Decide { digest: seen, .. }] if *seen == digest), "{allowed:?}");
 }
 
+/// Whose arguments these are: nobody is said to have written what somebody else did.
+#[test]
+fn the_whole_of_a_call_says_who_wrote_its_arguments() {
+    let mut show = on_call("cargo test");
+    change(&mut show, "rm -rf build");
+    show.chord(KeyCode::Char('g'), KeyModifiers::CONTROL);
+    rest(&mut show);
+    show.letters("v");
+    let whole = rest(&mut show);
+    let (now, first) = (r#"1 │ {"command":"rm -rf build"}"#, r#"1 │ {"command":"cargo test"}"#);
+    let told = ["arguments as you (other) changed them, 26 B", now, "arguments as the model wrote them, 24 B", first];
+    let places: Vec<_> = told.iter().map(|text| whole.find(text)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}\n{whole}");
+}
+
 #[test]
 fn the_whole_of_a_call_that_stays_as_it_is_stays_open() {
     let mut show = on_call("cargo test");

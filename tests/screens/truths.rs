@@ -390,3 +390,49 @@ fn what_was_done_is_said_to_be_in_a_folder_by_name() {
         assert!(flat(&show.frame()).contains(told), "{}", show.frame());
     }
 }
+
+/// A run that was over within a second took time all the same, and the screen and `tiller show` name the same one.
+#[test]
+fn how_long_a_fast_run_took_is_told_at_its_end() {
+    for (took_ms, told) in [(389, " · 389ms"), (12_700, " · 12s")] {
+        let mut story = Story::started(terms("fix it"));
+        story.wait(took_ms);
+        story.event(Event::StatusChanged { status: Status::Cancelled, by: None });
+        let mut show = Show::of(story, (120, 36), 0);
+        assert!(flat(&show.frame()).contains(told), "{told}\n{}", show.frame());
+    }
+}
+
+/// Whoever writes the line alone is told how it is written, and one who began with an object where that is wrong.
+#[test]
+fn arguments_that_are_no_object_are_told_in_the_form_that_they_need() {
+    let shell = r#"the arguments of shell are an object in JSON; write it as"#;
+    let edit = r#"the arguments of edit_file are an object in JSON; write it as {"path":…,"old":…}"#.to_string();
+    let text = serde_json::json!({"type": "string"});
+    for (is_shell, typed, told) in [
+        (true, "rm -rf attic", format!(r#"{shell} {{"command":"rm -rf attic"}}"#)),
+        (true, r#"echo "a""#, format!(r#"{shell} {{"command":"echo \"a\""}}"#)),
+        (true, r#"{"command":"a"#, "the arguments are not valid JSON".to_string()),
+        (false, "b", edit.clone()),
+        (false, "[1]", edit),
+    ] {
+        let mut terms = terms("fix it");
+        terms.tools[0].schema["required"] = serde_json::json!(["path", "old"]);
+        terms.tools[2].schema =
+            serde_json::json!({"type": "object", "properties": {"command": text}, "required": ["command"]});
+        let mut story = Story::planned(terms);
+        story.ask(9_000);
+        story.reply("on it", 6_000, 300);
+        let _ = if is_shell { story.command_waits("cargo test") } else { story.diff_waits() };
+        story.park(ParkReason::Approval);
+        let mut show = at_rest(story, (120, 36), '3');
+        show.letters("e");
+        show.chord(KeyCode::Char('u'), KeyModifiers::CONTROL);
+        rest(&mut show);
+        show.letters(typed);
+        show.press(KeyCode::Enter);
+        assert_eq!(commands(&show), []);
+        let said = show.app.notice.as_ref().map(|notice| notice.text.clone()).unwrap_or_default();
+        assert!(said.starts_with(&format!("nothing was decided: {told}")), "{said}");
+    }
+}

@@ -298,6 +298,9 @@ fn hidden(app: &App, screen: Rect) -> Vec<Action> {
     }
     if app.composer.is_empty() {
         hidden.push(Action::TurnPolicy);
+    } else if app.focus == Focus::Composer {
+        // What is written is not left behind by a key.
+        hidden.push(Action::Leave);
     }
     let is_nothing = app.composer.is_empty() && app.run.interjections.is_empty();
     if is_nothing || app.in_vain(Action::Resume).is_some() {

@@ -102,13 +102,15 @@ pub fn draw(frame: &mut Frame<'_>, list: &List) -> Option<View> {
 fn hidden(list: &List) -> Vec<Action> {
     let help = if list.help.is_some() { Some(Action::Help) } else { None };
     let back = if list.closes() { None } else { Some(Action::Close) };
-    [Action::Stop].into_iter().chain(help).chain(back).collect()
+    // A goal that is half written is not left behind by a key.
+    let leave = if list.goal.is_empty() { None } else { Some(Action::LeaveList) };
+    [Action::Stop].into_iter().chain(help).chain(back).chain(leave).collect()
 }
 
 fn draw_head(frame: &mut Frame<'_>, area: Rect, list: &List, greeting: Vec<String>) {
     let width = usize::from(area.width);
     let unfinished = list.listed.iter().filter(|one| match one {
-        Listed::Run { summary, .. } => !summary.status.is_end(),
+        Listed::Run { summary, .. } => summary.is_open(),
         Listed::Damaged { .. } => false,
     });
     let count = format!("{}, {} unfinished ", counted(list.listed.len(), "run"), unfinished.count());
@@ -242,6 +244,8 @@ fn state(summary: &Summary, status: &Status, elsewhere: Option<u32>) -> String {
     let held = elsewhere.map(|pid| format!(" · in process {pid}")).unwrap_or_default();
     let waits = if summary.waiting > 1 { format!(" ({})", summary.waiting) } else { String::new() };
     let rehearsal = match (summary.rehearsal, summary.brought) {
+        // Where it stood where it comes from leads nowhere here.
+        (true, true) if !status.is_end() => return "imported rehearsal, can't go on".to_string(),
         (true, true) => "imported rehearsal · ",
         (true, false) => "rehearsal · ",
         (false, _) => "",

@@ -86,10 +86,13 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
     let right = app.item().map(|item| extent(item, area.width)).unwrap_or_default();
     let inner = pane(frame, area, app, Focus::Waiting, name, &right);
     let Some(item) = app.item() else {
-        let nothing = "nothing: what needs your decision comes here and waits as long as it must";
-        let (text, role) =
-            if app.run.confirming().is_some() { (CLAIM_WAITS, Role::Attention) } else { (nothing, Role::Dim) };
-        let rows = wrap_at_most(text, usize::from(inner.width).saturating_sub(2), usize::from(inner.height).max(1));
+        let nothing = || "nothing: what needs your decision comes here and waits as long as it must".to_string();
+        let again = |call| format!("{call} is looked at again, as you changed it");
+        let (text, role) = match app.run.confirming() {
+            Some(_) => (CLAIM_WAITS.to_string(), Role::Attention),
+            None => (app.looked_at_again().map_or_else(nothing, again), Role::Dim),
+        };
+        let rows = wrap_at_most(&text, usize::from(inner.width).saturating_sub(2), usize::from(inner.height).max(1));
         let lines = rows.into_iter().map(|row| Line::from(piece(format!(" {row}"), role, app.palette)));
         return frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), inner);
     };

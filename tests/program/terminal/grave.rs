@@ -244,7 +244,9 @@ fn a_call_that_was_changed_into_a_loss_waits_once_more() {
     pty.type_in("\x15{\"command\":\"rm -rf build\"}\r");
     pty.wait_for("waits once more: as you changed it, it deletes build, which can't be undone");
     assert!(stage.path("work/build/kept.txt").exists());
-    go_to(&pty, "shell  rm -rf build");
+    // The keys stayed where they were, and the first one asks.
+    decide(&pty, "shell  rm -rf build", "y");
+    pty.wait_for("press y again");
     decide(&pty, "shell  rm -rf build", "y");
     pty.wait_for("completed: claimed");
     assert!(!stage.path("work/build/kept.txt").exists());

@@ -177,3 +177,44 @@ fn a_run_without_a_price_waits_for_one() {
     let raised = stage.ask(&["raise", &id, "tokens", "unlimited"]);
     raised.check(3, &["its tokens must be bounded; the limit was not changed"]);
 }
+
+/// What can't be opened stays selected, so that Enter pressed once more opens no other run.
+#[test]
+fn a_refused_opening_leaves_the_selection_where_it_was() {
+    let stage = Stage::new();
+    stage.ask(&["rehearse", "--plain", "--script", &stage.fast_rehearsal()]).check(10, &[]);
+    let file = stage.path("out.jsonl").display().to_string();
+    stage.ask(&["export", &stage.ids()[0], "--out", &file]).check(0, &[]);
+    stage.ask(&["import", &file, "--as-new"]).check(0, &[]);
+    let mut pty = Pty::tiller(&stage, (120, 36), &[]);
+    pty.wait_for("2 runs, 1 unfinished");
+    let is_selected =
+        |screen: &str| screen.lines().any(|row| row.contains('▸') && row.contains("imported rehearsal, can't go on"));
+    assert!(!is_selected(&pty.text()), "{}", pty.text());
+    pty.type_in("j");
+    pty.wait("the imported one is selected", is_selected);
+    for _ in 0..2 {
+        pty.type_in(ENTER);
+        pty.wait("it is refused, and selected still", |screen| {
+            screen.contains("was not opened") && is_selected(screen)
+        });
+    }
+    pty.type_in("q");
+    assert_eq!(pty.end(), 0);
+}
+
+/// What is told of a run as its room opens is not told again whenever somebody comes back from the list.
+#[test]
+fn what_was_told_of_a_run_is_not_told_again() {
+    let stage = Stage::new();
+    stage.write("work/tiller.toml", "");
+    let mut pty = Pty::tiller(&stage, (120, 36), &["do it", "--model", &stage.model(&shell("echo done"))]);
+    pty.wait_for("is not read");
+    pty.wait_for("the run waits");
+    pty.type_in(F6);
+    pty.wait_for("tiller  runs");
+    pty.type_in(ENTER);
+    pty.wait_for("the run waits");
+    assert!(!pty.text().contains("is not read"), "{}", pty.text());
+    assert_eq!(leave(&mut pty), 10);
+}
