@@ -134,8 +134,7 @@ impl ToolCall {
         let shown = self.facts.as_ref().map_or(before, Facts::reached);
         self.arguments = arguments.to_string();
         self.unprepare();
-        self.edited =
-            Some(Edited { original, by: client.clone(), origin: Origin::Here, shown, is_leave: true });
+        self.edited = Some(Edited { original, by: client.clone(), origin: Origin::Here, shown, is_leave: true });
         Ok(())
     }
 

@@ -144,9 +144,9 @@ fn over_budget(case: &Case<'_>) -> Option<Judgement> {
 }
 
 /// What the operator wrote themselves is not asked about, and outranks what they denied before. Where it became grave by
-/// that, they have not typed its code yet; where it takes away what nothing brings back, or only the shell can name what it runs,
-/// they have not seen that said; and
-/// their leave covers nothing that they were not shown when they gave it: another place, or what is there by now.
+/// that, they have not typed its code yet; where it takes away what nothing brings back, or only the shell can name what it
+/// runs, they have not seen that said; and their leave covers nothing that they were not shown when they gave it: another
+/// place, or what is there by now.
 fn edited(case: &Case<'_>) -> Option<Judgement> {
     let edited = case.call.edited.as_ref().filter(|edited| edited.is_leave)?;
     let allowed = Judgement::AllowEdited(edited.by.clone());
@@ -157,11 +157,9 @@ fn edited(case: &Case<'_>) -> Option<Judgement> {
         let is_told = !names.is_empty() && !is_plain_read(case);
         is_told.then(|| format!("it reaches what you were not shown: {}", one_line(&names.join(", "), REASON_CHARS)))
     };
-    let why: Vec<String> = [grave::grave(case.facts), lost(), unseen()].into_iter().flatten().collect();
-    Some(match why.is_empty() {
-        true => allowed,
-        false => Judgement::Ask(format!("as you changed it, {}", why.join("; "))),
-    })
+    let told: Vec<String> = [grave::grave(case.facts), lost()].into_iter().flatten().collect();
+    let why = if told.is_empty() { unseen() } else { Some(told.join("; ")) };
+    Some(why.map_or(allowed, |why| Judgement::Ask(format!("as you changed it, {why}"))))
 }
 
 /// What is read without a question anywhere in the workspace.

@@ -185,6 +185,7 @@ async fn s_59_what_the_screen_had_is_what_the_disk_gives_back() {
     show.key(KeyCode::Enter, KeyModifiers::NONE).await;
     show.key(KeyCode::Tab, KeyModifiers::NONE).await;
     show.letters("+7").await;
+    show.frame(50).await;
     show.key(KeyCode::Enter, KeyModifiers::NONE).await;
     assert_eq!(show.submitted, 3);
     let text = show.frame(0).await;

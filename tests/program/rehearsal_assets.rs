@@ -14,6 +14,8 @@ use std::sync::LazyLock;
 use std::sync::Mutex;
 
 use serde_json::Value;
+use tiller::domain::approval::Origin;
+use tiller::domain::changes::changes;
 use tiller::domain::id::CallId;
 use tiller::domain::id::InterjectionId;
 use tiller::domain::id::ModelCallId;
@@ -41,7 +43,6 @@ use tiller::domain::time::Span;
 use tiller::domain::time::Timestamp;
 use tiller::domain::tool::OutcomeKind;
 use tiller::domain::tool::ProblemKind;
-use tiller::domain::tool::changes;
 use tiller::domain::tool::signature;
 use tiller::model::Model;
 use tiller::model::script::Script;
@@ -389,7 +390,9 @@ impl Engine {
                     self.denied.insert(signed.to_string());
                     return (OutcomeKind::Denied, "denied by operator: no".to_string());
                 }
-                Answer::Change => return (OutcomeKind::Done, changes(&one.arguments, r#"{"command":"ls attic"}"#)),
+                Answer::Change => {
+                    return (OutcomeKind::Done, changes(&one.arguments, r#"{"command":"ls attic"}"#, Origin::Here));
+                }
                 Answer::Run => drop(self.granted.insert(signed.to_string())),
                 Answer::Once => {}
             }

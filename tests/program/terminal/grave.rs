@@ -18,6 +18,7 @@ use crate::program::terminal::decide;
 use crate::program::terminal::go_to;
 use crate::program::terminal::leave;
 use crate::program::terminal::pty::Pty;
+use crate::program::terminal::send;
 use crate::real::Stage;
 
 /// A line that reaches key material.
@@ -142,8 +143,7 @@ fn check_screen(stage: &Stage, line: &str, key: &str, made: &str) {
     pty.wait_for("This call is grave");
     let text = pty.text();
     let code: String = text.split_once("Type its code, ").unwrap().1.chars().take(4).collect();
-    pty.type_in(&another(&code));
-    pty.type_in(ENTER);
+    send(&pty, &another(&code));
     pty.wait_for(&format!("nothing was decided: the code is {code}"));
     pty.type_in("\x15");
     pty.type_in(&format!("\x1b[200~{code}\x1b[201~"));
@@ -151,8 +151,7 @@ fn check_screen(stage: &Stage, line: &str, key: &str, made: &str) {
     assert!(!stage.path(made).exists());
     pty.wait_for("This call is grave");
     pty.type_in("\x15");
-    pty.type_in(&code);
-    pty.type_in(ENTER);
+    send(&pty, &code);
     pty.wait_for("completed: claimed");
     assert!(stage.path(made).exists());
     assert_eq!(leave(&mut pty), 0);
@@ -241,7 +240,8 @@ fn a_call_that_was_changed_into_a_loss_waits_once_more() {
     pty.type_in("e");
     pty.wait_for("and allow it");
     pty.wait_for("is asked about once more");
-    pty.type_in("\x15{\"command\":\"rm -rf build\"}\r");
+    pty.type_in("\x15");
+    send(&pty, "{\"command\":\"rm -rf build\"}");
     pty.wait_for("waits once more: as you changed it, it deletes build, which can't be undone");
     assert!(stage.path("work/build/kept.txt").exists());
     // The keys stayed where they were, and the first one asks.

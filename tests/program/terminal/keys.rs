@@ -15,6 +15,8 @@ use crate::program::terminal::go_to;
 use crate::program::terminal::is_armed;
 use crate::program::terminal::leave;
 use crate::program::terminal::pty::Pty;
+use crate::program::terminal::send;
+use crate::program::terminal::write;
 use crate::real::Stage;
 use crate::real::until;
 
@@ -115,16 +117,17 @@ fn going_back_and_branching_off() {
     std::thread::sleep(PAUSE);
     pty.type_in("F");
     pty.wait_for("After which iteration?");
-    pty.type_in("9\r");
+    send(&pty, "9");
     pty.wait_for("give the number of a closed iteration, 3 at most");
-    pty.type_in("\x7f1\r");
+    pty.type_in("\x15");
+    send(&pty, "01");
     pty.wait_for("Branch off · iteration 1");
     pty.wait_for("[not undone] these happened after it");
     pty.wait_for("c2 shell echo done");
-    pty.type_in("y\r");
+    send(&pty, "y");
     pty.wait_for("type yes to have it done");
     assert_eq!(stage.ids().len(), 1);
-    pty.type_in("es\r");
+    send(&pty, "es");
     pty.wait_for("branched off from run");
     until("the new run is there", || (stage.ids().len() == 2).then_some(()));
     pty.wait_for("the run waits");
@@ -132,7 +135,7 @@ fn going_back_and_branching_off() {
     pty.wait_for("To the end of which iteration?");
     pty.type_in("\r");
     pty.wait_for("Nothing that came after it changed anything.");
-    pty.type_in("yes\r");
+    send(&pty, "yes");
     // The keys are in the composer then: the way to the key that resumes is said.
     pty.wait_for("is back at the end of iteration 1");
     pty.wait_for("in a pane (Tab) R resumes");
@@ -152,10 +155,13 @@ fn a_refused_change_of_the_plan_stays_in_its_dialog() {
     pty.wait_for("the run waits");
     pty.type_in("\x1b1e");
     pty.wait_for("Change the plan");
-    pty.type_in("done zz\rX");
+    write(&pty, "done zz");
+    pty.type_in("\rX");
     pty.wait_for("there is no todo zz; the plan was not changed");
     pty.wait("the words are there, and what was typed after them", |screen| screen.contains("› done zzX"));
-    pty.type_in("\x15add Look at it twice\rXR");
+    pty.type_in("\x15");
+    write(&pty, "add Look at it twice");
+    pty.type_in("\rXR");
     pty.wait("it is closed", |screen| screen.contains("Look at it twice") && !screen.contains("Change the plan"));
     std::thread::sleep(PAUSE);
     assert!(!pty.text().contains("End the run?"), "{}", pty.text());

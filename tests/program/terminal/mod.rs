@@ -9,6 +9,8 @@ mod rehearsal;
 mod vocabulary;
 mod ways_out;
 
+use std::time::Duration;
+
 use crate::program::terminal::pty::Pty;
 
 const CTRL_C: &str = "\x03";
@@ -19,11 +21,31 @@ const ENTER: &str = "\r";
 const ESC: &str = "\x1b";
 const F6: &str = "\x1b[17~";
 
+/// More than the time within which keys count as coming together.
+const HAND: Duration = Duration::from_millis(100);
+
 /// What the keys of a decision look like when they work: of any call, and of a grave one.
 const ARMED: [&str; 2] = ["[y] once", "[y] code…"];
 
 fn is_armed(screen: &str) -> bool {
     ARMED.iter().any(|keys| screen.contains(keys))
+}
+
+/// Writes words in a dialog, waits until they are there, and lets a moment pass, as a hand does before it presses Enter.
+fn write(pty: &Pty, words: &str) {
+    pty.type_in(words);
+    let is_there = |line: &str| {
+        let field = line.rsplit_once("› ").and_then(|(_, rest)| rest.split('┃').next());
+        field.is_some_and(|field| field.trim_end().ends_with(words))
+    };
+    pty.wait("what was typed is there", |screen| screen.lines().any(is_there));
+    std::thread::sleep(HAND);
+}
+
+/// The same, and sends them.
+fn send(pty: &Pty, words: &str) {
+    write(pty, words);
+    pty.type_in(ENTER);
 }
 
 /// Leaves from whatever pane; the exit status.

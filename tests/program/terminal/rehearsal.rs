@@ -6,6 +6,7 @@ use crate::program::terminal::decide;
 use crate::program::terminal::go_to;
 use crate::program::terminal::leave;
 use crate::program::terminal::pty::Pty;
+use crate::program::terminal::send;
 use crate::real::Stage;
 
 /// Plays to the question: one allowed for the run, one denied with words, one denied, two allowed.
@@ -16,9 +17,7 @@ fn play_to_the_question(pty: &Pty) {
     go_to(pty, "edit_file  lib/height.sh");
     pty.type_in("d");
     pty.wait_for("Enter send  Esc back");
-    pty.type_in("proof first");
-    pty.wait_for("proof first");
-    pty.type_in(ENTER);
+    send(pty, "proof first");
     for (call, key) in
         [("shell  rm -rf attic", "n"), ("edit_file  lib/clock.sh", "y"), ("write_file  cases/midnight.txt", "y")]
     {
