@@ -123,7 +123,7 @@ pub fn show_rest(ground: &Ground, id: &RunId, form: Form, why: &anyhow::Error) -
         }
         output::put(&match form {
             Form::Text => {
-                let shown = show::rest(&run, &survey.records);
+                let shown = show::rest(&run, &survey.records, &jiff::tz::TimeZone::system());
                 format!("as it stood at record {}; only to look at\n{shown}{}", run.seq, typed(&further))
             }
             Form::Json => show::rest_json(&run, &further),

@@ -77,6 +77,7 @@ pub fn import(ground: &Ground, path: &Path, as_new: bool, with_checks: bool) -> 
     let price = ground.price_here(&run.terms.model);
     // What has ended, and what nobody can go on with here, runs nothing.
     let is_looked_at = run.is_ended() || run.terms.rehearsal;
+    let had_checks = !run.terms.checks.is_empty();
     let checks = if is_looked_at { String::new() } else { checks(&run) };
     output::put(&checks);
     let here = Here { price, with_checks: with_checks || (!checks.is_empty() && takes_over(path)?) };
@@ -87,6 +88,13 @@ pub fn import(ground: &Ground, path: &Path, as_new: bool, with_checks: bool) -> 
     output::put(&format!("imported {count} as run {id} · {}", ground.parting(&run)));
     if !is_looked_at {
         output::put(&brought(&run));
+    }
+    if run.terms.rehearsal && run.is_ended() {
+        output::put("its scratch folder did not come along: it can be looked at, and nothing goes on from it\n");
+    } else if had_checks && run.is_ended() && !here.with_checks {
+        output::put(
+            "its checks were left out, so a fork of it has none; to take them over, import it with --with-checks\n",
+        );
     }
     if !checks.is_empty() && here.with_checks {
         output::put("its checks were taken over: they run here whenever the model says it is done\n");

@@ -15,6 +15,7 @@ use crate::domain::approval::Origin;
 use crate::domain::approval::Resolution;
 use crate::domain::budget::Basis;
 use crate::domain::budget::ReservationId;
+use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::event::Finding;
 use crate::domain::event::OwnerMode;
@@ -31,6 +32,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::tool::Facts;
 use crate::headless::lines::control_phrase;
 use crate::headless::lines::limit_phrase;
+use crate::headless::text::block;
 use crate::headless::text::title;
 use crate::headless::text::words;
 use crate::policy::decider::who;
@@ -196,17 +198,18 @@ pub fn text(lines: &[Line]) -> String {
         let by = line.by.as_deref().map(|by| format!("by {}", title(by)));
         let outcome = line.outcome.as_deref().map(title);
         let cost = line.cost_micros.map(|cost| MicroUsd(cost).exact());
-        let text = line.text.as_ref().map(|text| match text {
-            Value::String(text) => format!("\"{}\"", title(text)),
-            other => {
-                let size = counted(other["bytes"].as_u64().unwrap_or_default(), "byte");
-                format!("{size} {}", other["sha256"].as_str().unwrap_or_default())
-            }
+        let size = line.text.as_ref().filter(|text| !text.is_string()).map(|text| {
+            let size = counted(text["bytes"].as_u64().unwrap_or_default(), "byte");
+            format!("{size} {}", text["sha256"].as_str().unwrap_or_default())
         });
-        let parts = [call, words, hash, line.decision.clone(), by, outcome, cost, text];
+        // A payload stands whole below its line.
+        let whole = line.text.as_ref().and_then(Value::as_str).map(block).unwrap_or_default();
+        let parts = [call, words, hash, line.decision.clone(), by, outcome, cost, size];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let (time, seq, actor) = (&line.time, line.seq, title(&line.actor));
-        format!("{time} {seq:>6} {actor:<24} {:<22} {}", line.action, parts.join(" · ")).trim_end().to_string() + "\n"
+        format!("{time} {seq:>6} {actor:<24} {:<22} {}", line.action, parts.join(" · ")).trim_end().to_string()
+            + "\n"
+            + &whole
     };
     lines.iter().map(one).collect()
 }
@@ -371,9 +374,16 @@ fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads, or
             let word = if *passed { "passed" } else { "failed" };
             Line { outcome: Some(format!("check {} {word}", index + 1)), text: told(detail), ..start }
         }
-        Event::ClaimJudged { text, .. } | Event::StallDetected { diagnosis: text, .. } => {
-            Line { text: told(text), ..start }
+        Event::ClaimJudged { verdict, text } => {
+            let word = match verdict {
+                ClaimVerdict::Verified => "verified",
+                ClaimVerdict::Unverified => "accepted, there are no checks",
+                ClaimVerdict::Rejected => "rejected",
+                ClaimVerdict::Postponed => "not judged, you had spoken",
+            };
+            Line { outcome: Some(word.to_string()), text: told(text), ..start }
         }
+        Event::StallDetected { diagnosis: text, .. } => Line { text: told(text), ..start },
         Event::TrustChanged { trust, by: decider } => {
             Line { outcome: Some(trust.word().to_string()), ..decided(decider) }
         }
@@ -394,7 +404,12 @@ fn line(record: &Record, calls: &BTreeMap<CallId, Known>, payloads: Payloads, or
             Line { decision: Some(word.to_string()), outcome, text: told(text), ..by(client) }
         }
         Event::PlanUpdated { by: Some(client), told: change, .. } => Line { text: told(change), ..by(client) },
-        Event::Imported { by: client, here: _ } | Event::ReplansGranted { by: client } => by(client),
+        Event::Imported { by: client, here } => {
+            let takes =
+                |with: bool| if with { "what checks it has are taken over" } else { "what checks it had are left out" };
+            Line { outcome: here.as_ref().map(|here| takes(here.with_checks).to_string()), ..by(client) }
+        }
+        Event::ReplansGranted { by: client } => by(client),
         // These have no more to say here than what they are called.
         Event::PreflightFailed { .. }
         | Event::IterationStarted { .. }

@@ -47,6 +47,17 @@ fn places(records: &[Record]) -> BTreeMap<CallId, String> {
     places
 }
 
+/// How often each call was started: more than once where its process died within it, or it was drawn back.
+fn starts(records: &[Record]) -> BTreeMap<CallId, u32> {
+    let mut starts: BTreeMap<CallId, u32> = BTreeMap::new();
+    for record in records {
+        if let Event::ToolCallStarted { call, .. } = &record.event {
+            *starts.entry(*call).or_default() += 1;
+        }
+    }
+    starts
+}
+
 /// The arguments of each call as they stood last, and why it never ran, where it did not.
 #[derive(Default)]
 struct Asked<'a> {
@@ -83,7 +94,7 @@ impl Asked<'_> {
 /// claim. A line that was let happen because it only reads is none of them; the audit has it.
 pub fn deeds(run: &Run, records: &[Record]) -> String {
     let (readings, places, whoms) = (lineage::readings(records), places(records), whoms(run, records));
-    let (changed, asked) = (changed::lines(run, records), asked(records));
+    let (changed, asked, starts) = (changed::lines(run, records), asked(records), starts(records));
     let mut tools: BTreeMap<CallId, &str> = BTreeMap::new();
     let mut text = String::new();
     for entry in run.transcript.all() {
@@ -96,10 +107,12 @@ pub fn deeds(run: &Run, records: &[Record]) -> String {
                 let is_deed = !matches!(effect, None | Some(EffectClass::Read | EffectClass::Control));
                 if (is_deed || who.is_some()) && !readings.contains(call) {
                     let place = places.get(call).map(|place| format!(", ran {place}")).unwrap_or_default();
+                    let often = starts.get(call).filter(|often| **often > 1);
+                    let often = often.map(|often| format!(", started {often} times")).unwrap_or_default();
                     let asked = asked.get(call);
                     let about = asked.map_or_else(|| title(about), |asked| asked.about(about));
                     let why = asked.map(|asked| asked.unrun.as_str()).unwrap_or_default();
-                    text += &format!("  {call} {} {about}: {}{place}{why}\n", title(tool), how(*kind, who));
+                    text += &format!("  {call} {} {about}: {}{often}{place}{why}\n", title(tool), how(*kind, who));
                     text.extend(changed.get(call).map(String::as_str));
                 }
             }

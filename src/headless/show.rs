@@ -10,6 +10,7 @@ use crate::domain::event::ClaimVerdict;
 use crate::domain::event::Event;
 use crate::domain::event::Record;
 use crate::domain::limits;
+use crate::domain::lineage::Here;
 use crate::domain::lineage::Lineage;
 use crate::domain::money::MicroUsd;
 use crate::domain::run::Run;
@@ -19,6 +20,7 @@ use crate::domain::status::Status;
 use crate::domain::summary::Listed;
 use crate::domain::summary::Summary;
 use crate::domain::text::counted;
+use crate::domain::time::Timestamp;
 use crate::domain::tool::ToolCall;
 use crate::headless::changed;
 use crate::headless::deeds;
@@ -86,7 +88,7 @@ pub fn run(run: &Run, records: &[Record], today: Option<Today>, way: &Way, zone:
         text += &block(&guide.text);
     }
     text += &under_way::lines(run, matches!(way, Way::Held(_)), zone);
-    text += &facts(run, records, today);
+    text += &facts(run, records, today, zone);
     if is_cut_off(run, matches!(way, Way::Held(_))) {
         text += UNCOUNTED;
     }
@@ -136,24 +138,29 @@ pub fn hindered(why: &str) -> String {
 }
 
 /// What can be read of a run that can't be opened: how it stood, and nothing that could only be done if it could.
-pub fn rest(run: &Run, records: &[Record]) -> String {
+pub fn rest(run: &Run, records: &[Record], zone: &TimeZone) -> String {
     let head = created(run, &run.terms);
     format!(
         "{head}[stood] {}, iteration {}\n{}{}{}",
         run.status.phrase(),
         run.iteration.n,
         plan_lines(&run.plan),
-        facts(run, records, None),
+        facts(run, records, None, zone),
         deeds::hidden(run, records)
     )
 }
 
 /// What is known of a run besides its head, its status and its plan.
-fn facts(run: &Run, records: &[Record], today: Option<Today>) -> String {
+fn facts(run: &Run, records: &[Record], today: Option<Today>, zone: &TimeZone) -> String {
     let mut text = String::new();
     if let Some(line) = &run.lineage {
         let Lineage { parent, iteration, cost, .. } = line;
         text += &format!("[fork] of run {parent} after its iteration {iteration}, which had cost {cost} by then\n");
+    }
+    for record in records.iter().filter(|record| Some(record.seq) == run.brought) {
+        if let Event::Imported { here, .. } = &record.event {
+            text += &imported(records, record.at, here.as_ref(), zone);
+        }
     }
     if run.attempt > 1 {
         text += &format!("[retry] this is attempt {}\n", run.attempt);
@@ -206,6 +213,18 @@ fn facts(run: &Run, records: &[Record], today: Option<Today>) -> String {
         );
     }
     text + &deeds::deeds(run, records)
+}
+
+/// When a run came from elsewhere, and what became of the checks that it had there.
+fn imported(records: &[Record], at: Timestamp, here: Option<&Here>, zone: &TimeZone) -> String {
+    let first = records.first().map(|record| &record.event);
+    let had = if let Some(Event::RunCreated { terms }) = first { terms.checks.len() } else { 0 };
+    let checks = match (had, here.is_none_or(|here| here.with_checks)) {
+        (0, _) => String::new(),
+        (_, true) => format!("; {} from there were taken over", counted(had, "check")),
+        (_, false) => format!("; {} from there were left out", counted(had, "check")),
+    };
+    format!("[import] brought from elsewhere on {}{checks}\n", clock(at, zone))
 }
 
 /// Why a claim was rejected, if that is what happened.

@@ -117,6 +117,7 @@ fn told(summary: &Summary, held_by: Option<u32>, now: Timestamp) -> [String; 7] 
         (true, _) if summary.brought && !summary.status.is_end() => " (imported rehearsal, can't go on)",
         (true, _) if summary.brought => " (imported rehearsal)",
         (true, _) => " (rehearsal)",
+        (false, _) if summary.brought => " (imported)",
         (false, true) => " (pretend money)",
         (false, false) => "",
     };

@@ -105,7 +105,7 @@ fn an_audit_has_a_line_for_each_decision_effect_and_charge() {
     assert!(of("run_created")[0]["text"]["sha256"].is_string());
     assert!(!told.out.contains("See what the project does"), "{told}");
     let whole = stage.ask(&["audit", &id, "--payloads"]);
-    whole.check(0, &[goal, "See what the project does"]);
+    whole.check(0, &[goal, "See what the project does", "for the skippers.\n"]);
     stage.ask(&["audit", &id, "--verify"]).check(0, &["331 records, each follows the one before it"]);
 }
 

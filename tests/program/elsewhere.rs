@@ -458,17 +458,33 @@ fn checks_from_elsewhere_are_shown_whole_and_run_only_when_they_are_taken_over()
         let (call, digest) = (waits["call"].as_str().unwrap(), waits["digest"].as_str().unwrap());
         stage.ask(&["deny", &id, call, digest, "no"]).check(0, &["recorded"]);
         let ended = stage.ask(&["resume", &id, "--plain"]);
+        // Later, too, it is said what became of them, and that the run came from elsewhere.
+        let (were, are) =
+            if more.is_empty() { ("left out", "had are left out") } else { ("taken over", "has are taken over") };
+        stage
+            .ask(&["show", &id])
+            .check(0, &["[import] brought from elsewhere on ", &format!("; 2 checks from there were {were}\n")]);
+        stage
+            .ask(&["audit", &id])
+            .check(0, &[are, if more.is_empty() { "accepted, there are no checks" } else { "verified" }]);
+        stage.ask(&["runs"]).check(0, &[" (imported)"]);
         (told.to_string(), ended.to_string())
     };
     let (told, ended) = played(&[]);
     assert!(told.contains("its checks were left out, so it can end unverified only"), "{told}");
     assert!(ended.contains("claimed, not verified") && !stage.path("work/made").exists(), "{ended}");
+    let before = stage.ids();
     let (told, ended) = played(&["--with-checks"]);
     assert!(told.contains("its checks were taken over") && !told.contains("left out"), "{told}");
     assert!(
         ended.contains("verified") && !ended.contains("not verified") && stage.path("work/made").exists(),
         "{ended}"
     );
+    // So it is of one that has ended: nothing runs, but its checks are not there for what goes on from it.
+    let export = stage.path("ended.jsonl").display().to_string();
+    let last = stage.ids().into_iter().find(|id| !before.contains(id)).unwrap();
+    stage.ask(&["export", &last, "--out", &export]).check(0, &[]);
+    stage.ask(&["import", &export, "--as-new"]).check(0, &["its checks were left out, so a fork of it has none"]);
 }
 
 /// A price that is too small would hide what is spent.

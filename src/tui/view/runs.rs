@@ -248,7 +248,8 @@ fn state(summary: &Summary, status: &Status, elsewhere: Option<u32>) -> String {
         (true, true) if !status.is_end() => return "imported rehearsal, can't go on".to_string(),
         (true, true) => "imported rehearsal · ",
         (true, false) => "rehearsal · ",
-        (false, _) => "",
+        (false, true) => "imported · ",
+        (false, false) => "",
     };
     let phrase = match status {
         Status::Parked(reason) => reason.phrase_now(summary.things()),
