@@ -333,7 +333,8 @@ impl App {
             line: Composer::new(&step.iteration.to_string(), Vec::new()),
         }));
         if let Some(said) = options.said {
-            app.say(said, Role::Text);
+            // It is about the folder and the box, so it holds whatever the run does meanwhile.
+            app.say_for(said, Role::Text, Lasts::AndNext);
         }
         // What is typed ahead, elsewhere, was not meant for what waits.
         app.guard.doubt();
