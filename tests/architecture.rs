@@ -373,7 +373,7 @@ fn check_drawing(tokens: &[Token], at: usize, add: &mut dyn FnMut(String)) {
         || (token.text == "text" && (one, two) == ("::", "Text"));
     let is_unknown = (token.text.as_str(), one, two, three) == ("Line", "::", "from", "(") && !PIECES.contains(&four);
     if is_raw || is_unknown {
-        add(format!("text is drawn by `piece`, `marked` or `named` ({})", DRAWERS.join(", ")));
+        add(format!("text is drawn by `piece`, `marked`, `named` or `stressed` ({})", DRAWERS.join(", ")));
     }
 }
 
@@ -596,7 +596,7 @@ fn the_scanner_sees_crates_and_clocks() {
 
 #[test]
 fn the_scanner_sees_what_draws() {
-    let raw = "text is drawn by `piece`, `marked` or `named` (tui/view.rs, tui/text.rs)";
+    let raw = "text is drawn by `piece`, `marked`, `named` or `stressed` (tui/view.rs, tui/text.rs)";
     let lines = [
         "Piece::raw(a)",
         "Line::styled(a, b)",

@@ -6,6 +6,7 @@ mod chance;
 mod screens {
     mod dialogs;
     mod elsewhere;
+    mod emphasis;
     mod focus;
     mod grave;
     mod keys;

@@ -8,6 +8,7 @@ pub mod app;
 pub mod chronicle;
 pub mod composer;
 pub mod dialogs;
+pub mod emphasis;
 pub mod guard;
 pub mod guide;
 pub mod keymap;

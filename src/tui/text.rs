@@ -1,6 +1,8 @@
 //! Text as the screen shows it: markers that stand apart, and numbers for people. Takes sanitised text
 //! (`domain/visible.rs`) only.
 
+use std::ops::Range;
+
 use ratatui::text::Span as Piece;
 
 use crate::domain::money::MicroUsd;
@@ -13,6 +15,7 @@ use crate::domain::visible::drawn;
 use crate::domain::visible::is_foreign;
 use crate::tui::theme::Palette;
 use crate::tui::theme::Role;
+use crate::tui::theme::emphasised;
 
 /// Text as spans, its markers set apart so that they are seen at once.
 pub fn marked(text: &str, role: Role, palette: Palette) -> Vec<Piece<'static>> {
@@ -46,6 +49,20 @@ pub fn named(text: &str, role: Role, palette: Palette) -> Vec<Piece<'static>> {
         letters.chunk_by(same).map(piece).collect::<Vec<_>>()
     };
     marked(text, role, palette).into_iter().flat_map(split).collect()
+}
+
+/// As `marked`, and bytes of the text emphasised, marks among them too. The ranges are in order.
+pub fn stressed(text: &str, ranges: &[Range<usize>], role: Role, palette: Palette) -> Vec<Piece<'static>> {
+    let mut spans = Vec::new();
+    let mut done = 0;
+    for range in ranges {
+        spans.extend(marked(&text[done..range.start], role, palette));
+        let stress = |span: Piece<'static>| Piece { style: emphasised(span.style), ..span };
+        spans.extend(marked(&text[range.clone()], role, palette).into_iter().map(stress));
+        done = range.end;
+    }
+    spans.extend(marked(&text[done..], role, palette));
+    spans
 }
 
 /// A number for people: `940`, `48k`, `1.2M`.

@@ -37,6 +37,11 @@ impl Palette {
     }
 }
 
+/// A style, emphasised: without any colour, so that it is seen in both palettes, and on every role.
+pub fn emphasised(style: Style) -> Style {
+    style.remove_modifier(Modifier::DIM).add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
+}
+
 /// What a piece of text is, to the eye.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {

@@ -1,5 +1,7 @@
 //! What waits for the operator, made ready to be shown: sanitised once when it arrives, not in every frame.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::domain::id::CallId;
@@ -27,6 +29,8 @@ use crate::policy::decider::whom;
 use crate::policy::grave;
 use crate::tui::action::Action;
 use crate::tui::action::Choice;
+use crate::tui::emphasis;
+use crate::tui::emphasis::Emphasis;
 use crate::tui::keymap;
 use crate::tui::text::size;
 use crate::tui::theme::Role;
@@ -107,6 +111,14 @@ pub struct BodyLine {
     pub goes_on: bool,
     /// How it is shown.
     pub role: Role,
+    /// What of the text is emphasised: the words that a change is about.
+    pub emphasis: Emphasis,
+}
+
+impl BodyLine {
+    fn heading(text: String, role: Role) -> BodyLine {
+        BodyLine { number: None, text, goes_on: false, role, emphasis: Emphasis::new() }
+    }
 }
 
 impl Body {
@@ -124,7 +136,7 @@ impl Body {
     pub(crate) fn of_rows(rows: impl Iterator<Item = (String, Role)>) -> Body {
         let mut body = Body { form: Form::Prose, ..Body::default() };
         for (place, (text, role)) in rows.enumerate() {
-            body.pieces(place + 1, &text, role);
+            body.pieces(place + 1, &text, role, &[]);
         }
         body.decisive = body.lines.len();
         body
@@ -132,9 +144,9 @@ impl Body {
 
     fn heading(&mut self, text: String) {
         if !self.lines.is_empty() {
-            self.lines.push(BodyLine { number: None, text: String::new(), goes_on: false, role: Role::Dim });
+            self.lines.push(BodyLine::heading(String::new(), Role::Dim));
         }
-        self.lines.push(BodyLine { number: None, text, goes_on: false, role: Role::Strong });
+        self.lines.push(BodyLine::heading(text, Role::Strong));
     }
 
     /// Arguments, under a heading that says whose they are.
@@ -162,32 +174,39 @@ impl Body {
             line.push_str(if ends_in_break { MARK_LF } else { MARK_NO_LF });
         }
         let mut is_head = true;
-        for (place, line) in lines.iter().enumerate() {
+        let role = |line: &String| {
             is_head &= !line.starts_with('@');
-            let role = match (is_diff, is_head) {
+            match (is_diff, is_head) {
                 (false, _) => Role::Text,
                 (true, true) => Role::Hunk,
                 (true, false) => diff_role(line),
-            };
-            self.pieces(place + 1, line, role);
+            }
+        };
+        let roles: Vec<Role> = lines.iter().map(role).collect();
+        let lines: Vec<(&str, Role)> = lines.iter().map(String::as_str).zip(roles).collect();
+        let mut emphasis = if is_diff { emphasis::words(&lines) } else { BTreeMap::new() };
+        for (place, (line, role)) in lines.into_iter().enumerate() {
+            self.pieces(place + 1, line, role, &emphasis.remove(&place).unwrap_or_default());
         }
     }
 
     fn reading(&mut self, text: &str, role: Role) {
         for (place, line) in transcript(text).lines().enumerate() {
-            self.pieces(place + 1, line, role);
+            self.pieces(place + 1, line, role, &[]);
         }
     }
 
-    fn pieces(&mut self, number: usize, line: &str, role: Role) {
+    fn pieces(&mut self, number: usize, line: &str, role: Role, emphasised: &[Range<usize>]) {
         let mut rest = line;
         self.largest = self.largest.max(number);
         let mut number = Some(number);
         loop {
             let end = rest.char_indices().nth(PIECE_CHARS).map_or(rest.len(), |(place, _)| place);
             let text = rest[..end].to_string();
+            let start = line.len() - rest.len();
+            let emphasis = emphasis::within(emphasised, start..start + end);
             rest = &rest[end..];
-            self.lines.push(BodyLine { number: number.take(), text, goes_on: !rest.is_empty(), role });
+            self.lines.push(BodyLine { number: number.take(), text, goes_on: !rest.is_empty(), role, emphasis });
             if rest.is_empty() {
                 return;
             }
@@ -383,7 +402,7 @@ pub fn whole(call: &ToolCall, waits: Waits) -> Body {
         if !facts.binding.is_empty() {
             whole.heading("a decision is bound to all of this and to".to_string());
             for (place, line) in facts.binding.iter().enumerate() {
-                whole.pieces(place + 1, &approval_line(line), Role::Text);
+                whole.pieces(place + 1, &approval_line(line), Role::Text, &[]);
             }
         }
         if let Some(digest) = call.digest() {
@@ -439,5 +458,18 @@ mod tests {
         let lines: Vec<(Option<usize>, bool)> = body.lines.iter().map(|line| (line.number, line.goes_on)).collect();
         assert_eq!(lines, [(Some(1), true), (None, false)]);
         assert_eq!(body.lines[1].text, "é");
+    }
+
+    #[test]
+    fn emphasis_goes_on_with_its_line() {
+        let mut body = Body::default();
+        let long = "a ".repeat(PIECE_CHARS / 2 - 2);
+        body.exact(&format!("@@ -1 +1 @@\n-{long}before\n+{long}afterwards\n"), true);
+        let words: Vec<&str> =
+            body.lines.iter().flat_map(|line| line.emphasis.iter().map(|range| &line.text[range.clone()])).collect();
+        assert_eq!(words, ["bef", "ore", "aft", "erwards"]);
+        let mut body = Body::default();
+        body.exact("@@ -1 +1 @@\n-name = a\n+name = b\n", false);
+        assert!(body.lines.iter().all(|line| line.emphasis.is_empty()), "it is no diff");
     }
 }

@@ -454,10 +454,15 @@ impl Show {
 
     /// A frame now, with all texts that it asks for.
     pub fn frame(&mut self) -> String {
+        self.frame_as(text_of)
+    }
+
+    /// A frame now, told in this way.
+    pub fn frame_as(&mut self, told: impl Fn(&Buffer) -> String) -> String {
         loop {
             let mut seen = Seen::default();
             let drawn = self.terminal.draw(|frame| seen = view::draw(frame, &self.app)).unwrap();
-            let text = text_of(drawn.buffer);
+            let text = told(drawn.buffer);
             self.tell(Msg::Drawn(Box::new(seen)));
             if self.holds_texts || !self.give_text() {
                 return text;

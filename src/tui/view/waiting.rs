@@ -26,6 +26,8 @@ use crate::tui::app::App;
 use crate::tui::app::Focus;
 use crate::tui::app::Seen;
 use crate::tui::app::View;
+use crate::tui::emphasis::Emphasis;
+use crate::tui::emphasis::within;
 use crate::tui::guard::Shown;
 use crate::tui::keymap;
 use crate::tui::keymap::Binding;
@@ -35,6 +37,7 @@ use crate::tui::scroll::lay;
 use crate::tui::text::age;
 use crate::tui::text::marked;
 use crate::tui::text::named;
+use crate::tui::text::stressed;
 use crate::tui::theme::Role;
 use crate::tui::view::cut;
 use crate::tui::view::pane;
@@ -308,27 +311,34 @@ pub(crate) fn body_rows(body: &Body, line: &BodyLine, width: usize, app: &App) -
     let is_heading = line.number.is_none() && line.role == Role::Strong;
     let pieces = match body.form {
         Form::Exact | Form::Named => exact_rows(line, room),
-        Form::Prose => wrap(&line.text, room),
+        Form::Prose => wrap(&line.text, room).into_iter().map(|text| (text, Emphasis::new())).collect(),
     };
-    let row = |(place, text): (usize, String)| {
+    let row = |(place, (text, emphasis)): (usize, (String, Emphasis))| {
         let number = line.number.filter(|_| place == 0).map(|number| number.to_string()).unwrap_or_default();
         let rule = if is_heading { ' ' } else { '│' };
         let mut spans: Vec<Piece<'static>> =
             vec![piece(format!(" {number:>digits$} {rule} "), Role::Frame, app.palette)];
         spans.extend(match body.form {
             Form::Named => named(&text, line.role, app.palette),
-            Form::Exact | Form::Prose => marked(&text, line.role, app.palette),
+            Form::Exact | Form::Prose => stressed(&text, &emphasis, line.role, app.palette),
         });
         Line::from(cut(spans, width))
     };
     pieces.into_iter().enumerate().map(row).collect()
 }
 
-/// A line cut into rows; a cell that is free where the line goes on is told from a blank of the text.
-fn exact_rows(line: &BodyLine, room: usize) -> Vec<String> {
-    let mut rows: Vec<String> = chop(&line.text, room).into_iter().map(str::to_string).collect();
+/// A line cut into rows, each with what of it is emphasised; a cell that is free where the line goes on is told from a
+/// blank of the text.
+fn exact_rows(line: &BodyLine, room: usize) -> Vec<(String, Emphasis)> {
+    let mut start = 0;
+    let cut = |row: &str| {
+        let part = start..start + row.len();
+        start = part.end;
+        (row.to_string(), within(&line.emphasis, part))
+    };
+    let mut rows: Vec<_> = chop(&line.text, room).into_iter().map(cut).collect();
     let going_on = rows.len() - usize::from(!line.goes_on);
-    for row in rows.iter_mut().take(going_on).filter(|row| cells(row) < room) {
+    for (row, _) in rows.iter_mut().take(going_on).filter(|(row, _)| cells(row) < room) {
         row.push(MARK_ON);
     }
     rows
