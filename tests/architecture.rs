@@ -77,6 +77,7 @@ const BANNED_STD: &[&str] = &["fs", "net", "process", "env", "thread"];
 const CRATES_OF_A_FOLDER: &[(&str, &[&str])] = &[
     ("sled", &["store"]),
     ("ratatui", &["tui"]),
+    ("pulldown_cmark", &["tui"]),
     ("crossterm", &["tui"]),
     ("tui_textarea", &["tui"]),
     ("reqwest", &["model", "tools", "doctor"]),

@@ -11,6 +11,7 @@ mod screens {
     mod grave;
     mod keys;
     mod list;
+    mod markdown;
     mod moments;
     mod pty;
     mod put_away;

@@ -16,6 +16,7 @@ pub mod leave;
 pub mod lineage;
 pub mod list;
 pub mod live;
+pub mod markdown;
 pub mod moving;
 pub mod notice;
 pub mod past;

@@ -29,6 +29,9 @@ use crate::domain::visible::transcript;
 use crate::policy::decider;
 use crate::tui::app::App;
 use crate::tui::guide;
+use crate::tui::markdown;
+use crate::tui::markdown::Said;
+use crate::tui::markdown::Strand;
 use crate::tui::reread::told;
 use crate::tui::standing;
 use crate::tui::text::age;
@@ -40,6 +43,8 @@ use crate::tui::theme::Role;
 
 /// Lines of the model's words that are shown before they fold.
 const SAID_LINES: usize = 24;
+/// Of its last lines then.
+const SAID_LAST: usize = 2;
 /// Lines of streamed text that are shown: more than a pane is high.
 const LIVE_LINES: usize = 60;
 /// Lines of streamed reasoning that are shown.
@@ -88,6 +93,10 @@ pub struct Row {
     pub right_role: Role,
     /// How it is laid out.
     pub form: Form,
+    /// The pieces of the text, where they are not all shown alike; together they are the text.
+    pub strands: Vec<Strand>,
+    /// Cells by which what follows of it stands further to the right.
+    pub hang: usize,
     /// Whether it is, or stands for, one of the texts that may be put away.
     pub is_text: bool,
 }
@@ -107,8 +116,17 @@ impl Row {
             right,
             right_role: Role::Dim,
             form,
+            strands: Vec::new(),
+            hang: 0,
             is_text: false,
         }
+    }
+
+    /// A row of what the model says.
+    fn said(said: Said) -> Row {
+        let text: String = said.strands.iter().map(|strand| strand.text.as_str()).collect();
+        let form = if said.is_cut { Form::Line } else { Form::Prose };
+        Row { strands: said.strands, hang: said.hang, ..Row::new(4, "", text, Role::Text, form).text() }
     }
 
     fn text(self) -> Row {
@@ -231,14 +249,22 @@ fn noted(mark: &'static str, role: Role, text: &str) -> Vec<Row> {
 }
 
 fn said(rows: &mut Vec<Row>, text: &str, detail: Detail) {
-    let bytes = if detail == Detail::Folded { FOLDED_BYTES } else { text.len() };
-    let shown = transcript(head(text.trim(), bytes));
-    let lines: Vec<&str> = shown.lines().collect();
-    let lines = match detail {
-        Detail::Folded => fold(&lines, SAID_LINES, 2),
-        Detail::Whole => lines.into_iter().map(str::to_string).collect(),
-    };
-    rows.extend(lines.into_iter().map(|line| Row::new(4, "", line, Role::Text, Form::Prose).text()));
+    if detail == Detail::Whole {
+        // As it was written, sign by sign.
+        let shown = transcript(text.trim());
+        rows.extend(shown.lines().map(|line| Row::new(4, "", line, Role::Text, Form::Prose).text()));
+        return;
+    }
+    let mut said: Vec<Row> = markdown::rows(head(text.trim(), FOLDED_BYTES)).into_iter().map(Row::said).collect();
+    let kept = SAID_LINES + SAID_LAST;
+    if said.len() > kept + 1 {
+        let more = format!("… {}", counted(said.len() - kept, "more line"));
+        let last = said.split_off(said.len() - SAID_LAST);
+        said.truncate(SAID_LINES);
+        said.push(Row::new(4, "", more, Role::Text, Form::Prose).text());
+        said.extend(last);
+    }
+    rows.extend(said);
 }
 
 /// The first and the last lines, and between them how many are hidden.
@@ -462,8 +488,9 @@ fn streaming(app: &App, flying: &ModelCall) -> Vec<Row> {
         let lines = last(&live.reasoning, REASONING_LINES);
         rows.extend(lines.into_iter().map(|line| Row::new(4, "", line, Role::Dim, Form::Prose)));
     }
-    let lines = last(&live.text, LIVE_LINES);
-    rows.extend(lines.into_iter().map(|line| Row::new(4, "", line, Role::Text, Form::Prose)));
+    let said = markdown::rows(tail(&live.text, LIVE_BYTES));
+    let hidden = said.len().saturating_sub(LIVE_LINES);
+    rows.extend(said.into_iter().skip(hidden).map(Row::said));
     let bytes = live.text.len() + live.reasoning.len() + live.arguments_bytes;
     let what = match (flying.purpose, live.arguments_bytes > 0, live.text.is_empty(), live.reasoning.is_empty()) {
         (Purpose::Summary, ..) => "summarising the conversation",

@@ -83,13 +83,17 @@ pub enum Role {
     Selected,
     /// A label that must not be overlooked.
     Label,
+    /// Code, and what stands for itself.
+    Code,
+    /// A word that is said with weight.
+    Emphasis,
 }
 
 fn colour(role: Role) -> Option<Color> {
     match role {
-        Role::Text | Role::Strong | Role::Selected => None,
+        Role::Text | Role::Strong | Role::Selected | Role::Emphasis => None,
         Role::Dim | Role::Frame => Some(Color::DarkGray),
-        Role::Focused | Role::Key | Role::Moving | Role::Hunk => Some(Color::Cyan),
+        Role::Focused | Role::Key | Role::Moving | Role::Hunk | Role::Code => Some(Color::Cyan),
         Role::Attention | Role::Warning | Role::Foreign => Some(Color::Yellow),
         Role::Good | Role::Added => Some(Color::Green),
         Role::Bad | Role::Removed => Some(Color::Red),
@@ -108,11 +112,13 @@ fn weight(role: Role) -> Modifier {
         | Role::Moving
         | Role::Operator
         | Role::Added
-        | Role::Hunk => Modifier::empty(),
+        | Role::Hunk
+        | Role::Code => Modifier::empty(),
         Role::Removed | Role::Dim => Modifier::DIM,
         Role::Strong | Role::Focused | Role::Attention | Role::Key => Modifier::BOLD,
         Role::Marker | Role::Label | Role::Selected => Modifier::REVERSED,
         Role::Foreign => Modifier::UNDERLINED,
+        Role::Emphasis => Modifier::ITALIC,
     }
 }
 

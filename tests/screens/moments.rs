@@ -52,7 +52,7 @@ use tiller::tui::view::runs;
 const GOAL: &str = "fix the failing parser tests";
 
 /// One state at every size that has a layout of its own.
-fn check(name: &str, later_ms: u64, story: impl Fn() -> Story, prepare: impl Fn(&mut Show)) {
+pub fn check(name: &str, later_ms: u64, story: impl Fn() -> Story, prepare: impl Fn(&mut Show)) {
     for size in [(120, 36), (80, 24), (50, 12), (30, 8)] {
         let mut show = Show::of(story(), size, later_ms);
         show.frame();
@@ -73,7 +73,7 @@ fn check_large(name: &str, later_ms: u64, story: impl Fn() -> Story, prepare: im
     }
 }
 
-fn nothing(_: &mut Show) {}
+pub fn nothing(_: &mut Show) {}
 
 fn go_to_waiting(show: &mut Show) {
     show.chord(KeyCode::Char('g'), KeyModifiers::CONTROL);

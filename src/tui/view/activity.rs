@@ -80,11 +80,11 @@ fn lines_of(app: &App, block: usize, width: usize) -> Vec<Line<'static>> {
 
 fn lay_row(row: &Row, width: usize, palette: Palette) -> Vec<Line<'static>> {
     let lead = format!("{}{}", " ".repeat(row.indent), row.mark);
-    let hang = row.indent + if row.mark.is_empty() { 0 } else { 2 };
     let gap = if row.mark.is_empty() { "" } else { " " };
+    let start = row.indent + if row.mark.is_empty() { 0 } else { 2 };
     let first = |text: &str| -> Vec<Piece<'static>> {
         let mut spans = vec![piece(format!("{lead}{gap}"), row.mark_role, palette)];
-        spans.extend(marked(text, row.role, palette));
+        spans.extend(pieces(row, 0, text, palette));
         spans
     };
     match row.form {
@@ -94,17 +94,42 @@ fn lay_row(row: &Row, width: usize, palette: Palette) -> Vec<Line<'static>> {
         }
         Form::Prose => {
             let mut lines = Vec::new();
+            let hang = start + row.hang;
+            let mut from = 0;
             for text in wrap(&row.text, width.saturating_sub(hang + 1)) {
+                // What was wrapped is the text but for blanks at the ends of its rows.
+                from += row.text.get(from..).and_then(|rest| rest.find(&text)).unwrap_or_default();
                 let spans = if lines.is_empty() {
                     first(&text)
                 } else {
                     let mut spans = vec![piece(" ".repeat(hang), row.role, palette)];
-                    spans.extend(marked(&text, row.role, palette));
+                    spans.extend(pieces(row, from, &text, palette));
                     spans
                 };
+                from += text.len();
                 lines.push(Line::from(cut(spans, width)));
             }
             lines
         }
     }
+}
+
+/// A part of the text of a row, which begins at this byte of it, piece by piece.
+fn pieces(row: &Row, from: usize, text: &str, palette: Palette) -> Vec<Piece<'static>> {
+    if row.strands.is_empty() {
+        return marked(text, row.role, palette);
+    }
+    let to = from + text.len();
+    let mut begin = 0;
+    let mut pieces = Vec::new();
+    for strand in &row.strands {
+        let end = begin + strand.text.len();
+        let (first, last) = (from.max(begin), to.min(end));
+        if first < last {
+            let part = strand.text.get(first - begin..last - begin).unwrap_or_default();
+            pieces.extend(marked(part, strand.role, palette));
+        }
+        begin = end;
+    }
+    pieces
 }
