@@ -10,6 +10,7 @@ mod screens {
     mod grave;
     mod keys;
     mod list;
+    mod menu;
     mod moments;
     mod pty;
     mod put_away;

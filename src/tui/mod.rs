@@ -15,6 +15,8 @@ pub mod leave;
 pub mod lineage;
 pub mod list;
 pub mod live;
+pub mod matching;
+pub mod menu;
 pub mod moving;
 pub mod notice;
 pub mod past;
