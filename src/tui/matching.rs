@@ -1,7 +1,7 @@
 //! How well what is typed fits a text: its words as parts of it, with letters left out. Pure.
 
-/// Letters that may be skipped for each letter that is typed.
-const SKIPPED_MAX: usize = 2;
+/// Letters that are typed for each that may be skipped.
+const TYPED_FOR_ONE: usize = 2;
 /// What it costs that a part does not begin a word.
 const INSIDE: usize = 8;
 /// So many letters further into the text cost one.
@@ -31,7 +31,7 @@ fn cost_at(word: &[char], text: &[char], start: usize) -> Option<usize> {
     let skipped = (end + 1).checked_sub(start + word.len())?;
     let begins = start.checked_sub(1).and_then(|before| text.get(before)).is_none_or(|one| !one.is_alphanumeric());
     let inside = if begins { 0 } else { INSIDE };
-    (skipped <= SKIPPED_MAX * word.len()).then_some(skipped * 4 + inside + start / FURTHER)
+    (skipped * TYPED_FOR_ONE <= word.len()).then_some(skipped * 4 + inside + start / FURTHER)
 }
 
 #[cfg(test)]
@@ -58,6 +58,7 @@ mod tests {
     #[test]
     fn letters_that_are_strewn_over_a_sentence_are_no_word() {
         assert_eq!(cost("trust", "the right answer, as the user said it"), None);
+        assert_eq!(cost("limit", "claim right"), None);
         assert!(cost("trst", "trust").is_some());
         assert!(cost("größe", "GRÖSSE größe").is_some());
     }
