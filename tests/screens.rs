@@ -12,6 +12,7 @@ mod screens {
     mod keys;
     mod list;
     mod markdown;
+    mod menu;
     mod moments;
     mod pty;
     mod put_away;

@@ -43,6 +43,7 @@ impl App {
             Some(Popup::Words { asks, .. }) => vec![asks.place(), Place::Anywhere],
             Some(Popup::Raise { .. }) => vec![Place::Raise, Place::Anywhere],
             Some(Popup::Cancel) => vec![Place::Cancel, Place::Anywhere],
+            Some(Popup::Menu(_)) => vec![Place::Menu, Place::Anywhere],
             None => self.pane_places(),
         }
     }
@@ -158,13 +159,13 @@ impl App {
     fn has_dialog(&self) -> bool {
         matches!(
             self.popups.last(),
-            Some(Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel | Popup::Help { .. })
+            Some(Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel | Popup::Help { .. } | Popup::Menu(_))
         )
     }
 
     /// Whether a key is among those that go nowhere for this reason.
     fn is_cut_off(&self, cut: Cut, key: &KeyEvent) -> bool {
-        let has_field = matches!(self.popups.last(), Some(Popup::Words { .. } | Popup::Raise { .. }));
+        let has_field = matches!(self.popups.last(), Some(Popup::Words { .. } | Popup::Raise { .. } | Popup::Menu(_)));
         match cut {
             Cut::Closed | Cut::NotOpened | Cut::Words => self.is_letter_for_a_pane(key),
             Cut::Together(_) => {
@@ -271,6 +272,7 @@ impl App {
             Action::ShowSpend => self.show(Focus::Spend),
             Action::GoToWaiting => self.go_to_waiting(),
             Action::Help => self.help(),
+            Action::Menu => self.open_menu(),
             Action::OpenRuns => return vec![Out::OpenRuns],
             Action::Close => self.close(),
             Action::Stop => return self.stop(),

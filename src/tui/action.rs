@@ -21,6 +21,8 @@ pub enum Action {
     GoToWaiting,
     /// Help for the place.
     Help,
+    /// The menu of what can be asked for here.
+    Menu,
     /// The list of runs.
     OpenRuns,
     /// Close what is open, else back to the composer.
@@ -166,6 +168,7 @@ impl Action {
             | Action::ShowSpend
             | Action::GoToWaiting
             | Action::Help
+            | Action::Menu
             | Action::OpenRuns
             | Action::Close
             | Action::Stop

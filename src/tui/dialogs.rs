@@ -86,6 +86,7 @@ impl App {
             return Vec::new();
         }
         let requested = match self.popups.last() {
+            Some(Popup::Menu(_)) => return self.choose(),
             Some(Popup::Words { asks, line }) => self.requested(asks, line),
             Some(Popup::Raise { axis, line }) => self.new_limit(*axis, line),
             Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Cancel) | None => return Vec::new(),
@@ -179,7 +180,7 @@ impl App {
         // Nor is what was seen of it where the one below stands.
         self.seen.popup = None;
         match self.popups.pop() {
-            Some(Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel) => {
+            Some(Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel | Popup::Menu(_)) => {
                 self.asking = None;
                 self.guard.doubt();
             }

@@ -95,7 +95,11 @@ pub fn document() -> String {
          in a pane does nothing, and neither do those that follow it within half a second; why stays on the screen until \
          the next key.\n\n\
          The last row of the screen and the help (F1) name only keys that can do something as the run stands; any other \
-         says why it does nothing.\n",
+         says why it does nothing.\n\n\
+         The menu (Ctrl-P, with nothing open) has what the keys here ask for, and from the composer what those of any pane do, \
+         as rows: words that are typed find them, also with letters left out, and Enter does the chosen one as its key would. \
+         What can do nothing now stands there with the reason. What decides about a call or a claim is named and never \
+         done from there: the menu covers it, and Enter decides nothing. The menu takes letters, so the first deciding key after it asks. In a text field, Ctrl-P is not \"up\".\n",
     );
     for place in Place::ALL {
         let mut heading = place.phrase().to_string();
@@ -128,6 +132,7 @@ mod tests {
         &[Place::Entry, Place::Anywhere],
         &[Place::Raise, Place::Anywhere],
         &[Place::Cancel, Place::Anywhere],
+        &[Place::Menu, Place::Anywhere],
         &[Place::Runs, Place::Moving, Place::Anywhere],
         &[Place::Goal, Place::Anywhere],
     ];

@@ -273,6 +273,7 @@ impl List {
             | Action::ShowSpend
             | Action::GoToWaiting
             | Action::OpenRuns
+            | Action::Menu
             | Action::Leave
             | Action::SendAndResume
             | Action::TurnPolicy

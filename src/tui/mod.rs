@@ -17,6 +17,8 @@ pub mod lineage;
 pub mod list;
 pub mod live;
 pub mod markdown;
+pub mod matching;
+pub mod menu;
 pub mod moving;
 pub mod notice;
 pub mod past;

@@ -132,6 +132,12 @@ impl App {
         let seen = &self.seen;
         let (scroll, view) = match (self.popups.last_mut(), self.focus) {
             (Some(Popup::Help { scroll, .. } | Popup::Whole { scroll, .. }), _) => (scroll, &seen.popup),
+            (Some(Popup::Menu(menu)), _) => {
+                if let Move::By(rows) = movement(seen.popup.as_ref()) {
+                    menu.step(rows);
+                }
+                return;
+            }
             (Some(Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel), _) => return,
             (None, Focus::Waiting) => (&mut self.body_scroll, &seen.body),
             (None, Focus::Activity) => (&mut self.activity_scroll, &seen.activity),
@@ -160,7 +166,8 @@ impl App {
     pub(crate) fn help(&mut self) {
         match self.popups.last() {
             Some(Popup::Help { .. }) => self.close_dialog(),
-            Some(Popup::Whole { .. } | Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel) | None => {
+            Some(Popup::Whole { .. } | Popup::Words { .. } | Popup::Raise { .. } | Popup::Cancel | Popup::Menu(_))
+            | None => {
                 let over = self.notice.take().filter(|notice| notice.lasts == Lasts::WithDialog);
                 self.open(Popup::Help { places: self.places(), scroll: Scroll::START });
                 self.notice = over;

@@ -13,6 +13,7 @@ use crate::tui::composer::Composer;
 use crate::tui::keymap::place::Place;
 use crate::tui::lineage::Doubt;
 use crate::tui::lineage::StepKind;
+use crate::tui::menu::Menu;
 use crate::tui::scroll::Scroll;
 use crate::tui::waiting::Body;
 
@@ -53,6 +54,8 @@ pub enum Popup {
     },
     /// The question whether to cancel.
     Cancel,
+    /// What can be asked for here, found by its words.
+    Menu(Menu),
 }
 
 /// What words are asked for.

@@ -29,7 +29,7 @@ pub(crate) enum Sending {
 impl App {
     /// The ladder of Ctrl-C: clear what is written; pause; stop; leave.
     pub(crate) fn stop(&mut self) -> Vec<Out> {
-        if let Some(Popup::Words { .. } | Popup::Raise { .. }) = self.popups.last() {
+        if let Some(Popup::Words { .. } | Popup::Raise { .. } | Popup::Menu(_)) = self.popups.last() {
             self.close_dialog();
             return Vec::new();
         }

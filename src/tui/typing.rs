@@ -26,14 +26,15 @@ impl App {
 
     pub(crate) fn type_key(&mut self, key: KeyEvent) {
         self.typed_ms = Some(self.now.ms);
+        // A field of one line takes every key that edits but the line breaks.
+        let breaks = matches!(key.code, KeyCode::Enter | KeyCode::Char('\n' | '\r' | 'm'))
+            && (key.code == KeyCode::Enter || key.modifiers.contains(KeyModifiers::CONTROL));
         match self.popups.last_mut() {
-            Some(Popup::Words { line, .. } | Popup::Raise { line, .. }) => {
-                // A field of one line takes every key that edits but the line breaks.
-                let breaks = matches!(key.code, KeyCode::Enter | KeyCode::Char('\n' | '\r' | 'm'))
-                    && (key.code == KeyCode::Enter || key.modifiers.contains(KeyModifiers::CONTROL));
-                if !breaks {
-                    line.input(key);
-                }
+            Some(_) if breaks => {}
+            Some(Popup::Words { line, .. } | Popup::Raise { line, .. }) => line.input(key),
+            Some(Popup::Menu(menu)) => {
+                menu.write(|line| line.input(key));
+                self.notice = None;
             }
             Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Cancel) => {}
             None if self.focus == Focus::Composer => self.write(|composer| composer.input(key)),
@@ -44,6 +45,7 @@ impl App {
     pub(crate) fn clear_line(&mut self) {
         match self.popups.last_mut() {
             Some(Popup::Words { line, .. } | Popup::Raise { line, .. }) => line.clear_line(),
+            Some(Popup::Menu(menu)) => menu.write(Composer::clear_line),
             Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Cancel) => {}
             None => self.write(Composer::clear_line),
         }
@@ -69,6 +71,7 @@ impl App {
                 self.say("a code is typed, not pasted; nothing was taken", Role::Warning);
             }
             Some(Popup::Words { line, .. } | Popup::Raise { line, .. }) => fits = line.paste_line(text),
+            Some(Popup::Menu(menu)) => fits = menu.write(|line| line.paste_line(text)),
             Some(Popup::Help { .. } | Popup::Whole { .. } | Popup::Cancel) => {}
             None if self.focus == Focus::Composer => self.write(|composer| fits = composer.paste(text)),
             None => {

@@ -21,6 +21,7 @@ use crate::tui::app::Focus;
 use crate::tui::keymap;
 use crate::tui::lineage::StepKind;
 use crate::tui::lineage::ways_on;
+use crate::tui::popup::Popup;
 use crate::tui::waiting::Item;
 
 /// What a key comes to, as far as that can be told before what it asks for is written.
@@ -52,7 +53,8 @@ impl App {
             Means::Screen => None,
             Means::Step(kind) => self.no_step(kind).map(String::from),
             Means::View => {
-                let is_empty = self.focus == Focus::Activity && self.popups.is_empty() && self.run.iteration.n == 0;
+                let is_above = matches!(self.popups.last(), None | Some(Popup::Menu(_)));
+                let is_empty = self.focus == Focus::Activity && is_above && self.run.iteration.n == 0;
                 is_empty.then(|| "nothing has happened yet".to_string())
             }
             Means::Rule(call) => self.no_rule(call),
@@ -133,6 +135,7 @@ impl App {
             | Action::ShowSpend
             | Action::GoToWaiting
             | Action::Help
+            | Action::Menu
             | Action::OpenRuns
             | Action::Close
             | Action::Stop

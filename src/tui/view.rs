@@ -7,6 +7,7 @@ pub mod footer;
 pub mod header;
 pub mod leave;
 pub mod lineage;
+pub mod menu;
 pub mod plan;
 pub mod popups;
 pub mod runs;

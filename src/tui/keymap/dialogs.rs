@@ -44,4 +44,11 @@ pub const ROWS: &[Binding] = &[
     row(Place::Cancel, &[letter('A')], Action::AcceptWork, "accept", "take the work of a parked run as it is"),
     row(Place::Cancel, &[letter('F')], Action::CloseFailed, "failed", "close a parked run as failed"),
     row(Place::Cancel, &[letter('K')], Action::CancelNow, "at once", "cancel and end what runs at once"),
+    row(Place::Menu, &[key(KeyCode::Enter)], Action::Submit, "does it", "do what is chosen, as its key would"),
+    row(Place::Menu, &[key(KeyCode::Down)], Action::Down, "next", "the next row"),
+    row(Place::Menu, &[key(KeyCode::Up)], Action::Up, "", "the row before"),
+    row(Place::Menu, &[key(KeyCode::PageDown)], Action::PageDown, "", "a page down"),
+    row(Place::Menu, &[key(KeyCode::PageUp)], Action::PageUp, "", "a page up"),
+    row(Place::Menu, &[control('u')], Action::ClearLine, "", "clear what is typed from its start to the caret"),
+    row(Place::Menu, &[control('p')], Action::Close, "", "the same as Esc"),
 ];

@@ -33,6 +33,8 @@ pub enum Place {
     Raise,
     /// In the dialog that cancels a run.
     Cancel,
+    /// In the menu.
+    Menu,
     /// In the list of runs.
     Runs,
     /// In the text field of the list of runs.
@@ -41,7 +43,7 @@ pub enum Place {
 
 impl Place {
     /// All places, in the order in which help and documentation name them.
-    pub const ALL: [Place; 17] = [
+    pub const ALL: [Place; 18] = [
         Place::Anywhere,
         Place::Screen,
         Place::Composer,
@@ -57,6 +59,7 @@ impl Place {
         Place::Entry,
         Place::Raise,
         Place::Cancel,
+        Place::Menu,
         Place::Runs,
         Place::Goal,
     ];
@@ -79,6 +82,7 @@ impl Place {
             Place::Entry => "where a code, a mode, a price, a change of the plan, an iteration or a yes is asked for",
             Place::Raise => "raising a limit",
             Place::Cancel => "cancelling a run",
+            Place::Menu => "in the menu",
             Place::Runs => "in the list of runs",
             Place::Goal => "writing a new goal",
         }

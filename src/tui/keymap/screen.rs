@@ -48,6 +48,13 @@ pub const ROWS: &[Binding] = &[
     row(Place::Screen, &[key(KeyCode::F(6))], Action::OpenRuns, "runs", "the list of runs"),
     row(
         Place::Screen,
+        &[control('p')],
+        Action::Menu,
+        "menu",
+        "the menu: all that can be asked for here, found by its words and done without its key; it decides about no call",
+    ),
+    row(
+        Place::Screen,
         &[control('d')],
         Action::Leave,
         "leave",

@@ -86,7 +86,7 @@ pub fn draw_banner_over(frame: &mut Frame<'_>, banner: Rect, app: &App) {
     let wanted = rows(&lines);
     let top = match app.popups.last() {
         // It shows what is to be said itself.
-        Some(Popup::Words { .. } | Popup::Raise { .. }) => return,
+        Some(Popup::Words { .. } | Popup::Raise { .. } | Popup::Menu(_)) => return,
         // What the dialog below the help says stands there again when that is closed.
         Some(Popup::Help { .. }) if app.notice.as_ref().is_some_and(|notice| notice.lasts == Lasts::WithDialog) => {
             return;
@@ -331,6 +331,8 @@ fn rank(app: &App, row: &Binding) -> u8 {
         (Action::Leave | Action::NextPane, _) => 4,
         (Action::AskRaise | Action::AskCancel, _) => 5,
         (Action::Zoom, _) => 9,
+        // It has what the row has no room for, but takes no room from it.
+        (Action::Menu, _) => 10,
         (_, Place::Pane | Place::Screen) => 6,
         (_, Place::Anywhere) => 7,
         (_, Place::Moving) => 8,

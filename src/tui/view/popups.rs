@@ -46,6 +46,7 @@ use crate::tui::view::footer::Field;
 use crate::tui::view::footer::draw_field;
 use crate::tui::view::leave;
 use crate::tui::view::lineage;
+use crate::tui::view::menu;
 use crate::tui::view::piece;
 use crate::tui::view::waiting::Keys;
 use crate::tui::view::waiting::body_view;
@@ -81,6 +82,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, seen: &mut Seen) {
         Some(Popup::Words { asks, line }) => draw_words(frame, area, app, asks, line),
         Some(Popup::Raise { axis, line }) => draw_raise(frame, area, app, *axis, line),
         Some(Popup::Cancel) => draw_cancel(frame, area, app),
+        Some(Popup::Menu(open)) => seen.popup = Some(menu::draw(frame, area, app, open)),
         None => {}
     }
 }
